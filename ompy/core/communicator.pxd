@@ -1,0 +1,27 @@
+# A group and a context, as PMLs and collectives see it (MPI-4.1, 7.2).  The MPI layer's `Comm` is a handle on one.
+from libc.stdint cimport uint64_t
+
+from ompy.core.group cimport Group
+from ompy.core.proc cimport Proc
+
+cdef class Communicator:
+    cdef readonly uint64_t context               # the same number in every member, unique in the universe while it lives
+    cdef readonly int rank                       # of this process in the local group
+    cdef readonly int size                       # of the local group
+    cdef readonly int remote_size                # of the remote group; of the only group within an intra-communicator
+    cdef readonly bint is_inter
+    cdef readonly Group group
+    cdef readonly Group remote_group             # is `group` in an intra-communicator
+    cdef public object pml                       # the PML's state for this communicator
+    cdef public object coll                      # CollTable: which module serves each function
+    cdef public object local_communicator        # an inter-communicator's intra-communicator over its local group
+    cdef public dict attributes                  # what the MPI layer keeps: name, keyvals, topology, error handler, info
+    cdef public str name
+    cdef readonly bint freed
+    cdef int next_collective_tag
+
+    cdef inline Proc peer(self, int rank):
+        return self.remote_group.proc(rank)
+
+    # A tag of the library's own for the next collective call; calls come in the same order on every rank.
+    cdef int collective_tag(self)

@@ -1,0 +1,28 @@
+# The numbers that every layer agrees on.  Values follow Open MPI's `mpi.h`.
+
+cdef enum:
+    ANY_SOURCE = -1
+    ANY_TAG = -1
+    PROC_NULL = -2
+    ROOT = -4
+    UNDEFINED = -32766
+    TAG_UPPER_BOUND = 2147483647
+
+# Tags below zero belong to the library: MPI_ANY_TAG never matches them (ob1 and every other PML hold to that), so that
+# collectives share a communicator's context with the program's messages.
+cdef enum:
+    TAG_COLLECTIVE_FIRST = -16          # schedules count down from here, one tag a collective call
+    TAG_COLLECTIVE_LAST = -1073741824
+    TAG_CONTEXT = -2                    # agreement on a new communicator's context, outside any collective
+
+# What a function that can be refused for want of resources returns.  Never an exception: back-pressure is ordinary.
+cdef enum:
+    OK = 0
+    OUT_OF_RESOURCE = 1
+
+# Send modes (MPI-4.1, 3.4).
+cdef enum:
+    MODE_STANDARD = 0
+    MODE_BUFFERED = 1
+    MODE_SYNCHRONOUS = 2
+    MODE_READY = 3

@@ -1,0 +1,31 @@
+# Moves the data of `count` elements of a typemap between user memory and a run of bytes, from any byte to any byte,
+# without recursion and in any order of positions.
+#
+#     user memory   |##..##..##..|##..##..##..|        count = 2 elements of a vector
+#     packed        |############|                     positions 0 .. total
+#                        ^ position
+#
+# A convertor is set up once for a message and then asked for one segment after the other; a receiver whose fragments
+# come out of order calls `seek` first.  For contiguous typemaps the PML takes memcpy instead and needs no convertor.
+from ompy.core.typemap cimport Typemap
+
+cdef class Convertor:
+    cdef readonly Typemap typemap
+    cdef readonly Py_ssize_t total               # bytes of data in all elements
+    cdef readonly Py_ssize_t position            # next packed byte, 0 .. total
+
+    # Aim at `count` elements at `address`, position 0.  May be called again: convertors live in the requests' pools.
+    cdef int prepare(self, char *address, Py_ssize_t count, Typemap typemap) except -1
+    cdef int seek(self, Py_ssize_t position) except -1
+    # Copy at most `limit` bytes from user memory to `target`; returns the number copied, 0 at the end.
+    cdef Py_ssize_t pack(self, char *target, Py_ssize_t limit) except -1
+    # Copy at most `length` bytes from `source` to user memory; returns the number used.
+    cdef Py_ssize_t unpack(self, const char *source, Py_ssize_t length) except -1
+
+
+# Whole-buffer forms for those who need no segments.
+cdef Py_ssize_t pack_all(char *address, Py_ssize_t count, Typemap typemap, char *target) except -1
+cdef Py_ssize_t unpack_all(const char *source, Py_ssize_t length, char *address, Py_ssize_t count, Typemap typemap) except -1
+# Copies typed data to typed data of the same signature, within this process.
+cdef int copy_typed(char *source, Py_ssize_t source_count, Typemap source_type,
+                    char *target, Py_ssize_t target_count, Typemap target_type) except -1

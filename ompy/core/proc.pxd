@@ -1,0 +1,24 @@
+# The processes that this one may talk to.  A Proc is made at first contact, never copied, and compared by identity.
+
+cdef class Proc:
+    cdef readonly int index                      # position in this process's table, the number that groups store
+    cdef readonly int rank                       # rank in the world of its job
+    cdef readonly str job                        # name of its job (the PMI key-value space)
+    cdef readonly bint is_self
+    cdef readonly bint is_local                  # same host: shared memory is worth a try
+    cdef readonly str host
+    cdef readonly int pid
+    cdef readonly dict card                      # what the peer published, component name -> bytes
+    cdef public object routes                    # bml's PeerRoutes, or None before first contact
+    cdef public object pml                       # the PML's state for this peer
+    cdef public object failure                   # None, or the exception that ended contact with it
+
+
+cdef class ProcTable:
+    cdef list procs                              # index -> Proc or None
+    cdef object resolver                         # index -> Proc, asked at first contact
+
+    cdef Proc at(self, int index)
+
+
+cdef ProcTable table

@@ -1,0 +1,42 @@
+# The progress engine: who is polled, and how a rank waits.
+#
+# The GIL is the engine's lock: everything here runs with it, except the watching inside a wait.  A wait
+#
+#   1. spins with the GIL: polls every source, until `complete` or the spin is over;
+#   2. spins without it: only *watches*, through the sources' `ready` functions (C, no Python), so that other Python
+#      threads run; on work it takes the GIL back and goes to 1;
+#   3. yields the core;
+#   4. sleeps on the doorbell (a futex while every source can be watched as memory; poll(2) on the doorbell's pipe and
+#      the sources' descriptors otherwise), with a back-stop time-out, and writes the job board.
+#
+# No wake-up is lost: the waiter arms the doorbell, fences, looks at every source again, then sleeps; a peer publishes,
+# fences, and rings if the doorbell is armed.
+from ompy.core.request cimport Request
+
+ctypedef bint (*ReadyFunction)(void *context) noexcept nogil
+
+cdef class ProgressSource:
+    # Is there anything to do?  Called without the GIL.  NULL for sources that only have a file descriptor.
+    cdef ReadyFunction ready
+    cdef void *ready_context
+
+    # Do what can be done now, without waiting; returns the number of events (messages, completions).
+    cpdef int progress(self) except -1
+    # A descriptor that becomes readable when there is something to do, or -1.
+    cpdef int descriptor(self) except -2
+    # About to sleep: last chance to say that there is work (edge-triggered descriptors must look here).
+    cpdef bint may_sleep(self) except -1
+
+
+cpdef int register_source(ProgressSource source) except -1
+cpdef int unregister_source(ProgressSource source) except -1
+
+# One round over all sources; returns the number of events.  Re-entrant calls (from a callback, or from another thread
+# while a source has let the GIL go) return 0 at once.
+cdef int progress() except -1
+
+# Until the request is complete.  Raises KeyboardInterrupt when a signal handler did; the request stays as it was.
+cdef int wait(Request request) except -1
+# Until `done(context)` is true; `what` is the request shown on the job board, or None.
+ctypedef bint (*DoneFunction)(void *context) except -1
+cdef int wait_until(DoneFunction done, void *context, Request what) except -1

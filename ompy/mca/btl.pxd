@@ -1,0 +1,154 @@
+# The contract of byte transfer layers (Open MPI slides, "BTL: Interfaces").
+#
+# A BTL moves runs of bytes to a peer and hands them to whoever registered for their tag.  It knows no communicator, no
+# MPI rank and no matching; a PML stands above it, chooses protocols and cuts messages.
+#
+# LIFE CYCLE
+#   open       The component's `query` makes a `Btl` and fills in its limits.  It opens what needs no peer (a listening
+#              socket, a segment) and returns the bytes that peers need to reach it from `address()`.
+#   publish    The runtime puts each component's address on this process's card in the modex.
+#   reach      At first contact with a peer, `add_procs` is given its Proc and returns an Endpoint, or the reason
+#              (a string) why this BTL can't reach it.  No connection is made yet.
+#   connect    At the first message.  A peer may send to us before we have an endpoint for it.
+#   progress   The engine calls `progress` often.  It receives, calls receivers, finishes descriptors, and returns the
+#              number of events.  It never waits.
+#   close      `del_procs` gives back what a peer held; `finalize` gives back the rest: no file, segment, thread or
+#              descriptor is left.
+#
+# RULES
+#   * A descriptor belongs to the BTL from `send`, `put` or `get` until its callback, which runs exactly once: perhaps
+#     inside the call, perhaps from a later `progress`.
+#   * What a receiver is handed is valid during the call only.
+#   * OUT_OF_RESOURCE is back-pressure: nothing was taken, no callback will run, the caller tries again from progress.
+#     It is never an exception.
+#   * Bytes to one peer may arrive in any order unless FLAG_IN_ORDER is declared; every byte arrives once.
+#   * A broken peer is reported through the function given to `register_error`; a BTL never prints, aborts or exits.
+#   * A receiver may call `send`, `sendi`, `put`, `get` on any BTL, but nobody calls `progress` from a receiver.
+#
+# A BTL in plain Python subclasses `Btl` and overrides `add_procs`, `send` and `progress`; it sees memoryviews and no
+# pointer.  A compiled one also overrides `sendi`, which takes pointers and makes no descriptor.
+from libc.stdint cimport uint64_t
+
+from ompy.core.proc cimport Proc
+from ompy.core.progress cimport ProgressSource
+
+cdef enum:
+    INTERFACE = 1               # baked into each compiled component; the loader refuses another
+
+# Btl.flags
+cdef enum:
+    FLAG_SEND = 0x01            # can carry active messages
+    FLAG_PUT = 0x02             # can write peer memory
+    FLAG_GET = 0x04             # can read peer memory
+    FLAG_ATOMICS = 0x08
+    FLAG_IN_ORDER = 0x10        # messages to one peer arrive in the order of the calls
+    FLAG_SENDI = 0x20           # `sendi` is worth calling
+    FLAG_NEEDS_REGISTRATION = 0x40   # put and get want `register_mem` of both sides
+
+# Who an active message is for.  0 to 15 are the core's, 16 to 255 free.
+cdef enum:
+    TAG_PML = 1
+    TAG_OSC = 2
+    TAG_COLL = 3
+    TAG_COUNT = 256
+
+
+cdef class Endpoint:
+    """One peer as one BTL sees it.  BTLs subclass it."""
+    cdef readonly Btl btl
+    cdef readonly Proc proc
+
+
+cdef class Receiver:
+    """Takes the active messages of one tag."""
+    # `data` is valid during the call.  `endpoint` is None when the BTL does not know (or does not yet know) the sender.
+    cdef int arrive(self, Btl btl, Endpoint endpoint, const char *data, size_t length) except -1
+    # What `arrive` calls in a receiver written in Python.
+    cpdef int receive(self, Btl btl, Endpoint endpoint, object data) except -1
+
+
+ctypedef int (*CompletionFunction)(object context, Descriptor descriptor, int status) except -1
+
+cdef class Descriptor:
+    """A run of bytes on its way.
+
+    `data` is memory of the BTL's: header first, then payload.  With `prepare_src` the payload may stay where the program
+    has it (`payload`), for BTLs that send from there.  For put and get, `local_address` and `remote_address` name the
+    memory.
+    """
+    cdef readonly Btl btl
+    cdef char *data
+    cdef readonly size_t capacity
+    cdef public size_t length                    # bytes of `data` to send
+    cdef char *payload                           # bytes sent after `data`, or NULL
+    cdef public size_t payload_length
+    cdef public size_t local_address
+    cdef public uint64_t remote_address
+    cdef public size_t size                      # of a put or get
+    cdef public bytes local_handle, remote_handle
+    cdef CompletionFunction callback
+    cdef public object context
+    cdef bint in_flight
+
+    # For BTLs: the transfer is over (status 0) or has failed (an error class).  Gives the descriptor back to its owner.
+    cpdef int complete(self, int status=*) except -1
+
+
+cdef class Btl(ProgressSource):
+    # -- data, filled in by the component before it returns the module
+    cdef public str name
+    cdef public int flags
+    cdef public size_t eager_limit               # header and payload that may be sent before a match
+    cdef public size_t rndv_eager_limit          # payload that travels with a rendezvous
+    cdef public size_t max_send_size             # header and payload of any one send
+    cdef public size_t rdma_pipeline_send_length # bytes sent by copy while registrations are made
+    cdef public size_t rdma_pipeline_frag_size
+    cdef public size_t min_rdma_pipeline_size
+    cdef public size_t put_limit, get_limit      # bytes of one put, one get; 0 for no limit
+    cdef public size_t put_alignment, get_alignment
+    cdef public int latency                      # nanoseconds, rough; the lower is asked first for eager messages
+    cdef public int bandwidth                    # megabytes a second, rough; shares are given by it
+    cdef public int exclusivity                  # only the highest among those that reach a peer are used
+    # -- the engine's
+    cdef list receivers                          # tag -> Receiver
+    cdef list spare_descriptors
+    cdef object error_handler
+    cdef public dict counters                    # name -> number, shown by `ompy_info` and the performance variables
+
+    # -- set up, once per process or peer: plain Python will do
+    cpdef bytes address(self)
+    cpdef list add_procs(self, list procs)       # a list of Endpoint or str (the reason), one for each Proc
+    cpdef int del_procs(self, list endpoints) except -1
+    cpdef int register(self, int tag, Receiver receiver) except -1
+    cpdef int register_error(self, object handler) except -1      # handler(btl, proc, exception)
+    cpdef int report_error(self, Proc proc, object error) except -1
+    cpdef int finalize(self) except -1
+    cpdef dict statistics(self)
+
+    # -- descriptors
+    cpdef Descriptor alloc(self, Endpoint endpoint, size_t size)                 # None when out of resources
+    cpdef int free(self, Descriptor descriptor) except -1
+    # A descriptor whose first `header_size` bytes are for the caller to fill and whose payload is user memory, by
+    # reference or copied, as the BTL likes: the memory must stay as it is until the callback.  None: out of resources.
+    cpdef Descriptor prepare_src(self, Endpoint endpoint, size_t address, size_t header_size, size_t size)
+    # The receiving side's counterpart for put: registers if need be; remote peers use the descriptor's address and handle.
+    cpdef Descriptor prepare_dst(self, Endpoint endpoint, size_t address, size_t size)
+
+    # -- per message
+    cpdef int send(self, Endpoint endpoint, Descriptor descriptor, int tag) except -1
+    # Header and payload out at once, no descriptor, no callback: both may be reused when it returns OK.
+    cdef int sendi(self, Endpoint endpoint, const char *header, size_t header_size,
+                   const char *payload, size_t payload_size, int tag) except -1
+    cpdef int put(self, Endpoint endpoint, Descriptor descriptor) except -1
+    cpdef int get(self, Endpoint endpoint, Descriptor descriptor) except -1
+    # operation: "add", "and", "or", "xor", "swap", "min", "max", "cswap" on 8 bytes; the old value lands at local_address
+    cpdef int atomic(self, Endpoint endpoint, Descriptor descriptor, str operation, object operand, object compare) except -1
+    cpdef bytes register_mem(self, Endpoint endpoint, size_t address, size_t size)
+    cpdef int deregister_mem(self, bytes handle) except -1
+    # Until every put and atomic to the endpoint (all of them when None) is visible there; OUT_OF_RESOURCE: ask again.
+    cpdef int flush(self, Endpoint endpoint) except -1
+
+    # For BTLs: hand an arrived message to the receiver of its tag.
+    cdef inline int deliver(self, int tag, Endpoint endpoint, const char *data, size_t length) except -1:
+        return (<Receiver> self.receivers[tag]).arrive(self, endpoint, data, length)
+    cpdef int deliver_view(self, int tag, Endpoint endpoint, const unsigned char[::1] data) except -1

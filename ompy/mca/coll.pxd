@@ -1,0 +1,60 @@
+# Collectives: per communicator, and per function, the module with the highest priority serves.
+#
+# Every function of MPI-4.1 chapter 6 and the neighbourhood ones of chapter 8 takes one `CollectiveCall`, which holds both
+# sides of the buffers.  Blocking, non-blocking and persistent forms share it.
+from ompy.core.communicator cimport Communicator
+from ompy.core.operation cimport Operation
+from ompy.core.request cimport Request
+from ompy.core.typemap cimport Typemap
+
+cdef enum:
+    INTERFACE = 1
+
+# The functions, in the order of the table.  Their names are in `ompy.mca.coll.FUNCTIONS`.
+cpdef enum Function:
+    BARRIER, BCAST, GATHER, GATHERV, SCATTER, SCATTERV, ALLGATHER, ALLGATHERV, ALLTOALL, ALLTOALLV, ALLTOALLW,
+    REDUCE, ALLREDUCE, REDUCE_SCATTER_BLOCK, REDUCE_SCATTER, SCAN, EXSCAN,
+    NEIGHBOR_ALLGATHER, NEIGHBOR_ALLGATHERV, NEIGHBOR_ALLTOALL, NEIGHBOR_ALLTOALLV, NEIGHBOR_ALLTOALLW,
+    FUNCTION_COUNT
+
+
+cdef class CollectiveCall:
+    """What a collective was asked to do.
+
+    Counts are in elements, displacements in extents of the type (in bytes for the w forms).  The arrays belong to
+    whoever filled the call in, and hold one entry for each rank of the peer group (each neighbour, for the neighbourhood
+    forms).  `send_in_place` and `recv_in_place` stand for MPI_IN_PLACE; `owner` keeps the program's memory alive.
+    """
+    cdef public size_t send_address, recv_address
+    cdef public Py_ssize_t send_count, recv_count
+    cdef public Typemap send_type, recv_type
+    cdef Py_ssize_t *send_counts
+    cdef Py_ssize_t *send_displacements
+    cdef Py_ssize_t *recv_counts
+    cdef Py_ssize_t *recv_displacements
+    cdef public list send_types, recv_types      # of Typemap, for the w forms
+    cdef public Operation operation
+    cdef public int root
+    cdef public bint send_in_place, recv_in_place
+    cdef public object owner
+
+
+cdef class CollModule:
+    """One component's service for one communicator."""
+    cdef readonly str component
+    # Blocks until this rank's part is done.
+    cpdef int run(self, int function, CollectiveCall call, Communicator comm) except -1
+    # Starts, and returns the request.
+    cpdef Request start(self, int function, CollectiveCall call, Communicator comm)
+    # A persistent request, not started.
+    cpdef Request init(self, int function, CollectiveCall call, Communicator comm)
+    cpdef int free(self) except -1
+
+
+cdef class CollTable:
+    """Which module serves each function of one communicator, in each of its three forms."""
+    cdef list blocking, nonblocking, persistent   # function -> CollModule
+    cdef readonly list verdicts                   # (function, component, priority, chosen, reason)
+
+    cdef inline CollModule of(self, int function):
+        return <CollModule> self.blocking[function]

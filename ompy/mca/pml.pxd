@@ -1,0 +1,63 @@
+# The point-to-point management layer: MPI's send and receive semantics (Open MPI slides, "PML: Interfaces").
+#
+# The layer above has checked arguments: ranks are in range and never PROC_NULL, counts not negative.  Memory is given
+# as address, count and typemap; whoever calls keeps it alive until completion.  Every method may progress the engine.
+# `mode` is one of MODE_STANDARD, MODE_BUFFERED, MODE_SYNCHRONOUS, MODE_READY.
+from ompy.core.communicator cimport Communicator
+from ompy.core.proc cimport Proc
+from ompy.core.request cimport Request
+from ompy.core.status cimport StatusRecord
+from ompy.core.typemap cimport Typemap
+
+cdef enum:
+    INTERFACE = 1
+
+
+cdef class Message:
+    """A message taken out of the matching queues by a matched probe (MPI-4.1, 3.8.2)."""
+    cdef StatusRecord status
+    cdef public object communicator
+
+
+cdef class Pml:
+    cdef readonly str name
+    cdef readonly int tag_upper_bound
+
+    cpdef int add_comm(self, Communicator comm) except -1
+    cpdef int del_comm(self, Communicator comm) except -1
+    cpdef int add_proc(self, Proc proc) except -1
+    cpdef int del_proc(self, Proc proc) except -1
+
+    cpdef int send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
+                   Communicator comm) except -1
+    cpdef Request isend(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
+                        Communicator comm)
+    cpdef Request isend_init(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
+                             Communicator comm)
+    # Blocks; fills `status` (which may be NULL); raises MPIError(ERR_TRUNCATE) when the message was longer, with
+    # `status` filled in all the same.
+    cdef int recv(self, size_t address, Py_ssize_t count, Typemap typemap, int source, int tag, Communicator comm,
+                  StatusRecord *status) except -1
+    cpdef Request irecv(self, size_t address, Py_ssize_t count, Typemap typemap, int source, int tag, Communicator comm)
+    cpdef Request irecv_init(self, size_t address, Py_ssize_t count, Typemap typemap, int source, int tag,
+                             Communicator comm)
+    # A receive whose memory is made when the message is matched: `allocate(nbytes)` returns a writable contiguous
+    # buffer, kept in `request.buffer`.
+    cpdef Request irecv_object(self, object allocate, int source, int tag, Communicator comm)
+
+    cdef bint iprobe(self, int source, int tag, Communicator comm, StatusRecord *status) except -1
+    cdef int probe(self, int source, int tag, Communicator comm, StatusRecord *status) except -1
+    cpdef Message improbe(self, int source, int tag, Communicator comm)          # None: nothing there
+    cpdef Message mprobe(self, int source, int tag, Communicator comm)
+    cpdef Request imrecv(self, size_t address, Py_ssize_t count, Typemap typemap, Message message)
+    cpdef Request imrecv_object(self, object allocate, Message message)
+
+    # For the job board and for people: the posted and unexpected queues of a communicator, as dicts.
+    cpdef dict dump(self, Communicator comm)
+    cpdef int finalize(self) except -1
+
+
+# The PML of this process, set once when it is chosen.
+cdef Pml pml
+cpdef Pml chosen()
+cpdef int choose(Pml module) except -1

@@ -138,6 +138,23 @@ DESCRIPTIONS: dict[int, str] = {
     ERR_REVOKED: "the communicator was revoked",
 }
 
+# Codes and classes that the program added (MPI-4.1, 9.5) -> their class.  A class is its own class.
+ADDED: dict[int, int] = {}
+
+
+def error_class(code: int) -> int:
+    """The class that an error code belongs to; ERR_UNKNOWN for a number that is none."""
+    if 0 <= code <= ERR_LASTCODE:
+        return code
+    return ADDED.get(code, ERR_UNKNOWN)
+
+
+def error_string(code: int) -> str:
+    """The words for an error code; empty for one that the program added without words."""
+    if code in ADDED:
+        return DESCRIPTIONS.get(code, "")
+    return DESCRIPTIONS.get(code, f"error code {code}")
+
 
 class MPIError(RuntimeError):
     """An MPI error: a class or a code of the program's own, and what went wrong in words.

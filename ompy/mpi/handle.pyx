@@ -1,0 +1,166 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: embedsignature=True
+"""The base of all handles: null, truth value, equality, integers, copies, pickling (MPI-4.1, 2.5.1 and 19.3.4)."""
+
+from copyreg import __newobj__
+
+
+# (family, id of the core object) -> (predefined handle, its name).  The handles keep their core objects alive, so that the
+# ids stay theirs.
+cdef dict predefined_handles = {}
+
+# Integers of the handles that were asked for one: family -> {integer: core object} and family -> {id: integer}.  The
+# first holds the core object, because an integer kept by the program must not come to mean another object.
+cdef dict core_of_number = {}
+cdef dict number_of_core = {}
+cdef size_t last_number = 0
+
+
+cdef class Handle:
+    """A handle on one object of the library; false when it is null."""
+
+    cdef type family(self):
+        return type(self)
+
+    cdef object core(self):
+        return None
+
+    cdef int become(self, object core) except -1:
+        raise NotImplementedError(f"{type(self).__name__} can't be made from a handle")
+
+    cdef int dispose(self) except -1:
+        self.Free()
+        return 0
+
+    def __bool__(self) -> bool:
+        return self.core() is not None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Handle) or (<Handle> other).family() is not self.family():
+            return NotImplemented
+        return self.core() is (<Handle> other).core()
+
+    def __ne__(self, other: object) -> bool:
+        if not isinstance(other, Handle) or (<Handle> other).family() is not self.family():
+            return NotImplemented
+        return self.core() is not (<Handle> other).core()
+
+    def __reduce__(self):
+        entry = predefined_handles.get((self.family(), id(self.core())))
+        if entry is None:
+            cls = type(self)
+            raise ValueError(f"cannot serialize '{cls.__module__}.{cls.__name__}' instance: only predefined objects can be")
+        original, name = entry
+        if self is original:
+            return predefined_object, (name,)
+        return __newobj__, (type(self), original)
+
+    @property
+    def handle(self) -> int:
+        """The integer that stands for this object; 0 for a null handle."""
+        return number(self)
+
+    @classmethod
+    def fromhandle(cls, handle: int) -> Handle:
+        """A new handle on the object that the integer (of `handle`) stands for.
+
+        Raises:
+            ValueError: no object of this family has the integer.
+        """
+        cdef Handle made = cls.__new__(cls)
+        if handle == 0:
+            return made
+        objects = core_of_number.get(made.family())
+        if objects is None or handle not in objects:
+            raise ValueError(f"handle {handle} stands for no live {made.family().__name__}")
+        made.become(objects[handle])
+        return made
+
+    def toint(self) -> int:
+        """The integer that stands for this object (MPI-5.0, 20.3.4)."""
+        return number(self)
+
+    @classmethod
+    def fromint(cls, arg: int, /) -> Handle:
+        """A new handle on the object that the integer (of `toint`) stands for."""
+        return cls.fromhandle(arg)
+
+    def py2f(self) -> int:
+        """The integer that stands for this object in Fortran (MPI-4.1, 19.3.4)."""
+        return number(self)
+
+    @classmethod
+    def f2py(cls, arg: int) -> Handle:
+        """A new handle on the object that the Fortran integer (of `py2f`) stands for."""
+        return cls.fromhandle(arg)
+
+    def free(self) -> None:
+        """Free the object if that makes sense: a null or predefined one is left alone, a copy of it becomes null."""
+        if self.constant or self.core() is None:
+            return
+        if is_predefined(self):
+            self.become(None)
+        else:
+            self.dispose()
+
+
+cdef Handle predefine(Handle handle, str name):
+    key = (handle.family(), id(handle.core()))
+    handle.constant = True
+    if key not in predefined_handles:
+        predefined_handles[key] = (handle, name)
+    return handle
+
+
+cdef bint is_predefined(Handle handle) except -1:
+    return (handle.family(), id(handle.core())) in predefined_handles
+
+
+cdef size_t number(Handle handle) except? 0:
+    global last_number
+    core = handle.core()
+    if core is None:
+        return 0
+    family = handle.family()
+    numbers = number_of_core.setdefault(family, {})
+    known = numbers.get(id(core))
+    if known is None:
+        last_number += 1
+        known = numbers[id(core)] = last_number
+        core_of_number.setdefault(family, {})[known] = core
+    return known
+
+
+cdef int forget(Handle handle) except -1:
+    core = handle.core()
+    numbers = number_of_core.get(handle.family())
+    if numbers and core is not None:
+        known = numbers.pop(id(core), None)
+        if known is not None:
+            del core_of_number[handle.family()][known]
+    return 0
+
+
+def predefined_object(str name):
+    """The object that `ompy.MPI` has under the name: what a predefined handle is pickled as."""
+    import ompy.MPI
+
+    return getattr(ompy.MPI, name)
+
+
+def _sizeof(arg) -> int:
+    """Bytes of the integer that stands for a handle of the given object or class."""
+    if isinstance(arg, Handle) or isinstance(arg, type) and issubclass(arg, Handle):
+        return sizeof(size_t)
+    raise TypeError(f"expecting an MPI type or instance, got {type(arg).__name__}")
+
+
+def _addressof(Handle arg not None) -> int:
+    """Address of the integer that stands for the handle, kept in the handle itself."""
+    arg.number = number(arg)
+    return <size_t> &arg.number
+
+
+def _handleof(Handle arg not None) -> int:
+    """The integer that stands for the handle."""
+    return number(arg)

@@ -27,6 +27,8 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
 ROOTS = [TOP, *(TOP / name for name in ("btl", "pml", "coll", "plugins"))]
+# Asked once, here: sysconfig fills its table in without a lock, and modules are compiled in threads.
+VARIABLES = sysconfig.get_config_vars()
 CIMPORT = re.compile(r"^\s*(?:from\s+([\w.]+)\s+cimport\s+([^#\n]+)|cimport\s+([\w.]+))", re.MULTILINE)
 
 
@@ -64,7 +66,7 @@ def cimports(source: Path) -> frozenset[Path]:
 
 
 def target_of(source: Path) -> Path:
-    return source.with_suffix(sysconfig.get_config_var("EXT_SUFFIX"))
+    return source.with_suffix(VARIABLES["EXT_SUFFIX"])
 
 
 def stale(source: Path) -> bool:
@@ -82,13 +84,12 @@ def build(name: str, source: Path, fast: bool) -> str | None:
     c_file = work / f"{name}.c"
     target = target_of(source)
     partial = target.with_name(f".{target.name}.{os.getpid()}")
-    variables = sysconfig.get_config_vars()
     includes = [argument for root in ROOTS for argument in ("-I", str(root))]
     begun = max(p.stat().st_mtime for p in (source, *cimports(source)))
     commands = [
         [sys.executable, "-m", "cython", "-3", *includes, "--module-name", name, "-o", str(c_file), str(source)],
         [
-            *shlex.split(variables["CC"]), *shlex.split(variables["CFLAGS"]), "-O0" if fast else "-O2", "-g0", "-fPIC",
+            *shlex.split(VARIABLES["CC"]), *shlex.split(VARIABLES["CFLAGS"]), "-O0" if fast else "-O2", "-g0", "-fPIC",
             "-shared", "-I", sysconfig.get_path("include"), str(c_file), "-o", str(partial),
         ],
     ]  # fmt: skip

@@ -19,6 +19,9 @@ cdef class ProcTable:
     cdef object resolver                         # index -> Proc, asked at first contact
 
     cdef Proc at(self, int index)
+    cpdef int extend(self, int count) except -1  # room for `count` more; returns the first new index
+    cpdef list known(self)                       # the Procs that were met so far
+    cpdef int clear(self) except -1
 
 
 cdef ProcTable table

@@ -33,6 +33,13 @@ cdef class Request:
     cpdef int cancel(self) except -1
     # The user has let go of the handle: the request may go back to its pool as soon as it is complete.
     cpdef int release(self) except -1
-    # Called by whoever carries the operation out, exactly once per start.
+    # For whoever carries the operation out: begin, then exactly one of finish and fail.
+    cdef int begin(self) except -1
     cdef int finish(self) except -1
     cpdef int fail(self, object error) except -1
+    # A wait or test has seen the request complete: a persistent one is inactive again.
+    cdef int retire(self) except -1
+
+
+cdef class CompletedRequest(Request):
+    pass

@@ -88,7 +88,7 @@ cdef class Descriptor:
     cdef public bytes local_handle, remote_handle
     cdef CompletionFunction callback
     cdef public object context
-    cdef bint in_flight
+    cdef bint in_flight                          # set by the sender before the call, cleared by `complete`
 
     # For BTLs: the transfer is over (status 0) or has failed (an error class).  Gives the descriptor back to its owner.
     cpdef int complete(self, int status=*) except -1

@@ -21,8 +21,8 @@ cpdef enum Function:
 cdef class CollectiveCall:
     """What a collective was asked to do.
 
-    Counts are in elements, displacements in extents of the type (in bytes for the w forms).  The arrays belong to
-    whoever filled the call in, and hold one entry for each rank of the peer group (each neighbour, for the neighbourhood
+    Counts are in elements, displacements in extents of the type (in bytes for the w forms).  The arrays are PyMem_Malloc'd by
+    whoever fills the call in, freed with it, and hold one entry for each rank of the peer group (each neighbour, for the neighbourhood
     forms).  `send_in_place` and `recv_in_place` stand for MPI_IN_PLACE; `owner` keeps the program's memory alive.
     """
     cdef public size_t send_address, recv_address

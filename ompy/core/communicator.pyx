@@ -1,0 +1,43 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Communicators as PMLs and collectives see them."""
+from ompy.core.constants cimport TAG_COLLECTIVE_FIRST, TAG_COLLECTIVE_LAST
+
+
+cdef class Communicator:
+    """A group and a context (MPI-4.1, 7.2).
+
+    Parameters:
+        context: the same number in every member, unique while the communicator lives.
+        group: the local group; this process is in it.
+        remote_group: of an inter-communicator, else None.
+        name: for people.
+    """
+
+    def __init__(self, uint64_t context, Group group not None, Group remote_group=None, str name=""):
+        self.context = context
+        self.group = group
+        self.is_inter = remote_group is not None
+        self.remote_group = group if remote_group is None else remote_group
+        self.rank = group.rank
+        self.size = group.size
+        self.remote_size = self.remote_group.size
+        self.attributes = {}
+        self.name = name
+        self.next_collective_tag = TAG_COLLECTIVE_FIRST
+
+    cdef int collective_tag(self):
+        cdef int tag = self.next_collective_tag
+        self.next_collective_tag = tag - 1 if tag > TAG_COLLECTIVE_LAST else TAG_COLLECTIVE_FIRST
+        return tag
+
+    def take_collective_tag(self):
+        """A tag of the library's own for the next collective call, for components in plain Python."""
+        return self.collective_tag()
+
+    def mark_freed(self):
+        """No new operation may begin here; pending ones complete (MPI-4.1, 7.4.3)."""
+        self.freed = True
+
+    def __repr__(self):
+        kind = "inter" if self.is_inter else "intra"
+        return f"<{kind}-communicator {self.name or hex(self.context)} rank {self.rank} of {self.size}>"

@@ -1,0 +1,74 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""The processes that this one may talk to."""
+
+
+cdef class Proc:
+    """One process (Open MPI slides, "Process Naming"): never copied, compared by identity.
+
+    Parameters:
+        index: position in this process's table.
+        rank: rank in the world of its job.
+        job: name of its job.
+        host, pid: where it runs.
+        is_self, is_local: whether it is this process, or one on this host.
+        card: what it published, component name -> bytes.
+    """
+
+    def __init__(self, int index, int rank, str job, str host, int pid, bint is_self, bint is_local, dict card):
+        self.index = index
+        self.rank = rank
+        self.job = job
+        self.host = host
+        self.pid = pid
+        self.is_self = is_self
+        self.is_local = is_local
+        self.card = card
+
+    def __repr__(self):
+        return f"<Proc rank {self.rank} of {self.job} (host {self.host}, pid {self.pid})>"
+
+
+cdef class ProcTable:
+    """Index -> Proc, each made by the resolver when somebody first asks for it."""
+
+    def __init__(self):
+        self.procs = []
+
+    def set_resolver(self, resolver):
+        """`resolver(index)` makes the Proc of an index; the runtime sets it at start."""
+        self.resolver = resolver
+
+    cdef Proc at(self, int index):
+        cdef Proc proc = <Proc> self.procs[index]
+        if proc is None:
+            proc = self.resolver(index)
+            self.procs[index] = proc
+        return proc
+
+    cpdef int extend(self, int count) except -1:
+        """Room for `count` more processes; returns the first new index."""
+        cdef int first = len(self.procs)
+        self.procs.extend([None] * count)
+        return first
+
+    cpdef list known(self):
+        """The processes met so far."""
+        return [proc for proc in self.procs if proc is not None]
+
+    cpdef int clear(self) except -1:
+        """Forget all of them, at finalisation."""
+        self.procs = []
+        self.resolver = None
+        return 0
+
+    def get(self, int index):
+        """The process of an index, made at first use.  Errors: IndexError."""
+        if not 0 <= index < len(self.procs):
+            raise IndexError(f"process index {index} is not in 0..{len(self.procs) - 1}")
+        return self.at(index)
+
+    def __len__(self):
+        return len(self.procs)
+
+
+table = ProcTable()

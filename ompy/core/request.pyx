@@ -1,0 +1,68 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Requests: operations that may outlast their call."""
+from ompy.core.errors import ERR_REQUEST, MPIError
+from ompy.core.status cimport set_empty
+
+
+cdef class Request:
+    """Base of every request.  See `request.pxd` for the life cycle."""
+
+    def __cinit__(self):
+        set_empty(&self.status)
+        self.peer = -1
+        self.tag = -1
+
+    cpdef int start(self) except -1:
+        """Begin a persistent request (MPI-4.1, 3.9).  Errors: ERR_REQUEST when the request is not persistent."""
+        raise MPIError(ERR_REQUEST, "only persistent requests can be started")
+
+    cpdef int cancel(self) except -1:
+        """Ask for cancellation (MPI-4.1, 3.8.4).  Most operations can't be cancelled and complete as usual."""
+        return 0
+
+    cpdef int release(self) except -1:
+        """The program has let go of its handle."""
+        return 0
+
+    cdef int begin(self) except -1:
+        set_empty(&self.status)
+        self.error = None
+        self.complete = False
+        self.active = True
+        return 0
+
+    cdef int finish(self) except -1:
+        cdef CompletionHook hook = self.hook
+        if self.complete:
+            return 0
+        self.complete = True
+        if hook != NULL:
+            context = self.hook_context
+            if not self.persistent:
+                self.hook = NULL
+                self.hook_context = None
+            hook(context, self)
+        return 0
+
+    cpdef int fail(self, object error) except -1:
+        """Complete with an error, which the wait will raise."""
+        self.error = error
+        self.status.error = error.code if isinstance(error, MPIError) else 16
+        return self.finish()
+
+    cdef int retire(self) except -1:
+        self.active = False
+        return 0
+
+    @property
+    def result(self):
+        """(source, tag, error class, cancelled, bytes) of a complete request, for components in plain Python."""
+        return (self.status.source, self.status.tag, self.status.error, bool(self.status.cancelled), self.status.nbytes)
+
+
+cdef class CompletedRequest(Request):
+    """A request that was complete when it was made, such as a send to MPI_PROC_NULL."""
+
+    def __cinit__(self):
+        self.complete = True
+        self.active = True

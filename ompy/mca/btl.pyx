@@ -1,0 +1,252 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Base classes of byte transfer layers.  The contract is in `btl.pxd`."""
+from cpython.buffer cimport PyBUF_READ, PyBUF_WRITE
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.memoryview cimport PyMemoryView_FromMemory
+from libc.string cimport memcpy
+
+from ompy.core.constants cimport OK, OUT_OF_RESOURCE
+from ompy.core.errors import ERR_INTERN, MPIError
+
+interface = INTERFACE
+
+SEND = FLAG_SEND
+PUT = FLAG_PUT
+GET = FLAG_GET
+ATOMICS = FLAG_ATOMICS
+IN_ORDER = FLAG_IN_ORDER
+SENDI = FLAG_SENDI
+NEEDS_REGISTRATION = FLAG_NEEDS_REGISTRATION
+BACK_PRESSURE = OUT_OF_RESOURCE
+TAKEN = OK
+
+# Spare descriptors kept by a BTL; what a burst made beyond that goes back to the allocator.
+cdef int SPARE_DESCRIPTORS = 64
+
+
+cdef class Endpoint:
+    """One peer as one BTL sees it."""
+
+    def __init__(self, Btl btl, Proc proc):
+        self.btl = btl
+        self.proc = proc
+
+
+cdef class Receiver:
+    """Takes the active messages of one tag."""
+
+    cdef int arrive(self, Btl btl, Endpoint endpoint, const char *data, size_t length) except -1:
+        view = PyMemoryView_FromMemory(<char *> data, length, PyBUF_READ) if length else memoryview(b"")
+        try:
+            self.receive(btl, endpoint, view)
+        finally:
+            view.release()
+        return 0
+
+    cpdef int receive(self, Btl btl, Endpoint endpoint, object data) except -1:
+        """Override in Python: `data` is a memoryview that is released when this returns."""
+        raise NotImplementedError(f"{type(self).__name__} overrides neither arrive nor receive")
+
+
+cdef class Descriptor:
+    """A run of bytes on its way; see `btl.pxd`."""
+
+    def __cinit__(self, Btl btl=None, size_t capacity=0):
+        self.btl = btl
+        self.capacity = capacity
+        if capacity:
+            self.data = <char *> PyMem_Malloc(capacity)
+            if self.data == NULL:
+                raise MemoryError(f"no memory for a descriptor of {capacity} bytes")
+
+    def __dealloc__(self):
+        PyMem_Free(self.data)
+
+    cpdef int complete(self, int status=0) except -1:
+        """The transfer is over: run the callback, exactly once, and give the descriptor back.
+
+        Errors: ERR_INTERN when it was not in flight, which is a bug in the BTL.
+        """
+        cdef CompletionFunction callback = self.callback
+        if not self.in_flight:
+            raise MPIError(ERR_INTERN, f"btl {self.btl.name} completed a descriptor that was not in flight")
+        self.in_flight = False
+        context = self.context
+        if callback != NULL:
+            callback(context, self, status)
+        elif context is not None:
+            context(self, status)
+        self.btl.free(self)
+        return 0
+
+    @property
+    def view(self):
+        """The `length` bytes of header and payload to send, as a writable memoryview."""
+        return PyMemoryView_FromMemory(self.data, self.length, PyBUF_WRITE) if self.length else memoryview(bytearray())
+
+    @property
+    def payload_view(self):
+        """Bytes to send after `view`, still in the program's memory; empty when there are none."""
+        if self.payload == NULL or self.payload_length == 0:
+            return memoryview(b"")
+        return PyMemoryView_FromMemory(self.payload, self.payload_length, PyBUF_READ)
+
+    @property
+    def local_view(self):
+        """The local memory of a put or get."""
+        if self.size == 0:
+            return memoryview(bytearray())
+        return PyMemoryView_FromMemory(<char *> self.local_address, self.size, PyBUF_WRITE)
+
+    @property
+    def total_length(self):
+        """Bytes on the wire: header, copied payload and referenced payload."""
+        return self.length + self.payload_length
+
+
+cdef class Btl(ProgressSource):
+    """Base of byte transfer layers.  The smallest useful one overrides `add_procs`, `send` and `progress`."""
+
+    def __cinit__(self, *args, **kwargs):
+        self.receivers = [None] * TAG_COUNT
+        self.spare_descriptors = []
+        self.counters = {}
+        self.name = type(self).__name__
+        self.flags = FLAG_SEND
+        self.eager_limit = 4096
+        self.rndv_eager_limit = 4096
+        self.max_send_size = 65536
+        self.rdma_pipeline_send_length = 65536
+        self.rdma_pipeline_frag_size = 1 << 20
+        self.min_rdma_pipeline_size = 1 << 17
+        self.put_alignment = 1
+        self.get_alignment = 1
+        self.latency = 100000
+        self.bandwidth = 100
+
+    cpdef bytes address(self):
+        """What peers need to reach this process, published on its card."""
+        return b""
+
+    cpdef list add_procs(self, list procs):
+        """An Endpoint for each process that can be reached, a reason (str) for each that can't."""
+        raise NotImplementedError(f"btl {self.name} does not override add_procs")
+
+    cpdef int del_procs(self, list endpoints) except -1:
+        """Give back what these endpoints hold."""
+        return 0
+
+    cpdef int register(self, int tag, Receiver receiver) except -1:
+        """Active messages of `tag` (0 to 255) go to `receiver` from now on."""
+        self.receivers[tag] = receiver
+        return 0
+
+    cpdef int register_error(self, object handler) except -1:
+        """`handler(btl, proc, exception)` is told of each broken peer."""
+        self.error_handler = handler
+        return 0
+
+    cpdef int report_error(self, Proc proc, object error) except -1:
+        """For BTLs: contact with `proc` is lost."""
+        if self.error_handler is not None:
+            self.error_handler(self, proc, error)
+        return 0
+
+    cpdef int finalize(self) except -1:
+        """Leave nothing behind."""
+        return 0
+
+    cpdef dict statistics(self):
+        """Counters by name."""
+        return dict(self.counters)
+
+    cpdef Descriptor alloc(self, Endpoint endpoint, size_t size):
+        """A descriptor with room for `size` bytes (at most `max_send_size`), or None when out of resources."""
+        cdef Descriptor descriptor
+        if self.spare_descriptors:
+            descriptor = <Descriptor> self.spare_descriptors.pop()
+            if descriptor.capacity >= size:
+                descriptor.length = size
+                return descriptor
+        descriptor = Descriptor.__new__(Descriptor, self, max(size, self.eager_limit))
+        descriptor.length = size
+        return descriptor
+
+    cpdef int free(self, Descriptor descriptor) except -1:
+        """Take a descriptor back that is not in flight."""
+        descriptor.callback = NULL
+        descriptor.context = None
+        descriptor.payload = NULL
+        descriptor.payload_length = 0
+        descriptor.local_handle = None
+        descriptor.remote_handle = None
+        if descriptor.capacity and len(self.spare_descriptors) < SPARE_DESCRIPTORS:
+            self.spare_descriptors.append(descriptor)
+        return 0
+
+    cpdef Descriptor prepare_src(self, Endpoint endpoint, size_t address, size_t header_size, size_t size):
+        """A descriptor for a header and `size` bytes of user memory; here they are copied."""
+        cdef Descriptor descriptor = self.alloc(endpoint, header_size + size)
+        if descriptor is not None and size:
+            memcpy(descriptor.data + header_size, <const char *> address, size)
+        return descriptor
+
+    cpdef Descriptor prepare_dst(self, Endpoint endpoint, size_t address, size_t size):
+        """A descriptor that names user memory for a peer's put, registered if this BTL wants that."""
+        cdef Descriptor descriptor = Descriptor.__new__(Descriptor, self, 0)
+        descriptor.local_address = address
+        descriptor.size = size
+        if self.flags & FLAG_NEEDS_REGISTRATION:
+            descriptor.local_handle = self.register_mem(endpoint, address, size)
+        return descriptor
+
+    cpdef int send(self, Endpoint endpoint, Descriptor descriptor, int tag) except -1:
+        """Send header and payload as one active message; OUT_OF_RESOURCE when it was not taken."""
+        raise NotImplementedError(f"btl {self.name} does not override send")
+
+    cdef int sendi(self, Endpoint endpoint, const char *header, size_t header_size,
+                   const char *payload, size_t payload_size, int tag) except -1:
+        cdef Descriptor descriptor = self.alloc(endpoint, header_size + payload_size)
+        cdef int taken
+        if descriptor is None:
+            return OUT_OF_RESOURCE
+        memcpy(descriptor.data, header, header_size)
+        if payload_size:
+            memcpy(descriptor.data + header_size, payload, payload_size)
+        descriptor.in_flight = True
+        taken = self.send(endpoint, descriptor, tag)
+        if taken != OK:
+            descriptor.in_flight = False
+            self.free(descriptor)
+        return taken
+
+    cpdef int put(self, Endpoint endpoint, Descriptor descriptor) except -1:
+        """Write `size` bytes at `local_address` to the peer's `remote_address`."""
+        raise NotImplementedError(f"btl {self.name} has no put")
+
+    cpdef int get(self, Endpoint endpoint, Descriptor descriptor) except -1:
+        """Read `size` bytes at the peer's `remote_address` to `local_address`."""
+        raise NotImplementedError(f"btl {self.name} has no get")
+
+    cpdef int atomic(self, Endpoint endpoint, Descriptor descriptor, str operation, object operand,
+                     object compare) except -1:
+        """An atomic on 8 bytes of peer memory."""
+        raise NotImplementedError(f"btl {self.name} has no atomics")
+
+    cpdef bytes register_mem(self, Endpoint endpoint, size_t address, size_t size):
+        """Make memory ready for put and get; the handle goes to the peer."""
+        return b""
+
+    cpdef int deregister_mem(self, bytes handle) except -1:
+        """The counterpart of `register_mem`."""
+        return 0
+
+    cpdef int flush(self, Endpoint endpoint) except -1:
+        """OK once every put and atomic is visible at the peer; OUT_OF_RESOURCE: ask again."""
+        return OK
+
+    cpdef int deliver_view(self, int tag, Endpoint endpoint, const unsigned char[::1] data) except -1:
+        """For BTLs in Python: hand an arrived message, any contiguous buffer, to the receiver of its tag."""
+        if self.receivers[tag] is None:
+            raise MPIError(ERR_INTERN, f"btl {self.name} got a message with tag {tag}, which nobody registered")
+        return self.deliver(tag, endpoint, <const char *> &data[0] if data.shape[0] else NULL, data.shape[0])

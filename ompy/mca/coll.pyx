@@ -1,0 +1,71 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Base classes of collective components.  The contract is in `coll.pxd`."""
+cimport cython
+from cpython.mem cimport PyMem_Free
+
+interface = INTERFACE
+
+FUNCTIONS = (
+    "barrier", "bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv",
+    "alltoall", "alltoallv", "alltoallw", "reduce", "allreduce", "reduce_scatter_block", "reduce_scatter",
+    "scan", "exscan", "neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall", "neighbor_alltoallv",
+    "neighbor_alltoallw",
+)
+
+
+@cython.freelist(16)
+cdef class CollectiveCall:
+    """What a collective was asked to do; see `coll.pxd`."""
+
+    def __dealloc__(self):
+        PyMem_Free(self.send_counts)
+        PyMem_Free(self.send_displacements)
+        PyMem_Free(self.recv_counts)
+        PyMem_Free(self.recv_displacements)
+
+
+cdef class CollModule:
+    """One component's service for one communicator."""
+
+    cpdef int run(self, int function, CollectiveCall call, Communicator comm) except -1:
+        """Carry the collective out, blocking."""
+        raise NotImplementedError(f"coll {self.component} has no blocking {FUNCTIONS[function]}")
+
+    cpdef Request start(self, int function, CollectiveCall call, Communicator comm):
+        """Start the collective and return its request."""
+        raise NotImplementedError(f"coll {self.component} has no non-blocking {FUNCTIONS[function]}")
+
+    cpdef Request init(self, int function, CollectiveCall call, Communicator comm):
+        """A persistent request for the collective, not started."""
+        raise NotImplementedError(f"coll {self.component} has no persistent {FUNCTIONS[function]}")
+
+    cpdef int free(self) except -1:
+        """The communicator is gone."""
+        return 0
+
+
+cdef class CollTable:
+    """Which module serves each function of one communicator.
+
+    Parameters:
+        blocking, nonblocking, persistent: a CollModule for each function, in the order of `FUNCTIONS`.
+        verdicts: (function, component, priority, chosen, reason) of each offer.
+    """
+
+    def __init__(self, list blocking, list nonblocking, list persistent, list verdicts):
+        self.blocking = blocking
+        self.nonblocking = nonblocking
+        self.persistent = persistent
+        self.verdicts = verdicts
+
+    def modules(self):
+        """The distinct modules of the table."""
+        found = []
+        for module in (*self.blocking, *self.nonblocking, *self.persistent):
+            if module is not None and module not in found:
+                found.append(module)
+        return found
+
+    def module(self, int function):
+        """The module of the blocking form."""
+        return self.blocking[function]

@@ -1,0 +1,112 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Base classes of point-to-point management layers.  The contract is in `pml.pxd`."""
+from ompy.core.constants cimport TAG_UPPER_BOUND
+from ompy.core.status cimport set_empty
+
+interface = INTERFACE
+
+
+cdef class Message:
+    """A message that a matched probe took out of the queues."""
+
+    def __cinit__(self, *args, **kwargs):
+        set_empty(&self.status)
+
+
+cdef class Pml:
+    """Base of point-to-point management layers."""
+
+    def __cinit__(self, *args, **kwargs):
+        self.name = type(self).__name__
+        self.tag_upper_bound = TAG_UPPER_BOUND
+
+    cpdef int add_comm(self, Communicator comm) except -1:
+        """Be ready for messages on a new communicator."""
+        raise NotImplementedError
+
+    cpdef int del_comm(self, Communicator comm) except -1:
+        """The communicator is gone on this process."""
+        raise NotImplementedError
+
+    cpdef int add_proc(self, Proc proc) except -1:
+        """First contact with a peer."""
+        raise NotImplementedError
+
+    cpdef int del_proc(self, Proc proc) except -1:
+        """No more contact with a peer."""
+        raise NotImplementedError
+
+    cpdef int send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
+                   Communicator comm) except -1:
+        """Blocking send (MPI-4.1, 3.2.1 and 3.4)."""
+        raise NotImplementedError
+
+    cpdef Request isend(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
+                        Communicator comm):
+        """Non-blocking send (MPI-4.1, 3.7.2)."""
+        raise NotImplementedError
+
+    cpdef Request isend_init(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
+                             Communicator comm):
+        """Persistent send (MPI-4.1, 3.9)."""
+        raise NotImplementedError
+
+    cdef int recv(self, size_t address, Py_ssize_t count, Typemap typemap, int source, int tag, Communicator comm,
+                  StatusRecord *status) except -1:
+        raise NotImplementedError
+
+    cpdef Request irecv(self, size_t address, Py_ssize_t count, Typemap typemap, int source, int tag,
+                        Communicator comm):
+        """Non-blocking receive (MPI-4.1, 3.7.2)."""
+        raise NotImplementedError
+
+    cpdef Request irecv_init(self, size_t address, Py_ssize_t count, Typemap typemap, int source, int tag,
+                             Communicator comm):
+        """Persistent receive (MPI-4.1, 3.9)."""
+        raise NotImplementedError
+
+    cpdef Request irecv_object(self, object allocate, int source, int tag, Communicator comm):
+        """A receive of any size: `allocate(nbytes)` gives the memory once the message is matched."""
+        raise NotImplementedError
+
+    cdef bint iprobe(self, int source, int tag, Communicator comm, StatusRecord *status) except -1:
+        raise NotImplementedError
+
+    cdef int probe(self, int source, int tag, Communicator comm, StatusRecord *status) except -1:
+        raise NotImplementedError
+
+    cpdef Message improbe(self, int source, int tag, Communicator comm):
+        """Take a message out of the queues, or None (MPI-4.1, 3.8.2)."""
+        raise NotImplementedError
+
+    cpdef Message mprobe(self, int source, int tag, Communicator comm):
+        """Wait for a message and take it out of the queues."""
+        raise NotImplementedError
+
+    cpdef Request imrecv(self, size_t address, Py_ssize_t count, Typemap typemap, Message message):
+        """Receive a message that was taken out (MPI-4.1, 3.8.3)."""
+        raise NotImplementedError
+
+    cpdef Request imrecv_object(self, object allocate, Message message):
+        """The same into memory that `allocate(nbytes)` makes."""
+        raise NotImplementedError
+
+    cpdef dict dump(self, Communicator comm):
+        """The posted and unexpected queues, for people."""
+        return {}
+
+    cpdef int finalize(self) except -1:
+        """Complete what was sent, then leave nothing behind."""
+        return 0
+
+
+cpdef Pml chosen():
+    """The PML of this process, or None before it is chosen."""
+    return pml
+
+
+cpdef int choose(Pml module) except -1:
+    """Set the PML of this process; None at finalisation."""
+    global pml
+    pml = module
+    return 0

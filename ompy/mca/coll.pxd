@@ -21,9 +21,21 @@ cpdef enum Function:
 cdef class CollectiveCall:
     """What a collective was asked to do.
 
-    Counts are in elements, displacements in extents of the type (in bytes for the w forms).  The arrays are PyMem_Malloc'd by
-    whoever fills the call in, freed with it, and hold one entry for each rank of the peer group (each neighbour, for the neighbourhood
-    forms).  `send_in_place` and `recv_in_place` stand for MPI_IN_PLACE; `owner` keeps the program's memory alive.
+    Counts are in elements, displacements in extents of the type (in bytes for the w forms).  The arrays are
+    PyMem_Malloc'd by whoever fills the call in, freed with it, and hold one entry for each rank of the peer group (each
+    neighbour, for the neighbourhood forms); displacements that are NULL mean blocks one after the other.
+    `send_in_place` and `recv_in_place` stand for MPI_IN_PLACE, and that side is then not looked at; `owner` keeps the
+    program's memory alive.
+
+        bcast                    the send side holds the buffer, on every rank
+        gather, allgather        recv_count is one rank's block; so is send_count in scatter, both in alltoall
+        gatherv, allgatherv      send_count, and recv_counts; scatterv: send_counts, and recv_count
+        reduce, allreduce, scan  send_count and send_type, or with send_in_place recv_count and recv_type
+        reduce_scatter_block     recv_count and recv_type of one block; reduce_scatter: recv_counts (one entry for each
+                                 rank of the *local* group) and recv_type
+        rooted, inter            root is MPI_ROOT, MPI_PROC_NULL, or a rank of the remote group
+        neighbor_*               neighbours are those of `communicator.attributes["topology"]`: its lists of ranks
+                                 `in_neighbors` and `out_neighbors` (MPI_PROC_NULL where there is none) and `is_cartesian`
     """
     cdef public size_t send_address, recv_address
     cdef public Py_ssize_t send_count, recv_count

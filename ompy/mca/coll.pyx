@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Base classes of collective components.  The contract is in `coll.pxd`."""
 cimport cython
-from cpython.mem cimport PyMem_Free
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
 
 interface = INTERFACE
 
@@ -22,6 +22,27 @@ cdef class CollectiveCall:
         PyMem_Free(self.send_displacements)
         PyMem_Free(self.recv_counts)
         PyMem_Free(self.recv_displacements)
+
+    def set_vectors(self, send_counts=None, send_displacements=None, recv_counts=None, recv_displacements=None):
+        """Fill in the arrays from sequences of int, for callers in plain Python; None leaves NULL."""
+        set_vector(&self.send_counts, send_counts)
+        set_vector(&self.send_displacements, send_displacements)
+        set_vector(&self.recv_counts, recv_counts)
+        set_vector(&self.recv_displacements, recv_displacements)
+
+
+cdef int set_vector(Py_ssize_t **target, object values) except -1:
+    cdef Py_ssize_t index
+    PyMem_Free(target[0])
+    target[0] = NULL
+    if values is None:
+        return 0
+    target[0] = <Py_ssize_t *> PyMem_Malloc(max(len(values), 1) * sizeof(Py_ssize_t))
+    if target[0] == NULL:
+        raise MemoryError()
+    for index in range(len(values)):
+        target[0][index] = values[index]
+    return 0
 
 
 cdef class CollModule:

@@ -1,0 +1,108 @@
+"""The exception of the MPI layer, and the one place where the core's errors become it (MPI-4.1, 9.3)."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from ompy.core.errors import ERR_UNKNOWN, SUCCESS, MPIError, error_class, error_string
+
+__all__ = ["Exception"]
+
+_Base = MPIError
+
+
+class Exception(_Base):  # noqa: A001  (the name that programs know it by)
+    """An MPI error: compares with, hashes as and converts to its integer error code.
+
+    Parameters:
+        ierr: error class or code; a negative number counts as ERR_UNKNOWN.
+        detail: which argument or rank, and what was expected.  It is part of `str(error)`.
+    """
+
+    def __init__(self, ierr: int = SUCCESS, detail: str = "", /) -> None:
+        super().__init__(ERR_UNKNOWN if ierr < SUCCESS else ierr, detail)
+
+    def __int__(self) -> int:
+        return self.code
+
+    def __bool__(self) -> bool:
+        return self.code != SUCCESS
+
+    def __hash__(self) -> int:
+        return hash(self.code)
+
+    def __eq__(self, other: object) -> bool:
+        return self.code == (other.code if isinstance(other, MPIError) else other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __lt__(self, other: int | Exception) -> bool:
+        return self.code < int(other)
+
+    def __le__(self, other: int | Exception) -> bool:
+        return self.code <= int(other)
+
+    def __gt__(self, other: int | Exception) -> bool:
+        return self.code > int(other)
+
+    def __ge__(self, other: int | Exception) -> bool:
+        return self.code >= int(other)
+
+    def __repr__(self) -> str:
+        return f"MPI.Exception({self.code})"
+
+    def __str__(self) -> str:
+        words = self.Get_error_string()
+        return f"{words}: {self.detail}" if self.detail else words
+
+    def Get_error_code(self) -> int:
+        """The error code that the exception was made with."""
+        return self.code
+
+    def Get_error_class(self) -> int:
+        """The standard class of the error code (MPI-4.1, 9.4)."""
+        return error_class(self.code)
+
+    def Get_error_string(self) -> str:
+        """The words for the error code (MPI-4.1, 9.4)."""
+        return error_string(self.code)
+
+    @property
+    def error_code(self) -> int:
+        """The error code that the exception was made with."""
+        return self.Get_error_code()
+
+    @property
+    def error_class(self) -> int:
+        """The standard class of the error code."""
+        return self.Get_error_class()
+
+    @property
+    def error_string(self) -> str:
+        """The words for the error code."""
+        return self.Get_error_string()
+
+
+def raised(error: MPIError) -> Exception:
+    """The error as the program sees it."""
+    return error if isinstance(error, Exception) else Exception(error.code, error.detail)
+
+
+def hand_over(error: MPIError, subject: object) -> NoReturn:
+    """Give an error to the error handler of what it happened on, then raise it (MPI-4.1, 9.3).
+
+    The handler is `subject.attributes["errhandler"]`, a callable that takes the core object and the exception; it is
+    absent for MPI_ERRORS_RETURN.  MPI_ERRORS_ARE_FATAL and MPI_ERRORS_ABORT do not return from it.
+
+    Parameters:
+        error: what a lower layer raised.
+        subject: core Communicator, window or file; None for the errors that belong to no object.
+    """
+    exception = raised(error)
+    attributes = getattr(subject, "attributes", None)
+    if attributes:
+        handler = attributes.get("errhandler")
+        if handler is not None:
+            handler(subject, exception)
+    raise exception from (error.__cause__ if exception is not error else None)

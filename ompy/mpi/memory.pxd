@@ -1,0 +1,18 @@
+# Raw memory of the program's: the `MPI.buffer` class, and the one way to get at an object's bytes, whatever protocol it
+# speaks (Python's buffer protocol, DLPack, the CUDA array interface).
+from cpython.buffer cimport Py_buffer
+
+cdef class buffer:
+    cdef object __weakref__
+    cdef Py_buffer view
+    cdef bint held                               # `view` was acquired from another object
+    cdef int device                              # DLPack device type; 0 for memory that Python itself vouches for
+
+
+# Fill `view` from any object with memory.  `flags` are PyBUF_*; without PyBUF_ND the memory must be contiguous.  Returns
+# the DLPack device type, 0 for ordinary memory.  Give the view back with PyBuffer_Release.
+cdef int acquire(object source, Py_buffer *view, int flags) except -1
+# A buffer over memory that `owner` (None: nobody) keeps alive.
+cdef buffer buffer_over(size_t address, Py_ssize_t nbytes, object owner, bint readonly)
+# Fresh memory, 64-byte aligned, freed with the buffer.
+cdef buffer allocate_buffer(Py_ssize_t nbytes, bint clear)

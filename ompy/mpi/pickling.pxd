@@ -1,0 +1,31 @@
+# Python objects as messages.
+#
+# A small object travels as its pickle, byte for byte, so that a raw receive can unpickle it.  Large buffers inside an
+# object (PEP 574) travel straight from the sender's memory, in the same message:
+#
+#     | header: magic, sizes | pickle | pad | buffer 0 | pad | buffer 1 | pad |       each part 64-byte aligned
+#
+# The receiver takes the whole message into one block of memory; the objects' buffers are parts of that block, so that a
+# received array lies where the transport wrote it.
+from ompy.core.typemap cimport Typemap
+
+
+cdef class Parcel:
+    """A pickled object, ready to be sent as `count` elements of `typemap` at `address`."""
+    cdef readonly size_t address
+    cdef readonly Py_ssize_t count
+    cdef readonly Typemap typemap
+    cdef readonly Py_ssize_t nbytes              # length of the message, what the receiver allocates
+    cdef object kept                             # the pickle and the buffers, alive as long as the parcel
+
+
+# Pickle an object with `MPI.pickle`.
+cdef Parcel wrap(object obj)
+# Memory for a message of so many bytes; what a PML's `irecv_object` takes as `allocate`.
+cpdef object new_block(Py_ssize_t nbytes)
+# The object in a received message (anything with the buffer protocol, at least a message long).
+cdef object unwrap(object block)
+# Address of a block's first byte.
+cdef size_t block_address(object block) except? 0
+# The parcel's bytes in one block, for collectives that put several objects into one buffer.
+cdef object flatten(Parcel parcel)

@@ -1,0 +1,6 @@
+# Point-to-point communication of a communicator (MPI-4.1, chapters 3 and 4).
+from ompy.core.communicator cimport Communicator
+from ompy.mpi.handle cimport Handle
+
+cdef class PointToPoint(Handle):
+    cdef Communicator comm                       # the core object; None for COMM_NULL

@@ -1,4 +1,5 @@
-# Error handlers (MPI-4.1, 9.3), and the boundary at which a core MPIError meets one.
+# Error handlers (MPI-4.1, 9.3).  The one set on an object is `attributes["errhandler"]` of its core object, and is called as
+# `handler(core object, exception)` by `ompy.mpi.exceptions.hand_over`; none there means ERRORS_RETURN.
 from ompy.mpi.handle cimport Handle
 
 cdef class ErrorHandler:
@@ -6,22 +7,18 @@ cdef class ErrorHandler:
     cdef readonly str kind                       # "Comm", "Win", "File", "Session"; "" for the predefined ones
     cdef readonly object function                # what the program gave: function(handle, code); None for the predefined ones
 
+    cdef int consult(self, object handle, int code) except -1
+
 
 cdef class Errhandler(Handle):
     cdef ErrorHandler errhandler                 # None: ERRHANDLER_NULL
 
 
-# What every public method does with a core MPIError (or any other exception, which it raises as it is): hand it to the
-# error handler found in `attributes["errhandler"]` of the core object behind `holder`, then raise it as MPI.Exception.
-#
-#     try:
-#         pml.send(...)
-#     except MPIError as error:
-#         report(self, self.comm.attributes, error)
-cdef int report(Handle holder, dict attributes, object error) except -1
-
 # The four methods that Comm, Win, File and Session share.
 cdef Errhandler create_errhandler(str kind, object function)
 cdef Errhandler get_errhandler(dict attributes)
 cdef int set_errhandler(dict attributes, str kind, Errhandler errhandler) except -1
-cdef int call_errhandler(Handle holder, dict attributes, int code) except -1
+cdef int call_errhandler(object subject, int code) except -1
+
+# How to make the handle that a program's handler receives: type of the core object -> function(core object).
+cdef dict handle_makers

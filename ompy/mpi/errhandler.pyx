@@ -4,7 +4,7 @@
 
 from ompy.mpi.handle cimport Handle, forget, predefine
 
-from ompy.core.errors import ERR_ARG, ERR_ERRHANDLER, MPIError
+from ompy.core.errors import ERR_ARG, ERR_ERRHANDLER
 from ompy.mpi.exceptions import Exception as MPIException
 
 __all__ = ["ERRHANDLER_NULL", "ERRORS_ABORT", "ERRORS_ARE_FATAL", "ERRORS_RETURN", "Errhandler"]
@@ -12,6 +12,8 @@ __all__ = ["ERRHANDLER_NULL", "ERRORS_ABORT", "ERRORS_ARE_FATAL", "ERRORS_RETURN
 # mpi4py bounds the handlers that a program may hold at a time, and its programs count on the refusal.
 cdef int MOST_OF_A_KIND = 32
 cdef dict in_use = {"Comm": 0, "Win": 0, "File": 0, "Session": 0}
+
+handle_makers = {}
 
 
 cdef class ErrorHandler:
@@ -21,6 +23,22 @@ cdef class ErrorHandler:
         self.name = name
         self.kind = kind
         self.function = function
+
+    def __call__(self, object subject, object exception):
+        """Deal with an error on a core object; the caller raises the exception afterwards."""
+        if self.function is not None:
+            self.consult(handle_makers[type(subject)](subject), exception.code)
+        elif self is not RETURN:
+            abort(exception.code, f"{exception} (on {subject!r}, which has {self.name})")
+
+    cdef int consult(self, object handle, int code) except -1:
+        # The program relies on its handler to decide what an error means, so one that fails leaves nothing to go by.
+        try:
+            self.function(handle, code)
+        except BaseException:
+            import traceback
+            abort(code, f"the error handler {self.name} failed:\n{traceback.format_exc()}")
+        return 0
 
 
 cdef ErrorHandler FATAL = ErrorHandler("ERRORS_ARE_FATAL")
@@ -93,36 +111,10 @@ cdef int set_errhandler(dict attributes, str kind, Errhandler errhandler) except
     return 0
 
 
-cdef int call_errhandler(Handle holder, dict attributes, int code) except -1:
-    cdef ErrorHandler errhandler = attributes.get("errhandler", RETURN)
-    if errhandler.function is not None:
-        call(errhandler.function, holder, code)
-    elif errhandler is not RETURN and code != 0:
-        abort(code, f"{type(holder).__name__}.Call_errhandler on an object with {errhandler.name}")
-    return 0
-
-
-cdef int report(Handle holder, dict attributes, object error) except -1:
-    cdef ErrorHandler errhandler
-    if not isinstance(error, MPIError):
-        raise error
-    errhandler = attributes.get("errhandler", RETURN) if attributes is not None else RETURN
-    if errhandler.function is not None:
-        call(errhandler.function, holder, error.code)
-    elif errhandler is not RETURN:
-        abort(error.code, f"{error} (the {type(holder).__name__} has {errhandler.name})")
-    if isinstance(error, MPIException):
-        raise error
-    raise MPIException(error.code, error.detail) from error.__cause__
-
-
-cdef int call(object function, Handle holder, int code) except -1:
-    # The program relies on its handler to decide what an error means, so a handler that fails leaves nothing to go by.
-    try:
-        function(holder, code)
-    except BaseException:
-        import traceback
-        abort(code, f"the program's error handler failed:\n{traceback.format_exc()}")
+cdef int call_errhandler(object subject, int code) except -1:
+    cdef ErrorHandler errhandler = subject.attributes.get("errhandler", RETURN)
+    if code != 0 or errhandler.function is not None:
+        errhandler(subject, MPIException(code))
     return 0
 
 

@@ -1,0 +1,159 @@
+"""What a component says of itself, what it is asked, and what it may answer.
+
+A component's distribution names, in the entry-point group `ompy.<framework>`, a module that holds two hooks:
+
+    from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
+
+    COMPONENT = Component(framework="btl", name="pigeon", version="1.0", interface=1, summary="bytes by carrier pigeon",
+                          parameters=(Parameter("birds", int, 4, help="birds kept for each peer"),))
+
+    @hookimpl
+    def ompy_component() -> Component:
+        return COMPONENT
+
+    @hookimpl
+    def ompy_query(context: Context) -> Offer | Refusal:
+        from pigeons.module import PigeonBtl        # what costs time to import, only here
+        return Offer(modules=[PigeonBtl(context.value("birds"))], priority=10)
+"""
+
+from __future__ import annotations
+
+from ompy.mca.params import Parameter, registry
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, TypeVar
+
+    from ompy.core.communicator import Communicator
+    from ompy.mca.rte import Rte
+
+    Hook = TypeVar("Hook", bound=Callable[..., object])
+
+__all__ = ["Component", "Context", "Offer", "Parameter", "Refusal", "hookimpl"]
+
+PROJECT = "ompy"
+
+
+def hookimpl(function: Hook) -> Hook:
+    """Mark a hook's implementation, exactly as `pluggy.HookimplMarker("ompy")` marks it without options.
+
+    Components import this one so that a rank whose plugins are all of the plain kind needs no pluggy, whose import
+    (`inspect`, `typing`) costs more than all the rest of discovery and selection; see `ompy.mca.hooks`.
+    """
+    function.__dict__[PROJECT + "_impl"] = {
+        "wrapper": False,
+        "hookwrapper": False,
+        "optionalhook": False,
+        "tryfirst": False,
+        "trylast": False,
+        "specname": None,
+    }
+    return function
+
+
+class Component:
+    """A component's declaration.
+
+    Parameters:
+        framework: `btl`, `pml`, `coll`, ...
+        name: as in `--mca btl name`; the same as its entry point's.
+        version: the component's own.
+        interface: the `INTERFACE` of the framework's contract that it was built with; of a compiled component, the name
+            of its compiled module, which holds that number as `interface` (`interface = INTERFACE` beside its cimports).
+        summary: one line for people.
+        parameters: what can be set, each as `<framework>_<component>_<name>`.
+        capabilities: limits and abilities as data.
+    """
+
+    __slots__ = ("capabilities", "framework", "interface", "name", "parameters", "summary", "version")
+
+    def __init__(
+        self,
+        *,
+        framework: str,
+        name: str,
+        version: str,
+        interface: int | str,
+        summary: str,
+        parameters: Sequence[Parameter] = (),
+        capabilities: Mapping[str, object] | None = None,
+    ) -> None:
+        self.framework = framework
+        self.name = name
+        self.version = version
+        self.interface = interface
+        self.summary = summary
+        self.parameters = tuple(parameters)
+        self.capabilities = dict(capabilities or {})
+
+    def __repr__(self) -> str:
+        return f"<component {self.framework}/{self.name} {self.version}>"
+
+
+class Offer:
+    """A component can serve.
+
+    Parameters:
+        modules: the framework's objects; more than one where a framework takes several (a BTL for each interface).
+        priority: the highest wins where one is chosen.
+        functions: of a `coll` component, the names that it serves (`bcast`: all forms; `ibcast`, `bcast_init`: that
+            form alone); None for all.
+    """
+
+    __slots__ = ("functions", "modules", "priority")
+
+    def __init__(self, modules: Sequence[Any], priority: int = 0, functions: Sequence[str] | None = None) -> None:
+        self.modules = list(modules)
+        self.priority = priority
+        self.functions = None if functions is None else tuple(functions)
+
+
+class Refusal:
+    """A component can't serve, and why: a sentence for people, with the remedy where there is one."""
+
+    __slots__ = ("reason",)
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+
+class Context:
+    """What a component may ask while it is queried.
+
+    Attributes:
+        component: the component's own declaration.
+        rte: this process's place in its job; None while the `rte` framework itself is chosen.
+        communicator: the communicator that a `coll` component is asked to serve, else None.
+    """
+
+    __slots__ = ("chosen_modules", "communicator", "component", "rte")
+
+    def __init__(
+        self,
+        component: Component,
+        rte: Rte | None = None,
+        communicator: Communicator | None = None,
+        chosen_modules: Mapping[str, Sequence[Any]] | None = None,
+    ) -> None:
+        self.component = component
+        self.rte = rte
+        self.communicator = communicator
+        self.chosen_modules = chosen_modules or {}
+
+    def value(self, name: str) -> Any:
+        """The value of the component's own parameter of that short name."""
+        return registry.value(f"{self.component.framework}_{self.component.name}_{name}")
+
+    def chosen(self, framework: str) -> list[Any]:
+        """The modules chosen so far in another framework, best first: how `bml` finds the BTLs, and a PML its BML."""
+        return list(self.chosen_modules.get(framework, ()))
+
+    def inform(self, line: str) -> None:
+        """One line for people, from one process a host; `<framework>_base_verbose -1` silences it."""
+        framework = self.component.framework
+        if registry.value(f"{framework}_base_verbose") >= 0 and (self.rte is None or self.rte.local_rank == 0):
+            import sys
+
+            print(f"ompy: {framework}/{self.component.name}: {line}", file=sys.stderr, flush=True)

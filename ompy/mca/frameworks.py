@@ -1,0 +1,71 @@
+"""The frameworks, how many of its components each one takes, and the parameters that belong to no component."""
+
+from __future__ import annotations
+
+from ompy.mca.params import Parameter, registry
+
+
+class Framework:
+    """A kind of component.
+
+    Attributes:
+        name: `btl`, ...; its entry-point group is `ompy.<name>`.
+        takes: "one" (the highest priority wins, or none that offers is an error), "all" that can run, or "each"
+            (asked again for every communicator, window or file).
+        summary: one line for people.
+    """
+
+    __slots__ = ("name", "summary", "takes")
+
+    def __init__(self, name: str, takes: str, summary: str) -> None:
+        self.name = name
+        self.takes = takes
+        self.summary = summary
+
+    @property
+    def group(self) -> str:
+        return f"ompy.{self.name}"
+
+
+FRAMEWORKS: dict[str, Framework] = {
+    framework.name: framework
+    for framework in (
+        Framework("rte", "one", "run-time environment: who this process is, and how it finds its peers"),
+        Framework("btl", "all", "byte transfer layers"),
+        Framework("bml", "one", "byte transfer management: which BTLs lead to a peer"),
+        Framework("mtl", "one", "matching transport layers, under pml/cm"),
+        Framework("rpi", "one", "request progression interfaces, under pml/rpi"),
+        Framework("pml", "one", "point-to-point management: MPI's send and receive"),
+        Framework("coll", "each", "collectives, per communicator and function"),
+        Framework("osc", "each", "one-sided communication, per window"),
+        Framework("io", "each", "files, per file"),
+    )
+}
+
+# Parameters of the core itself: section, and what can be set.
+CORE: tuple[tuple[str, Parameter], ...] = (
+    (
+        "mpi",
+        Parameter(
+            "param_check",
+            int,
+            1,
+            level=3,
+            choices=(0, 1, 2),
+            help="check the arguments of MPI calls: 0 not at all, 1 on each rank, 2 collectives across ranks as well",
+        ),
+    ),
+)
+
+
+def declare() -> None:
+    """Register the parameters of the frameworks and of the core; once is enough, again is harmless."""
+    if "rte" in registry.entries:
+        return
+    for framework in FRAMEWORKS.values():
+        name = framework.name
+        registry.register(name, "", Parameter("", str, "", level=2, help=f"{name} components to use: a,b or ^c,d to exclude"))
+        words = f"how much the {name} framework says about its choices: -1 nothing, 0 what matters, 1 choices, 2 more"
+        registry.register(name, "base", Parameter("verbose", int, 0, level=8, help=words))
+    for section, parameter in CORE:
+        registry.register(section, "", parameter)

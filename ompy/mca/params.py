@@ -1,0 +1,227 @@
+"""Parameters: what can be set, to what, by whom it was.
+
+A value comes from the strongest source that names it.  Weakest first: the default, the system file
+(`<prefix>/etc/ompy-mca-params.conf`), the user's (`~/.ompy/mca-params.conf`), `--tune` files, the environment
+(`OMPY_MCA_<name>`), `--mca <name> <value>`, and `Registry.set` at run time.  The files hold lines `name = value`; `#`
+begins a comment.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from ompy.mca.errors import ParameterError, suggestion
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+PREFIX = "OMPY_MCA_"
+TUNE = "OMPY_TUNE"  # files given with --tune, separated by commas
+COMMAND_LINE = "OMPY_COMMAND_LINE_MCA"  # which of the OMPY_MCA_ variables were given with --mca, separated by commas
+
+BOOLEANS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+SUFFIXES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+class Parameter:
+    """Something that can be set.
+
+    Parameters:
+        name: short name; `<framework>_<component>_` goes before it.
+        type: int, float, bool or str.
+        default: of that type.
+        help: a line or two for people.
+        unit: "bytes", "ms", ...; numbers of bytes also take the suffixes k, m, g, t (powers of 1024).
+        level: 1 to 3 for users, 4 to 6 for tuners, 7 to 9 for developers.
+        choices: the only values taken, or None.
+    """
+
+    __slots__ = ("choices", "default", "help", "level", "name", "type", "unit")
+
+    def __init__(
+        self,
+        name: str,
+        type: type[int] | type[float] | type[bool] | type[str],
+        default: Any,
+        *,
+        help: str,
+        unit: str = "",
+        level: int = 5,
+        choices: Iterable[Any] | None = None,
+    ) -> None:
+        self.name = name
+        self.type = type
+        self.default = default
+        self.help = help
+        self.unit = unit
+        self.level = level
+        self.choices = None if choices is None else tuple(choices)
+
+    @property
+    def expected(self) -> str:
+        """What a value must be, in words."""
+        if self.choices is not None:
+            return "one of " + ", ".join(str(choice) for choice in self.choices)
+        if self.type is bool:
+            return "a truth value (1, true, yes, on, 0, false, no, off)"
+        if self.type is str:
+            return "a string"
+        words = "an integer" if self.type is int else "a number"
+        if self.unit == "bytes":
+            return words + " of bytes, with or without a suffix k, m, g or t"
+        return f"{words} of {self.unit}" if self.unit else words
+
+    def parse(self, text: str) -> Any:
+        """The value that the text stands for; ValueError when it stands for none."""
+        value: Any
+        word = text.strip()
+        if self.type is bool:
+            if word.lower() not in BOOLEANS:
+                raise ValueError(text)
+            value = BOOLEANS[word.lower()]
+        elif self.type is str:
+            value = word
+        elif self.unit == "bytes" and word[-1:].lower() in SUFFIXES:
+            value = self.type(self.type(word[:-1]) * SUFFIXES[word[-1].lower()])
+        else:
+            value = int(word, 0) if self.type is int else float(word)
+        if self.choices is not None and value not in self.choices:
+            raise ValueError(text)
+        return value
+
+
+class Entry:
+    """A registered parameter, its value, and where the value came from."""
+
+    __slots__ = ("component", "framework", "full_name", "parameter", "source", "value")
+
+    def __init__(self, framework: str, component: str, parameter: Parameter) -> None:
+        self.framework = framework
+        self.component = component
+        self.parameter = parameter
+        self.full_name = "_".join(part for part in (framework, component, parameter.name) if part)
+        self.value: Any = parameter.default
+        self.source = "default"
+
+
+class Setting:
+    """What a source says of a name: text that is not parsed before its parameter is registered."""
+
+    __slots__ = ("source", "text")
+
+    def __init__(self, text: str, source: str) -> None:
+        self.text = text
+        self.source = source
+
+
+def files(environment: Mapping[str, str]) -> list[tuple[str, bool]]:
+    """The parameter files, weakest first, and whether each one must exist."""
+    home = environment.get("HOME") or os.path.expanduser("~")
+    found = [(f"{sys.prefix}/etc/ompy-mca-params.conf", False), (f"{home}/.ompy/mca-params.conf", False)]
+    return found + [(path, True) for path in environment.get(TUNE, "").split(",") if path]
+
+
+def read_file(path: str, required: bool = False) -> dict[str, Setting]:
+    """The settings of one parameter file; ParameterError names the file and line that can't be read."""
+    try:
+        with open(path, encoding="utf-8") as stream:
+            lines = stream.read().splitlines()
+    except (FileNotFoundError, NotADirectoryError):
+        if required:
+            raise ParameterError(f"parameter file {path}: no such file (named by --tune or {TUNE})") from None
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise ParameterError(f"parameter file {path} can't be read: {error}") from error
+    settings = {}
+    for number, line in enumerate(lines, 1):
+        content = line.partition("#")[0].strip()
+        if not content:
+            continue
+        name, equals, value = content.partition("=")
+        name = name.strip()
+        if not equals or not name.isidentifier():
+            raise ParameterError(f"{path}:{number}: expected `name = value`, found {line.strip()!r}")
+        settings[name] = Setting(value.strip(), f"{path}:{number}")
+    return settings
+
+
+def command_line(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The environment by which a launcher hands on what was given with `--mca name value`."""
+    environment = {PREFIX + name: value for name, value in pairs}
+    environment[COMMAND_LINE] = ",".join(name[len(PREFIX) :] for name in environment)
+    return environment
+
+
+class Registry:
+    """The parameters of this process.
+
+    Sources are read once, when a value is first asked for; a value is parsed when its parameter is registered.
+    """
+
+    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+        self.entries: dict[str, Entry] = {}
+        self.environment = environment
+        self.settings: dict[str, Setting] | None = None
+
+    def read(self) -> dict[str, Setting]:
+        """What the sources say, the strongest for each name."""
+        if self.settings is None:
+            environment = os.environ if self.environment is None else self.environment
+            settings: dict[str, Setting] = {}
+            for path, required in files(environment):
+                settings |= read_file(path, required)
+            given = environment.get(COMMAND_LINE, "").split(",")
+            for variable, text in environment.items():
+                if variable.startswith(PREFIX):
+                    name = variable[len(PREFIX) :]
+                    settings[name] = Setting(text, f"--mca {name}" if name in given else f"environment {variable}")
+            self.settings = settings
+        return self.settings
+
+    def register(self, framework: str, component: str, parameter: Parameter) -> Entry:
+        """Make a parameter known, and give it its value; the same one again changes nothing."""
+        entry = Entry(framework, component, parameter)
+        known = self.entries.get(entry.full_name)
+        if known is not None:
+            return known
+        setting = self.read().get(entry.full_name)
+        if setting is not None:
+            entry.value = self.parse(entry, setting.text, setting.source)
+            entry.source = setting.source
+        self.entries[entry.full_name] = entry
+        return entry
+
+    def parse(self, entry: Entry, text: str, source: str) -> Any:
+        try:
+            return entry.parameter.parse(text)
+        except ValueError:
+            problem = f"parameter {entry.full_name} ({source}): {text!r} is not {entry.parameter.expected}"
+            choices = [str(choice) for choice in entry.parameter.choices or ()]
+            raise ParameterError(problem + "." + suggestion(text, choices)) from None
+
+    def lookup(self, name: str) -> Entry:
+        """The entry of that full name; ParameterError with the nearest known one."""
+        try:
+            return self.entries[name]
+        except KeyError:
+            raise ParameterError(f"no parameter is called {name}.{suggestion(name, list(self.entries))}") from None
+
+    def value(self, name: str) -> Any:
+        """The value of the parameter of that full name."""
+        return self.lookup(name).value
+
+    def set(self, name: str, value: object) -> None:
+        """Set at run time; the value may be text, as in a file."""
+        entry = self.lookup(name)
+        entry.value = self.parse(entry, str(value), "run time")
+        entry.source = "run time"
+
+    def unknown(self) -> dict[str, Setting]:
+        """What the sources set and nobody has registered."""
+        return {name: setting for name, setting in self.read().items() if name not in self.entries}
+
+
+registry = Registry()

@@ -1,0 +1,106 @@
+"""One started rank: its descriptors, its process group, how it ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+from _socket import AF_UNIX, SOCK_STREAM, socketpair
+
+from ompy.runtime.job import Program
+from ompy.runtime.signals import name_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ompy.runtime.output import Lines
+    from ompy.runtime.pmi_server import Session
+
+# Python ignores these two; a rank starts with what every other program expects.
+DEFAULTED = (signal.SIGPIPE, signal.SIGXFSZ)
+
+
+class Process:
+    """A rank's process, leader of a process group of its own.
+
+    Attributes:
+        rank: in the job.
+        program: what it runs.
+        pid: of the leader, which is the group's number too.
+        pmi, stdout, stderr: the launcher's ends.
+        status: exit code, or minus the signal that killed it; None while it runs.
+    """
+
+    def __init__(self, rank: int, program: Program, environment: dict[str, str], stdin: int | None) -> None:
+        """Start it.
+
+        Parameters:
+            environment: whole; `PMI_FD` is added here.
+            stdin: descriptor to read from, or None for an empty input.
+
+        Raises `OSError` when the program can't be started.
+        """
+        self.rank = rank
+        self.program = program
+        self.status: int | None = None
+        self.session: Session
+        self.lines: dict[int, Lines] = {}
+        ours, theirs = (end.detach() for end in socketpair(AF_UNIX, SOCK_STREAM))
+        self.pmi = ours
+        self.stdout, out = os.pipe()
+        self.stderr, err = os.pipe()
+        os.set_inheritable(theirs, True)
+        source = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0) if stdin is None else (os.POSIX_SPAWN_DUP2, stdin, 0)
+        try:
+            self.pid = os.posix_spawnp(
+                program.command[0],
+                program.command,
+                environment | {"PMI_FD": str(theirs)},
+                file_actions=[source, (os.POSIX_SPAWN_DUP2, out, 1), (os.POSIX_SPAWN_DUP2, err, 2)],
+                setpgroup=0,
+                setsigdef=DEFAULTED,
+                setsigmask=(),
+            )
+        except OSError:
+            for descriptor in (ours, self.stdout, self.stderr):
+                os.close(descriptor)
+            raise
+        finally:
+            for descriptor in (theirs, out, err):
+                os.close(descriptor)
+        for descriptor in (self.pmi, self.stdout, self.stderr):
+            os.set_blocking(descriptor, False)
+
+    def signal(self, number: int) -> None:
+        """To the rank and whatever it has started."""
+        if self.status is None:
+            try:
+                os.killpg(self.pid, number)
+            except ProcessLookupError:
+                pass
+
+    def reap(self) -> bool:
+        """True when the rank has ended, now; what it left behind in its process group ends with it."""
+        result = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if result is None:
+            return False
+        # Before the leader's number can be given to somebody else.
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+        _, status = os.waitpid(self.pid, 0)
+        self.status = os.waitstatus_to_exitcode(status)
+        return True
+
+    @property
+    def exit_code(self) -> int:
+        """As a shell would say it: 128 and the signal's number for a killed rank."""
+        status = self.status or 0
+        return 128 - status if status < 0 else status
+
+    @property
+    def ending(self) -> str:
+        """In words."""
+        status = self.status or 0
+        if status < 0:
+            return f"killed by {name_of(-status)}"
+        return f"exited with code {status}"

@@ -1,0 +1,47 @@
+"""Signals as bytes on a descriptor, so that one loop sees them among everything else."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+HANDLED = (
+    signal.SIGCHLD,
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGQUIT,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGTSTP,
+    signal.SIGCONT,
+)
+
+
+class SignalQueue:
+    """Catches the signals that a launcher deals with; `descriptor` is readable when there is one."""
+
+    def __init__(self) -> None:
+        self.descriptor, self.writer = os.pipe()
+        os.set_blocking(self.descriptor, False)
+        os.set_blocking(self.writer, False)
+        signal.set_wakeup_fd(self.writer, warn_on_full_buffer=False)
+        for number in HANDLED:
+            # What nohup has switched off stays off.
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, lambda number, frame: None)
+
+    def take(self) -> list[signal.Signals]:
+        """The signals that have come since the last call, in order."""
+        try:
+            return [signal.Signals(number) for number in os.read(self.descriptor, 4096)]
+        except BlockingIOError:
+            return []
+
+
+def name_of(number: int) -> str:
+    """`SIGKILL` for 9; real-time signals, which have no names of their own, as `signal 40`."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

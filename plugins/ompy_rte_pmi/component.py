@@ -1,0 +1,30 @@
+"""rte/pmi: a rank that was started by a launcher which speaks PMI-1: ompyrun, Hydra's mpiexec, Slurm."""
+
+from __future__ import annotations
+
+import os
+
+from ompy.mca.component import Component, Context, Offer, Refusal, hookimpl
+
+COMPONENT = Component(
+    framework="rte",
+    name="pmi",
+    version="0.1.0",
+    interface=1,
+    summary="PMI-1 over an inherited descriptor (PMI_FD) or a port (PMI_PORT): ompyrun, Hydra, Slurm",
+    capabilities={"hosts": "many", "name_service": True},
+)
+
+
+@hookimpl
+def ompy_component() -> Component:
+    return COMPONENT
+
+
+@hookimpl
+def ompy_query(context: Context) -> Offer | Refusal:
+    if "PMI_FD" not in os.environ and "PMI_PORT" not in os.environ:
+        return Refusal("neither PMI_FD nor PMI_PORT is in the environment: no PMI launcher started this process")
+    from ompy_rte_pmi.module import PmiRte
+
+    return Offer(modules=[PmiRte.from_environment(os.environ)], priority=50)

@@ -1,0 +1,129 @@
+"""A job over PMI-1.
+
+A PMI value is one word of at most 1024 characters, so bytes are published as base64 without padding, cut in pieces:
+
+    key  "7.card.0" -> "3.<first piece>"      3 pieces in all
+    key  "7.card.1" -> "<second piece>"
+    key  "7.card.2" -> "<third piece>"
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from binascii import a2b_base64, b2a_base64
+
+from ompy.core.errors import ERR_INTERN, MPIError
+from ompy.mca.rte import Rte
+from ompy_rte_pmi.wire import Wire, connect
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import NoReturn
+
+# Room for "<pieces>." and for a server that counts a terminating zero.
+MARGIN = 24
+SECRET_BYTES = 32
+SECRET_KEY = "secret"
+# Jobs of ompy's own launcher: it has put the secret where ranks find it, and reads the message of an abort.
+OWN_PREFIX = "ompy-"
+
+
+class PmiRte(Rte):
+    """This process's place in a job that a PMI-1 server started.
+
+    Parameters:
+        wire: open connection.
+        rank, size, local_rank, local_size: of this process.
+    """
+
+    def __init__(self, wire: Wire, rank: int, size: int, local_rank: int, local_size: int) -> None:
+        self.wire = wire
+        self.rank = rank
+        self.size = size
+        self.local_rank = local_rank
+        self.local_size = local_size
+        self.descriptor = wire.descriptor
+        answer = wire.ask("init pmi_version=1 pmi_subversion=1", "response_to_init")
+        if answer.get("rc") != "0":
+            raise MPIError(ERR_INTERN, f"the PMI server refuses version 1.1: {answer}")
+        limits = wire.ask("get_maxes", "maxes")
+        self.piece = int(limits.get("vallen_max", 1024)) - MARGIN
+        self.job = wire.ask("get_my_kvsname", "my_kvsname")["kvsname"]
+        self.is_own = self.job.startswith(OWN_PREFIX)
+        self.secret = self._agree_on_secret()
+        board = os.environ.get("OMPY_BOARD_FD")
+        if self.is_own and board is not None:
+            from ompy.core.board import Board
+
+            self.board = Board.attach(int(board), rank)
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> PmiRte:
+        """Find the server as `PMI_FD` or `PMI_PORT` says."""
+        told: dict[str, str] = {}
+        if "PMI_FD" in environment:
+            wire = Wire(int(environment["PMI_FD"]))
+        else:
+            wire, told = connect(environment["PMI_PORT"], environment.get("PMI_ID", "0"))
+        rank = int(told.get("rank", environment.get("PMI_RANK", "0")))
+        size = int(told.get("size", environment.get("PMI_SIZE", "1")))
+        local_rank = environment.get("MPI_LOCALRANKID", environment.get("SLURM_LOCALID", "0"))
+        local_size = environment.get("MPI_LOCALNRANKS", environment.get("SLURM_NTASKS_PER_NODE", "1"))
+        return cls(wire, rank, size, int(local_rank), int(local_size))
+
+    def _agree_on_secret(self) -> bytes:
+        if self.is_own:
+            return bytes.fromhex(self._lookup(SECRET_KEY))
+        if self.rank == 0:
+            self.put(SECRET_KEY, os.urandom(SECRET_BYTES))
+        self.commit_and_fence()
+        return self.get(0, SECRET_KEY)
+
+    def _lookup(self, key: str) -> str:
+        answer = self.wire.ask(f"get kvsname={self.job} key={key}", "get_result")
+        if answer.get("rc", "0") != "0" or "value" not in answer:
+            raise MPIError(ERR_INTERN, f"nothing is published under {key} in job {self.job}")
+        return answer["value"]
+
+    def put(self, key: str, value: bytes) -> None:
+        text = b2a_base64(value, newline=False).decode().rstrip("=")
+        pieces = [text[i : i + self.piece] for i in range(0, len(text), self.piece)] or [""]
+        pieces[0] = f"{len(pieces)}.{pieces[0]}"
+        for number, piece in enumerate(pieces):
+            answer = self.wire.ask(f"put kvsname={self.job} key={self.rank}.{key}.{number} value={piece}", "put_result")
+            if answer.get("rc", "0") != "0":
+                raise MPIError(ERR_INTERN, f"the PMI server does not take {key}: {answer.get('msg', answer)}")
+
+    def commit_and_fence(self) -> None:
+        self.wire.ask("barrier_in", "barrier_out")
+
+    def get(self, rank: int, key: str) -> bytes:
+        count, _, text = self._lookup(f"{rank}.{key}.0").partition(".")
+        text += "".join(self._lookup(f"{rank}.{key}.{number}") for number in range(1, int(count)))
+        return a2b_base64(text + "=" * (-len(text) % 4))
+
+    def poll(self) -> None:
+        """PMI-1 servers send nothing unasked: a readable wire is one whose launcher has gone."""
+        print(f"ompy: rank {self.rank}: the launcher has gone, ending", file=sys.stderr, flush=True)
+        os._exit(1)
+
+    def abort(self, code: int, message: str) -> NoReturn:
+        sys.stdout.flush()
+        command = f"abort exitcode={code}"
+        if self.is_own:
+            command += f" message={message.encode().hex()}"
+        elif message:
+            print(f"ompy: rank {self.rank}: {message}", file=sys.stderr)
+        sys.stderr.flush()
+        try:
+            self.wire.tell(command)
+        finally:
+            os._exit(code & 0xFF or 1 if code else 0)
+
+    def finalize(self) -> None:
+        if self.wire.descriptor >= 0:
+            self.wire.ask("finalize", "finalize_ack")
+            self.wire.close()
+            self.descriptor = -1

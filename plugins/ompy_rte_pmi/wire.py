@@ -1,0 +1,74 @@
+"""PMI-1 as a client speaks it: a line out, a line back."""
+
+from __future__ import annotations
+
+import os
+
+from ompy.core.errors import ERR_INTERN, MPIError
+
+
+class Wire:
+    """A connection to the PMI server.
+
+    Parameters:
+        descriptor: a stream socket or pipe, both ways.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self.partial = b""
+
+    def ask(self, command: str, expected: str) -> dict[str, str]:
+        """Send `cmd=<command>` and return the fields of the answer.
+
+        Servers differ in the fields beside `cmd` (`info`, `msg`, `rc`), so only the command word is checked.
+        Raises MPIError when the server has gone or answers something else.
+        """
+        self.tell(command)
+        line = self.read_line()
+        fields = dict(field.partition("=")[::2] for field in line.split())
+        if fields.get("cmd") != expected:
+            raise MPIError(ERR_INTERN, f"the PMI server answered {line!r} to {command.split()[0]!r}, expected cmd={expected}")
+        return fields
+
+    def tell(self, command: str) -> None:
+        data = f"cmd={command}\n".encode()
+        try:
+            while data:
+                data = data[os.write(self.descriptor, data) :]
+        except OSError as error:
+            raise MPIError(ERR_INTERN, f"the launcher has gone: {error.strerror} while sending a PMI command") from error
+
+    def read_line(self) -> str:
+        while b"\n" not in self.partial:
+            try:
+                data = os.read(self.descriptor, 4096)
+            except OSError as error:
+                raise MPIError(ERR_INTERN, f"the launcher has gone: {error.strerror} while waiting for PMI") from error
+            if not data:
+                raise MPIError(ERR_INTERN, "the launcher has gone: end of file from the PMI server")
+            self.partial += data
+        line, _, self.partial = self.partial.partition(b"\n")
+        return line.decode("ascii", "replace")
+
+    def close(self) -> None:
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+
+def connect(address: str, identifier: str) -> tuple[Wire, dict[str, str]]:
+    """A wire to `PMI_PORT`, and what the server said to the greeting (rank and size come this way, not by variables)."""
+    import socket  # only servers on a port need it: the import takes longer than the whole conversation
+
+    host, _, port = address.rpartition(":")
+    try:
+        connection = socket.create_connection((host, int(port)), timeout=30)
+    except (OSError, ValueError) as error:
+        raise MPIError(ERR_INTERN, f"no PMI server at PMI_PORT={address}: {error}") from error
+    connection.settimeout(None)
+    wire = Wire(connection.detach())
+    told = wire.ask(f"initack pmiid={identifier}", "initack")
+    for _ in range(3):
+        told |= dict(field.partition("=")[::2] for field in wire.read_line().removeprefix("cmd=set ").split())
+    return wire, told

@@ -1,0 +1,30 @@
+"""rte/singleton: `python prog.py` with no launcher, a job of one."""
+
+from __future__ import annotations
+
+import os
+
+from ompy.mca.component import Component, Context, Offer, Refusal, hookimpl
+
+COMPONENT = Component(
+    framework="rte",
+    name="singleton",
+    version="0.1.0",
+    interface=1,
+    summary="a job of one process, without a launcher",
+    capabilities={"hosts": "one", "name_service": False},
+)
+
+
+@hookimpl
+def ompy_component() -> Component:
+    return COMPONENT
+
+
+@hookimpl
+def ompy_query(context: Context) -> Offer | Refusal:
+    from ompy_rte_singleton.module import SingletonRte, mismatch
+
+    if warning := mismatch(os.environ):
+        context.inform(warning)
+    return Offer(modules=[SingletonRte()], priority=0)

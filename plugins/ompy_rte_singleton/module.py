@@ -1,0 +1,64 @@
+"""A job of one process."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from ompy.core.errors import ERR_INTERN, MPIError
+from ompy.mca.rte import Rte
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import NoReturn
+
+# What launchers that ompy can't hear tell a process of the number of its peers, and the command that does start ompy there.
+LAUNCHERS = {
+    "OMPI_COMM_WORLD_SIZE": ("Open MPI's mpiexec", "ompyrun, or the mpiexec of MPICH (Hydra)"),
+    "MV2_COMM_WORLD_SIZE": ("MVAPICH's mpirun_rsh", "ompyrun, or the mpiexec of MPICH (Hydra)"),
+    "SLURM_STEP_NUM_TASKS": ("srun without PMI", "srun --mpi=pmi2"),
+    "PALS_SIZE": ("PALS' mpiexec", "ompyrun, or the mpiexec of MPICH (Hydra)"),
+}
+
+
+class SingletonRte(Rte):
+    """A world of one, which still has a name and a secret: it may spawn others, or be connected to."""
+
+    def __init__(self) -> None:
+        self.job = f"single-{os.getpid()}-{os.urandom(4).hex()}"
+        self.secret = os.urandom(32)
+        self.published: dict[str, bytes] = {}
+
+    def put(self, key: str, value: bytes) -> None:
+        self.published[key] = value
+
+    def commit_and_fence(self) -> None:
+        pass
+
+    def get(self, rank: int, key: str) -> bytes:
+        if rank != 0 or key not in self.published:
+            raise MPIError(ERR_INTERN, f"rank {rank} has published nothing under {key} in a job of one")
+        return self.published[key]
+
+    def abort(self, code: int, message: str) -> NoReturn:
+        sys.stdout.flush()
+        if message:
+            print(f"ompy: rank 0: {message}", file=sys.stderr)
+        sys.stderr.flush()
+        os._exit(code & 0xFF or 1 if code else 0)
+
+    def finalize(self) -> None:
+        pass
+
+
+def mismatch(environment: Mapping[str, str]) -> str:
+    """A warning when another launcher started several tasks, each of which believes that it is alone; else ""."""
+    for variable, (launcher, remedy) in LAUNCHERS.items():
+        size = environment.get(variable, "1")
+        if size.isdigit() and int(size) > 1:
+            return (
+                f"{launcher} started {size} tasks ({variable}={size}), but not in a way that ompy can join: each is a "
+                f"job of one. Start with {remedy}."
+            )
+    return ""

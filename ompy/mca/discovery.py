@@ -153,9 +153,9 @@ def encode(found: Sequence[Folder]) -> str:
     lines = []
     for folder in found:
         if folder.path.isprintable():
-            lines.append("\t".join([folder.path, str(folder.changed), " ".join(folder.distributions)]))
+            lines.append(f"{folder.path}\t{folder.changed}\t{' '.join(folder.distributions)}")
             for it in folder.components:
-                lines.append("\t".join(["", it.framework, it.name, it.module, it.distribution, it.version]))
+                lines.append(f"\t{it.framework}\t{it.name}\t{it.module}\t{it.distribution}\t{it.version}")
     return "\n".join(lines)
 
 

@@ -44,7 +44,7 @@ class Parameter:
     def __init__(
         self,
         name: str,
-        type: type[int] | type[float] | type[bool] | type[str],
+        type: type[int | float | bool | str],
         default: Any,
         *,
         help: str,

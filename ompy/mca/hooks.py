@@ -1,0 +1,110 @@
+"""The hooks that components implement, on pluggy.
+
+Importing pluggy takes longer (`inspect`, `typing`) than all the rest of discovery and selection, and every rank would pay
+for it at every start.  So a plugin whose implementations are plain, with the right names and arguments and no option,
+and which nobody wraps, is called directly: that is what pluggy would do.  Everything else goes through pluggy's manager:
+wrappers, ordering, plugins that are wrong (for its account of what is wrong), and hooks of the `hook` framework.
+"""
+
+from __future__ import annotations
+
+from ompy.mca.component import PROJECT, Component, Context, Offer, Refusal, hookimpl
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
+    from pluggy import PluginManager
+
+
+class Specification:
+    """The hooks."""
+
+    def ompy_component(self) -> Component:
+        """The component's declaration.  Every plugin has this one."""
+        raise NotImplementedError
+
+    def ompy_query(self, context: Context) -> Offer | Refusal:
+        """Make the component's modules, or say why not.  A plugin of the `hook` framework may wrap it."""
+        raise NotImplementedError
+
+    def ompy_initialized(self, instance: Any) -> None:
+        """Bring-up is over: `instance` is the `ompy.runtime.instance.Instance` of this process."""
+
+
+def arguments(function: Any) -> tuple[str, ...]:
+    code = function.__code__
+    return tuple(code.co_varnames[: code.co_argcount])
+
+
+PLAIN_OPTIONS = getattr(hookimpl(lambda: None), f"{PROJECT}_impl")
+REQUIRED = {"ompy_component": (), "ompy_query": ("context",)}
+
+
+class Hooks:
+    """Calls the hooks of the plugins of this process."""
+
+    def __init__(self) -> None:
+        self.manager: PluginManager | None = None
+
+    def plain(self, plugin: ModuleType) -> bool:
+        """Whether calling the plugin's functions is all that pluggy would do."""
+        if self.manager is not None:
+            return False
+        for name, expected in REQUIRED.items():
+            function = getattr(plugin, name, None)
+            if getattr(function, f"{PROJECT}_impl", None) != PLAIN_OPTIONS or arguments(function) != expected:
+                return False
+        return True
+
+    def pluggy(self) -> PluginManager:
+        """The plugin manager, made when it is first needed."""
+        if self.manager is None:
+            import pluggy
+
+            mark = pluggy.HookspecMarker(PROJECT)
+            once = {"ompy_component", "ompy_query"}
+            for name in ("ompy_component", "ompy_query", "ompy_initialized"):
+                mark(firstresult=name in once)(getattr(Specification, name))
+            self.manager = pluggy.PluginManager(PROJECT)
+            self.manager.add_hookspecs(Specification)
+        return self.manager
+
+    def register(self, plugin: ModuleType) -> None:
+        """Hand a plugin to pluggy; raises its PluginValidationError for one that is wrong."""
+        manager = self.pluggy()
+        if not manager.is_registered(plugin):
+            manager.register(plugin)
+            manager.check_pending()
+
+    def component(self, plugin: ModuleType) -> Component:
+        """The plugin's declaration."""
+        component: Component = self.call(plugin, "ompy_component", {})
+        return component
+
+    def query(self, plugin: ModuleType, context: Context) -> Offer | Refusal:
+        """The plugin's answer."""
+        answer: Offer | Refusal = self.call(plugin, "ompy_query", {"context": context})
+        return answer
+
+    def call(self, plugin: ModuleType, hook: str, given: dict[str, Any]) -> Any:
+        if self.plain(plugin):
+            return getattr(plugin, hook)(**given)
+        self.register(plugin)
+        manager = self.pluggy()
+        # Of the plugins that implement the hook, this one alone; wrappers go around it whoever they belong to.
+        others = [
+            implementation.plugin
+            for implementation in getattr(manager.hook, hook).get_hookimpls()
+            if implementation.plugin is not plugin and not (implementation.wrapper or implementation.hookwrapper)
+        ]
+        return manager.subset_hook_caller(hook, others)(**given)
+
+    def announce(self, hook: str, **given: Any) -> None:
+        """Call a hook of every plugin that was registered; of none, when pluggy was never needed."""
+        if self.manager is not None:
+            getattr(self.manager.hook, hook)(**given)
+
+
+hooks = Hooks()

@@ -1,0 +1,113 @@
+"""Import components, know their parameters, and refuse those that were built for another contract."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from ompy.mca import discovery
+from ompy.mca.component import Component
+from ompy.mca.errors import ComponentError, ParameterError, suggestion
+from ompy.mca.frameworks import FRAMEWORKS, declare
+from ompy.mca.hooks import hooks
+from ompy.mca.params import registry
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from ompy.mca.discovery import Found
+    from ompy.mca.params import Setting
+
+
+class Loaded:
+    """An imported component: its plugin module and its declaration."""
+
+    __slots__ = ("component", "plugin")
+
+    def __init__(self, plugin: ModuleType, component: Component) -> None:
+        self.plugin = plugin
+        self.component = component
+
+
+loaded_components: dict[tuple[str, str], Loaded] = {}
+
+
+def load(found: Found) -> Loaded:
+    """Import a component's plugin module and register its parameters, once.  Raises whatever the module raises."""
+    key = found.framework, found.name
+    loaded = loaded_components.get(key)
+    if loaded is None:
+        plugin = import_module(found.module)
+        component = hooks.component(plugin)
+        if not isinstance(component, Component) or (component.framework, component.name) != key:
+            raise ComponentError(
+                f"{found.distribution} {found.version} names {found.module} as {found.framework} component {found.name}, "
+                f"but its ompy_component() returned {component!r}"
+            )
+        for parameter in component.parameters:
+            registry.register(found.framework, found.name, parameter)
+        loaded = loaded_components[key] = Loaded(plugin, component)
+    return loaded
+
+
+def interface_mismatch(found: Found, component: Component) -> str:
+    """Why the component's interface number rules it out; empty when it does not.
+
+    Nothing of the component's but its module's top level has run when this is asked.
+    """
+    ours = int(import_module(f"ompy.mca.{found.framework}").interface)
+    theirs = component.interface
+    if isinstance(theirs, str):
+        theirs = int(import_module(theirs).interface)
+    if theirs == ours:
+        return ""
+    remedy = f"rebuild or upgrade {found.distribution}" if theirs < ours else "upgrade ompy"
+    return (
+        f"{found.framework} component {found.name} of {found.distribution} {found.version} was built for interface "
+        f"{theirs} of the {found.framework} framework, this ompy has interface {ours}: {remedy}"
+    )
+
+
+def owners(name: str) -> list[Found]:
+    """The installed components that a parameter of that full name may belong to."""
+    framework = name.partition("_")[0]
+    return [
+        found
+        for found in discovery.installed().get(framework, {}).values()
+        if name.startswith(f"{framework}_{found.name}_")
+    ]
+
+
+def load_quietly(found: Found) -> bool:
+    """Whether the component could be loaded; why not is for its verdict to tell, when it is asked to serve."""
+    try:
+        load(found)
+    except ParameterError:
+        raise
+    except Exception:
+        return False
+    return True
+
+
+def check_parameters() -> None:
+    """Raise ParameterError for a name that a source sets and nothing installed knows, and for a value that is not taken.
+
+    A component that is not loaded yet is loaded only if a name may be its own.
+    """
+    declare()
+    for name, setting in registry.unknown().items():
+        may_be = owners(name)
+        if not all(load_quietly(found) for found in may_be) or name in registry.entries:
+            continue
+        raise ParameterError(unknown_name(name, setting))
+
+
+def unknown_name(name: str, setting: Setting) -> str:
+    framework = name.partition("_")[0]
+    near = {framework} if framework in FRAMEWORKS else set(FRAMEWORKS)
+    for kind in near:
+        for found in discovery.installed().get(kind, {}).values():
+            load_quietly(found)
+    where = f"`ompy_info --param {framework} all --level 9`" if framework in FRAMEWORKS else "`ompy_info --all`"
+    hint = suggestion(name, list(registry.entries))
+    return f"{setting.source}: no parameter is called {name}.{hint} {where} lists those that there are."

@@ -1,0 +1,374 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Typemaps of predefined datatypes, and the constructors of derived ones (MPI-4.1, 5.1)."""
+
+from ompy.core.basic cimport BASIC_TYPES, GROUP_PAIR, Basic, basics
+from ompy.core.program cimport Program
+
+from ompy.core.errors import ERR_ARG, ERR_COUNT, MPIError
+
+
+cdef Typemap begin():
+    cdef Typemap made = Typemap.__new__(Typemap)
+    made.program = Program.__new__(Program)
+    made.units = []
+    made.empty = True
+    made.alignment = 1
+    return made
+
+
+cdef class Typemap:
+    """See `typemap.pxd`.  Made by the constructors of another one, by `predefined` and by `create_struct`."""
+
+    cdef int place(self, Typemap element, Py_ssize_t offset, Py_ssize_t count, Py_ssize_t stride) except -1:
+        """Add `count` elements, `stride` bytes apart, the first at `offset`.
+
+        Bounds given with `create_resized` stick: once an element has them, those of elements without count no more.
+        """
+        cdef Py_ssize_t lowest, highest
+        if count == 0 or (element.size == 0 and not element.bounded and element.extent == 0):
+            return 0
+        self.program.place(element.program, offset, count, stride)
+        lowest = offset + min(0, (count - 1) * stride)
+        highest = offset + max(0, (count - 1) * stride)
+        if element.size:
+            if not self.units:
+                self.first = lowest + element.true_lower_bound
+                self.last = highest + element.true_lower_bound + element.true_extent
+            else:
+                self.first = min(self.first, lowest + element.true_lower_bound)
+                self.last = max(self.last, highest + element.true_lower_bound + element.true_extent)
+            self.alignment = max(self.alignment, element.alignment)
+            self.sign(element, count)
+        lowest += element.lower_bound
+        highest += element.lower_bound + element.extent
+        if self.empty or (element.bounded and not self.bounded):
+            self.low = lowest
+            self.high = highest
+        elif element.bounded == self.bounded:
+            self.low = min(self.low, lowest)
+            self.high = max(self.high, highest)
+        self.bounded = self.bounded or element.bounded
+        self.empty = False
+        return 0
+
+    cdef int sign(self, Typemap element, Py_ssize_t count) except -1:
+        if len(element.signature) == 1:
+            unit, repeat = element.signature[0]
+            repeat *= count
+        else:
+            unit, repeat = element.signature, count
+        if self.units:
+            previous, times = self.units[len(self.units) - 1]
+            if previous == unit:
+                self.units.pop()
+                repeat += times
+        self.units.append((unit, repeat))
+        return 0
+
+    cdef Typemap finish(self):
+        cdef Py_ssize_t excess
+        self.program.finish()
+        self.size = self.program.size
+        self.lower_bound = self.low
+        self.extent = self.high - self.low
+        if not self.bounded:
+            # The padding that a C compiler would add, so that in an array of these every entry is aligned.
+            excess = self.extent % self.alignment
+            self.extent += self.alignment - excess if excess else 0
+        self.true_lower_bound = self.first
+        self.true_extent = self.last - self.first
+        self.signature = tuple(self.units)
+        self.units = None
+        self.basic = -1
+        if len(self.signature) == 1 and not isinstance(self.signature[0][0], tuple):
+            self.basic = self.signature[0][0]
+        self.contiguous = self.size == 0 or (
+            self.extent == self.size and self.program.root_count == 1 and self.program.roots[0].body == 0
+            and self.program.roots[0].count == 1 and self.program.roots[0].offset == 0
+        )
+        return self
+
+    cpdef Typemap create_dup(self):
+        return self.copied()
+
+    cdef Typemap copied(self):
+        """The same layout as a new object, without the description."""
+        cdef Typemap made = Typemap.__new__(Typemap)
+        made.program = self.program
+        made.signature = self.signature
+        made.size = self.size
+        made.basic = self.basic
+        made.alignment = self.alignment
+        made.contiguous = self.contiguous
+        made.bounded = self.bounded
+        made.lower_bound = self.lower_bound
+        made.extent = self.extent
+        made.true_lower_bound = self.true_lower_bound
+        made.true_extent = self.true_extent
+        return made
+
+    cpdef Typemap create_contiguous(self, Py_ssize_t count):
+        return self.create_hvector(count, 1, self.extent)
+
+    cpdef Typemap create_vector(self, Py_ssize_t count, Py_ssize_t blocklength, Py_ssize_t stride):
+        return self.create_hvector(count, blocklength, stride * self.extent)
+
+    cpdef Typemap create_hvector(self, Py_ssize_t count, Py_ssize_t blocklength, Py_ssize_t stride):
+        check_count("count", count)
+        check_count("blocklength", blocklength)
+        cdef Typemap block, made
+        made = begin()
+        if count == 0 or blocklength == 0:
+            return made.finish()
+        if blocklength == 1:
+            made.place(self, 0, count, stride)
+        elif count == 1 or stride == blocklength * self.extent:
+            made.place(self, 0, count * blocklength, self.extent)
+        else:
+            block = begin()
+            block.place(self, 0, blocklength, self.extent)
+            # The padding belongs to the whole, not to each block.
+            block.bounded = True
+            block = block.finish()
+            made.place(block, 0, count, stride)
+            made.bounded = self.bounded
+        return made.finish()
+
+    cpdef Typemap create_indexed(self, blocklengths, displacements):
+        return self.indexed(blocklengths, displacements, self.extent)
+
+    cpdef Typemap create_hindexed(self, blocklengths, displacements):
+        return self.indexed(blocklengths, displacements, 1)
+
+    cdef Typemap indexed(self, blocklengths, displacements, Py_ssize_t unit):
+        check_lengths("blocklengths", blocklengths, displacements)
+        cdef Typemap made = begin()
+        cdef Py_ssize_t blocklength, displacement
+        for blocklength, displacement in zip(blocklengths, displacements):
+            check_count("blocklengths", blocklength)
+            made.place(self, displacement * unit, blocklength, self.extent)
+        return made.finish()
+
+    cpdef Typemap create_indexed_block(self, Py_ssize_t blocklength, displacements):
+        return self.indexed_block(blocklength, displacements, self.extent)
+
+    cpdef Typemap create_hindexed_block(self, Py_ssize_t blocklength, displacements):
+        return self.indexed_block(blocklength, displacements, 1)
+
+    cdef Typemap indexed_block(self, Py_ssize_t blocklength, displacements, Py_ssize_t unit):
+        check_count("blocklength", blocklength)
+        cdef Typemap made = begin()
+        cdef Py_ssize_t displacement
+        for displacement in displacements:
+            made.place(self, displacement * unit, blocklength, self.extent)
+        return made.finish()
+
+    cpdef Typemap create_resized(self, Py_ssize_t lower_bound, Py_ssize_t extent):
+        cdef Typemap made = self.copied()
+        made.lower_bound = lower_bound
+        made.extent = extent
+        made.bounded = True
+        made.contiguous = self.size == 0 or (
+            extent == self.size and self.program.root_count == 1 and self.program.roots[0].body == 0
+            and self.program.roots[0].count == 1 and self.program.roots[0].offset == 0
+        )
+        return made
+
+    cpdef Typemap create_subarray(self, sizes, subsizes, starts, bint fortran):
+        """A box of an array (MPI-4.1, 5.1.3): rows of the innermost dimension, rounds of rows for each one around it."""
+        cdef Py_ssize_t size, subsize, start, stride = self.extent, offset = 0
+        cdef Typemap box = self
+        check_lengths("subsizes", subsizes, sizes)
+        check_lengths("starts", starts, sizes)
+        if len(sizes) == 0:
+            raise MPIError(ERR_ARG, "sizes: an array has at least one dimension")
+        dimensions = list(zip(sizes, subsizes, starts))
+        for size, subsize, start in dimensions if fortran else reversed(dimensions):
+            if size < 1 or not 0 <= subsize <= size or not 0 <= start <= size - subsize:
+                raise MPIError(ERR_ARG, f"subsizes, starts: {subsize} elements from {start} do not lie in a dimension "
+                                        f"of {size}")
+            box = box.create_hvector(subsize, 1, stride)
+            offset += start * stride
+            stride *= size
+        return box.moved(offset, stride)
+
+    cdef Typemap moved(self, Py_ssize_t offset, Py_ssize_t extent):
+        """This type shifted by `offset` bytes, in an extent that begins at 0."""
+        cdef Typemap made = begin()
+        made.place(self, offset, 1, 0)
+        return made.finish().create_resized(0, extent)
+
+    cpdef Typemap create_darray(self, int size, int rank, gsizes, distributions, arguments, psizes, bint fortran):
+        """One process's part of a distributed array (MPI-4.1, 5.1.4).
+
+        For each dimension, innermost first, the elements that this process owns:
+
+            16 elements over 2 processes, process 1      block:      ........########
+                                                         cyclic(3):  ...###...###...#
+        """
+        cdef Py_ssize_t gsize, psize, argument, block, owned, first, coordinate, stride = self.extent, offset = 0
+        cdef int remaining = size, below = rank
+        cdef Typemap part = self
+        for name, values in (("distribs", distributions), ("dargs", arguments), ("psizes", psizes)):
+            check_lengths(name, values, gsizes)
+        if not 0 <= rank < size:
+            raise MPIError(ERR_ARG, f"rank {rank} is not in 0 .. {size - 1}")
+        coordinates = []
+        for psize in psizes:
+            if psize < 1 or remaining % psize:
+                raise MPIError(ERR_ARG, f"psizes {list(psizes)} do not make a grid of {size} processes")
+            remaining //= psize
+            coordinates.append(below // remaining)
+            below %= remaining
+        if remaining != 1:
+            raise MPIError(ERR_ARG, f"psizes {list(psizes)} do not make a grid of {size} processes")
+        dimensions = list(zip(gsizes, distributions, arguments, psizes, coordinates))
+        for gsize, distribution, argument, psize, coordinate in dimensions if fortran else reversed(dimensions):
+            if gsize < 1:
+                raise MPIError(ERR_ARG, f"gsizes: {gsize} elements in a dimension")
+            block = block_of(gsize, distribution, argument, psize)
+            first = coordinate * block
+            owned = max(0, gsize - first) // (psize * block) * block + min(block, max(0, gsize - first) % (psize * block))
+            part = part.cyclic(owned, block, stride, psize * block * stride)
+            offset += first * stride
+            stride *= gsize
+        return part.moved(offset, stride)
+
+    cdef Typemap cyclic(self, Py_ssize_t owned, Py_ssize_t block, Py_ssize_t stride, Py_ssize_t block_stride):
+        """`owned` elements `stride` bytes apart in blocks that begin `block_stride` bytes apart; the last may be short."""
+        cdef Typemap made = begin()
+        cdef Py_ssize_t blocks = owned // block
+        if blocks:
+            made.place(self.create_hvector(block, 1, stride), 0, blocks, block_stride)
+        made.place(self, blocks * block_stride, owned % block, stride)
+        return made.finish()
+
+    cpdef Py_ssize_t elements_in(self, Py_ssize_t nbytes) except -2:
+        cdef Py_ssize_t whole
+        if self.size == 0:
+            return 0
+        whole = nbytes // self.size
+        found, left = leading(self.signature, nbytes - whole * self.size)
+        return -1 if left else whole * entries(self.signature) + found
+
+    cpdef Py_ssize_t bytes_of(self, Py_ssize_t count) except -1:
+        cdef Py_ssize_t per_element = entries(self.signature), whole
+        if per_element == 0:
+            return 0
+        whole = count // per_element
+        return whole * self.size + leading_bytes(self.signature, count - whole * per_element)
+
+
+cdef Py_ssize_t block_of(Py_ssize_t gsize, distribution, Py_ssize_t argument, Py_ssize_t psize) except -1:
+    """Elements in one block of a distributed dimension."""
+    if distribution == DISTRIBUTE_NONE:
+        if psize != 1:
+            raise MPIError(ERR_ARG, f"psizes: a dimension that is not distributed has 1 process, not {psize}")
+        return gsize
+    if distribution not in (DISTRIBUTE_BLOCK, DISTRIBUTE_CYCLIC):
+        raise MPIError(ERR_ARG, f"distribs: {distribution} is none of DISTRIBUTE_BLOCK, DISTRIBUTE_CYCLIC, DISTRIBUTE_NONE")
+    if argument == DISTRIBUTE_DFLT_DARG:
+        return (gsize + psize - 1) // psize if distribution == DISTRIBUTE_BLOCK else 1
+    if argument < 1 or (distribution == DISTRIBUTE_BLOCK and argument * psize < gsize):
+        raise MPIError(ERR_ARG, f"dargs: blocks of {argument} do not distribute {gsize} elements over {psize} processes")
+    return argument
+
+
+cdef entries(unit):
+    """Basic elements in a unit of a signature."""
+    if isinstance(unit, tuple):
+        return sum([entries(part) * repeat for part, repeat in unit])
+    return 2 if basics[<int> unit].group == GROUP_PAIR else 1
+
+
+cdef bytes_in(unit):
+    if isinstance(unit, tuple):
+        return sum([bytes_in(part) * repeat for part, repeat in unit])
+    return basics[<int> unit].size
+
+
+cdef tuple leading(unit, nbytes):
+    """Basic elements in the first `nbytes` bytes of a unit, and the bytes left over, which are less than an element."""
+    if not isinstance(unit, tuple):
+        pair = basics[<int> unit].group == GROUP_PAIR
+        value = basics[<int> unit].value_size
+        return (1, nbytes - value) if pair and nbytes >= value else (0, nbytes)
+    found = 0
+    for part, repeat in unit:
+        size = bytes_in(part)
+        whole = min(repeat, nbytes // size)
+        found += whole * entries(part)
+        nbytes -= whole * size
+        if whole < repeat:
+            inner, nbytes = leading(part, nbytes)
+            return found + inner, nbytes
+    return found, nbytes
+
+
+cdef leading_bytes(unit, count):
+    """Bytes in the first `count` basic elements of a unit."""
+    if not isinstance(unit, tuple):
+        return basics[<int> unit].value_size if count else 0
+    total = 0
+    for part, repeat in unit:
+        each = entries(part)
+        whole = min(repeat, count // each)
+        total += whole * bytes_in(part)
+        count -= whole * each
+        if whole < repeat:
+            return total + leading_bytes(part, count)
+    return total
+
+
+cdef int check_count(str name, Py_ssize_t count) except -1:
+    if count < 0:
+        raise MPIError(ERR_COUNT, f"{name}: {count} is negative")
+    return 0
+
+
+cdef int check_lengths(str name, values, others) except -1:
+    if len(values) != len(others):
+        raise MPIError(ERR_ARG, f"{name}: {len(values)} values where {len(others)} were expected")
+    return 0
+
+
+cpdef Typemap create_struct(blocklengths, displacements, typemaps):
+    """A sequence of blocks of different types (MPI-4.1, 5.1.2); displacements in bytes."""
+    check_lengths("displacements", displacements, blocklengths)
+    check_lengths("datatypes", typemaps, blocklengths)
+    cdef Typemap element, made = begin()
+    cdef Py_ssize_t blocklength, displacement
+    for blocklength, displacement, element in zip(blocklengths, displacements, typemaps):
+        check_count("blocklengths", blocklength)
+        made.place(element, displacement, blocklength, element.extent)
+    return made.finish()
+
+
+cdef Typemap from_basic(int code):
+    cdef Basic *basic = &basics[code]
+    cdef Typemap made = begin()
+    made.program.block(0, basic.value_size)
+    made.last = basic.size
+    if basic.group == GROUP_PAIR:
+        made.program.block(basic.index_offset, basic.size - basic.value_size)
+        made.last = basic.index_offset + basic.size - basic.value_size
+    made.high = basic.extent
+    made.alignment = basic.alignment
+    made.units.append((code, 1))
+    return made.finish()
+
+
+cdef list table = [from_basic(code) for code in range(BASIC_TYPES)]
+
+cpdef Typemap predefined(int code):
+    if not 0 <= code < BASIC_TYPES:
+        raise MPIError(ERR_ARG, f"{code} is no code of a predefined datatype")
+    return <Typemap> table[code]
+
+
+cdef Py_ssize_t span(Typemap typemap, Py_ssize_t count, Py_ssize_t *first) except -1:
+    first[0] = 0
+    if count <= 0 or typemap.size == 0:
+        return 0
+    first[0] = typemap.true_lower_bound + min(0, (count - 1) * typemap.extent)
+    return typemap.true_extent + abs((count - 1) * typemap.extent)

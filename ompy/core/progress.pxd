@@ -40,3 +40,10 @@ cdef int wait(Request request) except -1
 # Until `done(context)` is true; `what` is the request shown on the job board, or None.
 ctypedef bint (*DoneFunction)(void *context) except -1
 cdef int wait_until(DoneFunction done, void *context, Request what) except -1
+
+# Something was completed outside `progress`: threads of this process that sleep in a wait look again.
+cdef int sleepers                                # threads asleep
+cdef void wake_threads() noexcept
+cdef inline void wake() noexcept:
+    if sleepers:
+        wake_threads()

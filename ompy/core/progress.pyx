@@ -65,6 +65,10 @@ cdef int wait_until(DoneFunction done, void *context, Request what) except -1:
     return 0
 
 
+cdef void wake_threads() noexcept:
+    pass
+
+
 def progress_once() -> int:
     """One round over all sources; returns the number of events."""
     return progress()

@@ -1,0 +1,37 @@
+"""btl/self: a process's messages to itself."""
+
+from __future__ import annotations
+
+from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
+
+COMPONENT = Component(
+    framework="btl",
+    name="self",
+    version="0.1.0",
+    interface="ompy_btl_self.module",
+    summary="loopback within a process, by memory copy",
+    parameters=(
+        Parameter("eager_limit", int, 16384, unit="bytes", level=4, help="largest message sent before it is matched"),
+        Parameter("rndv_eager_limit", int, 4096, unit="bytes", level=5, help="payload that travels with a rendezvous"),
+        Parameter("max_send_size", int, 65536, unit="bytes", level=4, help="largest single fragment"),
+        Parameter("exclusivity", int, 65536, level=7, help="of the BTLs that reach a peer, only the highest are used"),
+        Parameter("latency", int, 0, unit="ns", level=6, help="what the BML takes this BTL's latency to be"),
+        Parameter("bandwidth", int, 50000, unit="MB/s", level=6, help="what the BML takes this BTL's bandwidth to be"),
+    ),
+    capabilities={"send": True, "put": True, "get": True, "in_order": True, "reach": "the process itself"},
+)
+
+
+@hookimpl
+def ompy_component() -> Component:
+    return COMPONENT
+
+
+@hookimpl
+def ompy_query(context: Context) -> Offer | Refusal:
+    from ompy_btl_self.module import SelfBtl
+
+    btl = SelfBtl()
+    for parameter in COMPONENT.parameters:
+        setattr(btl, parameter.name, context.value(parameter.name))
+    return Offer(modules=[btl])

@@ -1,0 +1,25 @@
+"""ompy: an MPI in Python whose every moving part is a component.  The MPI itself is `ompy.MPI`; importing that starts it."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ompy.runtime.explain import Explanation
+
+
+def explain_peer(rank: int) -> list[Explanation]:
+    """Which transports lead to a rank of the world, and why: one entry for each `btl` component that is installed.
+
+    Starts MPI if `ompy.MPI` has not been imported.  Raises MPIError(ERR_RANK) when there is no such rank.
+    """
+    from ompy.runtime.explain import explain_peer as explain
+
+    return explain(rank)
+
+
+def __getattr__(name: str) -> str:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("ompy")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

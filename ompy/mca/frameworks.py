@@ -64,7 +64,7 @@ def declare() -> None:
         return
     for framework in FRAMEWORKS.values():
         name = framework.name
-        registry.register(name, "", Parameter("", str, "", level=2, help=f"{name} components to use: a,b or ^c,d to exclude"))
+        registry.register(name, "", Parameter("", str, "", level=1, help=f"{name} components to use: a,b or ^c,d to exclude"))
         words = f"how much the {name} framework says about its choices: -1 nothing, 0 what matters, 1 choices, 2 more"
         registry.register(name, "base", Parameter("verbose", int, 0, level=8, help=words))
     for section, parameter in CORE:

@@ -225,3 +225,14 @@ class Registry:
 
 
 registry = Registry()
+
+
+def use(pairs: Iterable[tuple[str, str]], tune: Iterable[str] = ()) -> None:
+    """Put what a command of ours was given with `--mca` and `--tune` into this process's environment, before it is read."""
+    paths = [path for path in (os.environ.get(TUNE, ""), *tune) if path]
+    if paths:
+        os.environ[TUNE] = ",".join(paths)
+    environment = command_line(pairs)
+    given = os.environ.get(COMMAND_LINE, "")
+    os.environ |= environment | {COMMAND_LINE: ",".join(part for part in (given, environment[COMMAND_LINE]) if part)}
+    registry.settings = None

@@ -210,7 +210,8 @@ cdef class Btl(ProgressSource):
         cdef int taken
         if descriptor is None:
             return OUT_OF_RESOURCE
-        memcpy(descriptor.data, header, header_size)
+        if header_size:
+            memcpy(descriptor.data, header, header_size)
         if payload_size:
             memcpy(descriptor.data + header_size, payload, payload_size)
         descriptor.in_flight = True
@@ -219,6 +220,10 @@ cdef class Btl(ProgressSource):
             descriptor.in_flight = False
             self.free(descriptor)
         return taken
+
+    def post(self, Endpoint endpoint not None, const unsigned char[::1] data, int tag):
+        """`sendi` for callers in Python: the bytes of `data`, at once; returns `TAKEN` or `BACK_PRESSURE`."""
+        return self.sendi(endpoint, <const char *> &data[0] if data.shape[0] else NULL, data.shape[0], NULL, 0, tag)
 
     cpdef int put(self, Endpoint endpoint, Descriptor descriptor) except -1:
         """Write `size` bytes at `local_address` to the peer's `remote_address`."""

@@ -1,0 +1,1 @@
+"""btl/zmq: TCP between ranks through ZeroMQ, in plain Python."""

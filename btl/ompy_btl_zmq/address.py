@@ -1,0 +1,108 @@
+"""Where a process listens, and what its card says of it."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+from typing import NamedTuple
+
+import zmq
+
+LOOPBACK = "127.0.0.1"
+
+
+class Card(NamedTuple):
+    """What a peer must know: where to connect, how to introduce itself, and the public key that encryption starts from."""
+
+    url: str
+    security: str
+    key: bytes
+
+
+def pack(card: Card) -> bytes:
+    return b" ".join((card.url.encode(), card.security.encode(), card.key or b"-"))
+
+
+def unpack(data: bytes) -> Card:
+    url, security, key = data.split(b" ")
+    return Card(url.decode(), security.decode(), b"" if key == b"-" else key)
+
+
+def is_loopback(url: str) -> bool:
+    return ipaddress.ip_address(host_of(url)).is_loopback
+
+
+def host_of(url: str) -> str:
+    return url.removeprefix("tcp://").rpartition(":")[0].strip("[]")
+
+
+def addresses() -> dict[str, str]:
+    """IPv4 address of each network interface that is up."""
+    import socket
+
+    import psutil
+
+    up = {name for name, status in psutil.net_if_stats().items() if status.isup}
+    found: dict[str, str] = {}
+    for name, entries in psutil.net_if_addrs().items():
+        for entry in entries:
+            if name in up and entry.family == socket.AF_INET:
+                found.setdefault(name, entry.address)
+    return found
+
+
+def choose(interface: str, one_host: bool) -> str:
+    """The address to listen on.
+
+    Parameters:
+        interface: `btl_zmq_interface`: a name, an address, or empty.
+        one_host: every rank of the job is on this host.
+
+    Errors: OSError that names the parameter and what is there.
+    """
+    if not interface and one_host:
+        return LOOPBACK
+    try:
+        return str(ipaddress.ip_address(interface))
+    except ValueError:
+        pass
+    present = addresses()
+    if interface in present:
+        return present[interface]
+    if interface:
+        known = ", ".join(f"{name} ({address})" for name, address in sorted(present.items()))
+        raise OSError(f"btl_zmq_interface: no interface {interface!r} is up here; there are {known}")
+    for address in present.values():
+        if not ipaddress.ip_address(address).is_loopback:
+            return address
+    return LOOPBACK
+
+
+def listen(socket: zmq.Socket[bytes], host: str, port_min: int, port_range: int, first: int) -> str:
+    """Bind to a free port; returns the URL that peers connect to.
+
+    Parameters:
+        host: from `choose`.
+        port_min, port_range: the parameters of the same names; `port_min` 0 for any free port.
+        first: where in the range to begin, so that the ranks of a host do not all try the same ports.
+
+    Errors: OSError that names the parameter and the remedy.
+    """
+    where = f"[{host}]" if ":" in host else host
+    if ":" in host:
+        socket.setsockopt(zmq.IPV6, 1)
+    ports = [port_min + (first + step) % port_range for step in range(port_range)] if port_min else ["*"]
+    for port in ports:
+        try:
+            socket.bind(f"tcp://{where}:{port}")
+        except zmq.ZMQError as error:
+            if error.errno == errno.EADDRINUSE:
+                continue
+            reason = f"btl_zmq_interface: can't listen on {host}, port {port}: {error.strerror}"
+            raise OSError(f"{reason}; choose an address of this host, and ports from 1024 up with btl_zmq_port_min") from None
+        return bytes(socket.getsockopt(zmq.LAST_ENDPOINT)).rstrip(b"\0").decode()
+    last = port_min + port_range - 1
+    raise OSError(
+        f"btl_zmq_port_min, btl_zmq_port_range: every port from {port_min} to {last} of {host} is in use; "
+        "give a wider range, another btl_zmq_port_min, or 0 for any free port"
+    )

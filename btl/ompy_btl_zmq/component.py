@@ -1,0 +1,72 @@
+"""What btl/zmq says of itself, and when it serves."""
+
+from __future__ import annotations
+
+from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
+from ompy.mca.params import registry
+
+INTERFACE = 1  # of the btl contract that this component is written against
+
+COMPONENT = Component(
+    framework="btl",
+    name="zmq",
+    version="0.1.0",
+    interface=INTERFACE,
+    summary="TCP between ranks through ZeroMQ, in plain Python",
+    parameters=(
+        Parameter(
+            "security",
+            str,
+            "plain",
+            level=2,
+            choices=("plain", "curve", "none"),
+            help="who may connect: plain (holders of the job's secret), curve (the same, and encrypted), none (anybody, by choice)",
+        ),
+        Parameter(
+            "interface",
+            str,
+            "",
+            level=2,
+            help="network interface (eth0) or address (10.0.0.5) to listen on; empty: 127.0.0.1 when every rank is on one host, "
+            "else the first interface that is up and no loopback",
+        ),
+        Parameter("port_min", int, 0, level=2, help="first TCP port to try; 0 lets the system choose any free one"),
+        Parameter("port_range", int, 1000, unit="ports", level=3, help="how many ports from port_min on may be tried"),
+        Parameter("eager_limit", int, 65536, unit="bytes", level=4, help="header and payload sent before a match"),
+        Parameter("max_send_size", int, 262144, unit="bytes", level=4, help="header and payload of one message on the wire"),
+        Parameter("high_water_mark", int, 256, unit="messages", level=5, help="waiting for one peer before senders are held back"),
+        Parameter("connect_timeout", int, 10000, unit="ms", level=5, help="until a peer that nobody answers for is given up"),
+        Parameter("handshake_timeout", int, 10000, unit="ms", level=6, help="until a connection that does not introduce itself is closed"),
+        Parameter("linger", int, 1000, unit="ms", level=6, help="longest wait at the end for messages that have not left yet"),
+    ),
+    capabilities={"send": True, "put": False, "get": False, "atomics": False, "in_order": True, "reach": "any host over TCP"},
+)
+
+
+@hookimpl
+def ompy_component() -> Component:
+    return COMPONENT
+
+
+@hookimpl
+def ompy_query(context: Context) -> Offer | Refusal:
+    rte = context.rte
+    if rte is None:
+        return Refusal("no run-time environment tells it who its peers are")
+    named, excluded = selection(registry.value("btl"))
+    if rte.local_size == rte.size and "zmq" not in named and "sm" not in excluded and (not named or "sm" in named):
+        return Refusal("every peer is on this host and sm serves them; `--mca btl self,zmq` asks for zmq by name")
+    if context.value("security") != "none" and not rte.secret:
+        return Refusal("the job has no secret to check peers by; start it under ompyrun, or choose `--mca btl_zmq_security none`")
+    from ompy_btl_zmq.module import ZmqBtl
+
+    try:
+        return Offer(modules=[ZmqBtl(rte, context.value)], priority=10)
+    except OSError as error:
+        return Refusal(str(error))
+
+
+def selection(listed: str) -> tuple[set[str], set[str]]:
+    """Components that a list like `self,zmq` includes, and those that one like `^zmq` excludes."""
+    names = {name.strip() for name in listed.lstrip("^").split(",") if name.strip()}
+    return (set(), names) if listed.startswith("^") else (names, set())

@@ -1,0 +1,45 @@
+"""A peer as btl/zmq sees it."""
+
+from __future__ import annotations
+
+from ompy.core.proc import Proc
+from ompy.mca.btl import Btl, Endpoint
+
+from ompy_btl_zmq.address import Card
+
+MARK = b"\x02"  # our own names for connections that we made; never an identity, which begins otherwise
+
+
+class ZmqEndpoint(Endpoint):
+    """Where a peer listens, and how far the connection to it has come.
+
+    Attributes:
+        card: what the peer published.
+        identity: under which its messages arrive.
+        name: what our socket calls the connection that we make to it.
+        connected: a connection was asked for, at the first message.
+        deadline: when to give up on somebody answering there, in seconds of `time.monotonic`; 0 once TCP has connected.
+        established: the peer has let us in.
+        departed: the peer has said goodbye, so that losing the connection is no failure.
+        failure: why contact was lost, or None.
+    """
+
+    card: Card
+    identity: bytes
+    name: bytes
+    connected: bool
+    deadline: float
+    established: bool
+    departed: bool
+    failure: Exception | None
+
+    def __init__(self, btl: Btl, proc: Proc, card: Card, identity: bytes) -> None:
+        super().__init__(btl, proc)
+        self.card = card
+        self.identity = identity
+        self.name = MARK + proc.index.to_bytes(4, "little")
+        self.connected = False
+        self.deadline = 0.0
+        self.established = False
+        self.departed = False
+        self.failure = None

@@ -1,0 +1,349 @@
+"""The transport: one ROUTER socket, one connection for each direction of a pair, made at the first message.
+
+    rank 0                                          rank 1
+    ROUTER listens on its card's URL                ROUTER listens on its card's URL
+      send  -> [name of the connection][bytes, tag]
+                   connection made by rank 0 --------> [identity of rank 0][bytes, tag] -> receiver of the tag
+                                               <-------- connection made by rank 1         (for the other direction)
+
+ROUTER was measured against PUSH/PULL, DEALER and PAIR: the same latency and bandwidth, within the noise, and one socket
+serves every peer, so that a process holds two connections for a peer that it talks to and nothing for the others.
+The tag is the last byte: what stands before it is then in place for the receiver, aligned, without a copy.
+Messages are copied into ZeroMQ: pyzmq's zero-copy path reports back through a Python thread, which costs more than the
+copy of a fragment that is still in the cache.
+
+An empty message says goodbye, over the connections that peers made to us: they then know that losing them is no failure.
+
+Threads: ZeroMQ sockets serve one thread at a time and let the GIL go, so a lock is held around them; whoever does not
+get it is told that there is nothing to do, or to try again.  Fork: a child of a rank must not use its parent's sockets;
+pyzmq drops them there without touching the connections.
+"""
+
+from __future__ import annotations
+
+import time
+from _thread import allocate_lock
+from select import EPOLLIN, epoll
+
+import zmq
+from ompy.core.errors import ERR_PROC_FAILED, MPIError
+from ompy.core.proc import Proc
+from ompy.mca.btl import BACK_PRESSURE, IN_ORDER, SEND, TAKEN, Btl, Descriptor, Endpoint
+from ompy.mca.rte import Rte
+
+from ompy_btl_zmq.address import Card, choose, is_loopback, listen, pack, unpack
+from ompy_btl_zmq.endpoint import ZmqEndpoint
+from ompy_btl_zmq.monitor import FAILED, ConnectionMonitor
+from ompy_btl_zmq.security import Doorkeeper, Identities, scheme
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+NOBLOCK = zmq.NOBLOCK
+FIRST_OF_TWO = zmq.NOBLOCK | zmq.SNDMORE
+HANDSHAKE_ROOM = 1024  # bytes beyond `max_send_size` that a message may have: the tag, and what curve adds
+GOODBYE = b""
+
+
+class ZmqBtl(Btl):
+    """Parameters:
+    rte: this process's place in its job.
+    value: gives the component's parameters by short name.
+
+    Errors: OSError when there is nowhere to listen, in words for people.
+    """
+
+    def __init__(self, rte: Rte, value: Callable[[str], Any]) -> None:
+        self.name = "zmq"
+        self.flags = SEND | IN_ORDER
+        self.eager_limit = value("eager_limit")
+        self.rndv_eager_limit = value("eager_limit")
+        self.max_send_size = value("max_send_size")
+        self.latency = 40000
+        self.bandwidth = 5000
+        self.exclusivity = 10
+        self.one_host = rte.local_size == rte.size
+        self.connect_timeout = value("connect_timeout") / 1000
+        self.linger = value("linger")
+        self.counters["strangers rejected"] = 0
+        self.counters["connections made"] = 0
+        self.counters["sends held back"] = 0
+        self.lock = allocate_lock()
+        self.quiet = False
+        self.held_back = False
+        self.closed = False
+        self.endpoints: dict[bytes, ZmqEndpoint] = {}  # by the peer's identity
+        self.peers_by_url: dict[str, ZmqEndpoint] = {}
+        self.senders: dict[bytes, ZmqEndpoint | None] = {}  # identities that have sent us something
+        self.departed: set[bytes] = set()
+        self.unanswered: list[ZmqEndpoint] = []
+        self.suspects: list[ZmqEndpoint] = []
+        self.identities = Identities(rte.secret, rte.job, rte.size)
+        self.security = scheme(value("security"), rte.secret, self.identities.of(rte.rank))
+        host = choose(value("interface"), self.one_host)
+        self.context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        try:
+            self.open(host, rte, value)
+        except OSError:
+            self.context.destroy(linger=0)
+            raise
+
+    def open(self, host: str, rte: Rte, value: Callable[[str], Any]) -> None:
+        """Make the sockets and listen."""
+        self.socket = self.context.socket(zmq.ROUTER)
+        for option, setting in (
+            (zmq.ROUTING_ID, self.identities.of(rte.rank)),
+            (zmq.ROUTER_MANDATORY, 1),
+            (zmq.SNDHWM, value("high_water_mark")),
+            (zmq.RCVHWM, value("high_water_mark")),
+            (zmq.MAXMSGSIZE, self.max_send_size + HANDSHAKE_ROOM),
+            (zmq.HANDSHAKE_IVL, value("handshake_timeout")),
+            (zmq.RECONNECT_IVL, 50),
+            (zmq.RECONNECT_IVL_MAX, 1000),
+            (zmq.BACKLOG, max(128, rte.size)),
+            (zmq.TCP_KEEPALIVE, 1),
+            (zmq.TCP_KEEPALIVE_IDLE, 10),
+            (zmq.TCP_KEEPALIVE_INTVL, 5),
+            (zmq.LINGER, self.linger),
+        ):
+            self.socket.setsockopt(option, setting)
+        self.doorkeeper = Doorkeeper(self.context, self.identities, self.security)
+        self.monitor = ConnectionMonitor(self.context, self.socket)
+        self.security.guard(self.socket)
+        self.url = listen(self.socket, host, value("port_min"), value("port_range"), rte.local_rank)
+        self.watched = epoll()
+        self.socket_number = self.socket.getsockopt(zmq.FD)
+        self.control = {self.doorkeeper.socket.getsockopt(zmq.FD), self.monitor.socket.getsockopt(zmq.FD)}
+        for number in (self.socket_number, *self.control):
+            self.watched.register(number, EPOLLIN)
+
+    # -- peers
+
+    def address(self) -> bytes:
+        return pack(Card(self.url, self.security.name, self.security.key))
+
+    def add_procs(self, procs: list[Proc]) -> list[Endpoint | str]:
+        return [self.reach(proc) for proc in procs]
+
+    def reach(self, proc: Proc) -> ZmqEndpoint | str:
+        """An endpoint for a peer, or why there is none."""
+        if proc.is_self:
+            return "a process needs no network to reach itself; btl self does"
+        if "zmq" not in proc.card:
+            return f"rank {proc.rank} did not open zmq; name it in --mca btl on every rank"
+        card = unpack(proc.card["zmq"])
+        if card.security != self.security.name:
+            return f"btl_zmq_security is {card.security} on rank {proc.rank} and {self.security.name} here"
+        if is_loopback(card.url) and not proc.is_local:
+            return f"rank {proc.rank} on {proc.host} listens on {card.url}, which is its own host's; set btl_zmq_interface"
+        identity = self.identities.of(proc.rank)
+        endpoint = self.endpoints.get(identity)
+        if endpoint is None:
+            endpoint = self.endpoints[identity] = self.peers_by_url[card.url] = ZmqEndpoint(self, proc, card, identity)
+            endpoint.departed = identity in self.departed
+            if identity in self.senders:
+                self.senders[identity] = endpoint
+        return endpoint
+
+    def del_procs(self, endpoints: list[Endpoint]) -> int:
+        with self.lock:
+            for endpoint in endpoints:
+                assert isinstance(endpoint, ZmqEndpoint)
+                if self.endpoints.pop(endpoint.identity, None) is None:
+                    continue
+                del self.peers_by_url[endpoint.card.url]
+                endpoint.departed = True
+                if endpoint.connected:
+                    self.socket.disconnect(endpoint.card.url)
+                if endpoint.identity in self.senders:
+                    self.senders[endpoint.identity] = None
+        return 0
+
+    def connect(self, endpoint: ZmqEndpoint) -> None:
+        """Ask for the connection; what is sent meanwhile waits in it."""
+        self.security.introduce(self.socket, endpoint.card.key)
+        self.socket.setsockopt(zmq.CONNECT_ROUTING_ID, endpoint.name)
+        self.socket.connect(endpoint.card.url)
+        endpoint.connected = True
+        endpoint.deadline = time.monotonic() + self.connect_timeout
+        self.unanswered.append(endpoint)
+        self.counters["connections made"] += 1
+
+    # -- messages
+
+    def alloc(self, endpoint: Endpoint, size: int) -> Descriptor | None:
+        descriptor = super().alloc(endpoint, size + 1)
+        if descriptor is not None:
+            descriptor.length = size
+        return descriptor
+
+    def send(self, endpoint: ZmqEndpoint, descriptor: Descriptor, tag: int) -> int:
+        if endpoint.failure is not None:
+            descriptor.complete(ERR_PROC_FAILED)
+            return TAKEN
+        if not self.lock.acquire(False):
+            return BACK_PRESSURE
+        length = descriptor.length
+        try:
+            if not endpoint.connected:
+                self.connect(endpoint)
+            self.quiet = False
+            self.socket.send(endpoint.name, FIRST_OF_TWO)
+            descriptor.length = length + 1
+            message = descriptor.view
+            message[length] = tag
+            self.socket.send(message, NOBLOCK)
+        except zmq.Again:
+            self.held_back = True
+            self.counters["sends held back"] += 1
+            return BACK_PRESSURE
+        except zmq.ZMQError as error:
+            self.suspect(endpoint, f"sending failed: {error.strerror}")
+            return BACK_PRESSURE
+        finally:
+            descriptor.length = length
+            self.lock.release()
+        descriptor.complete()
+        return TAKEN
+
+    def progress(self) -> int:
+        """Take at most one message; see to connections.
+
+        After a look that found nothing (`quiet`) ZeroMQ makes its descriptors readable when there is more, and asking
+        them costs a tenth of looking.
+        """
+        if not self.lock.acquire(False):
+            return 0
+        events = 0
+        message = None
+        try:
+            ready = {number for number, _ in self.watched.poll(0)}
+            if ready & self.control:
+                events += self.attend()
+            if self.unanswered:
+                self.give_up()
+            if self.socket_number in ready and self.held_back:
+                # It may be room at a peer: whoever was held back should try again before anybody sleeps.
+                self.held_back = False
+                events += 1
+            if not self.quiet or self.socket_number in ready or self.suspects:
+                identity = self.socket.recv(NOBLOCK)
+                message = self.socket.recv(NOBLOCK, copy=False)
+                self.quiet = False
+        except zmq.Again:
+            self.quiet = True
+        finally:
+            self.lock.release()
+        if message is not None:
+            self.arrived(identity, message.buffer)
+            return events + 1
+        if self.suspects:
+            self.accuse()
+        return events
+
+    def arrived(self, identity: bytes, message: memoryview) -> None:
+        """Hand a message to the receiver of its tag."""
+        try:
+            endpoint = self.senders[identity]
+        except KeyError:
+            if identity in self.endpoints:
+                endpoint = self.senders[identity] = self.endpoints[identity]
+            elif self.identities.rank(identity) >= 0:
+                endpoint = self.senders[identity] = None
+            else:
+                endpoint = self.connection_named(identity)
+                if endpoint is None or len(message):
+                    self.counters["strangers rejected"] += 1
+                    return
+        if len(message):
+            self.deliver_view(message[-1], endpoint, message[:-1])
+        elif endpoint is None:
+            self.departed.add(identity)
+        else:
+            endpoint.departed = True
+
+    def connection_named(self, name: bytes) -> ZmqEndpoint | None:
+        """The peer of a connection that we made; all that comes over one is the peer's goodbye."""
+        for endpoint in self.endpoints.values():
+            if endpoint.name == name:
+                return endpoint
+        return None
+
+    # -- waiting
+
+    def descriptor(self) -> int:
+        return self.watched.fileno()
+
+    def may_sleep(self) -> bool:
+        return self.quiet and not self.suspects
+
+    # -- connections
+
+    def attend(self) -> int:
+        """Answer at the door, and read what became of the connections; returns the number of events."""
+        events = self.doorkeeper.answer()
+        for event, value, url in self.monitor.events():
+            events += 1
+            if url == self.url:
+                self.counters["strangers rejected"] += bool(event & FAILED)
+            elif (endpoint := self.peers_by_url.get(url)) is not None:
+                self.follow(endpoint, event, value)
+        return events
+
+    def follow(self, endpoint: ZmqEndpoint, event: int, value: int) -> None:
+        """One step of a connection that we made."""
+        if event == zmq.EVENT_CONNECTED:
+            endpoint.deadline = 0.0
+        elif event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+            endpoint.established = True
+        elif event == zmq.EVENT_DISCONNECTED and endpoint.established:
+            self.suspect(endpoint, "the connection broke")
+        elif event == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
+            self.suspect(endpoint, f"it refused our credentials (status {value}): the ranks do not share one job's secret")
+
+    def give_up(self) -> None:
+        """Stop waiting for peers whose address nobody answers at."""
+        self.unanswered = [endpoint for endpoint in self.unanswered if endpoint.deadline]
+        now = time.monotonic()
+        for endpoint in self.unanswered:
+            if now > endpoint.deadline:
+                endpoint.deadline = 0.0
+                waited = f"nobody answered for {self.connect_timeout:g} s (btl_zmq_connect_timeout)"
+                self.suspect(endpoint, f"{waited}; check btl_zmq_interface on its host, and the firewall between")
+
+    def suspect(self, endpoint: ZmqEndpoint, reason: str) -> None:
+        if endpoint.failure is None and not endpoint.departed:
+            proc = endpoint.proc
+            where = f"rank {proc.rank} (host {proc.host}, pid {proc.pid}) at {endpoint.card.url}"
+            endpoint.failure = MPIError(ERR_PROC_FAILED, f"btl zmq lost {where}: {reason}")
+            self.suspects.append(endpoint)
+
+    def accuse(self) -> None:
+        """Report lost peers, once everything that they had sent is read and no goodbye was in it."""
+        suspects, self.suspects = self.suspects, []
+        for endpoint in suspects:
+            if endpoint.departed:
+                endpoint.failure = None
+            else:
+                self.report_error(endpoint.proc, endpoint.failure)
+
+    # -- the end
+
+    def finalize(self) -> int:
+        with self.lock:
+            if self.closed:
+                return 0
+            self.closed = True
+            for identity in self.senders:
+                try:
+                    self.socket.send(identity, FIRST_OF_TWO)
+                    self.socket.send(GOODBYE, NOBLOCK)
+                except zmq.ZMQError:
+                    pass  # it has gone already, or does not listen: it needs no goodbye
+            self.watched.close()
+            self.monitor.close()
+            self.doorkeeper.close()
+            self.context.destroy(linger=self.linger)
+        return 0

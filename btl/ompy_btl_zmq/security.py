@@ -1,0 +1,158 @@
+"""Who may talk to a rank: identities, credentials, and the check at the door.
+
+Everything is derived from the job's secret, which the launcher gives to its ranks alone:
+
+    identity     names the sender of whatever arrives over a connection; ZeroMQ asks for it once, when the connection is
+                 made, and puts it before each message.  It carries a code that only a holder of the secret can make.
+    password     (plain) goes with the identity; the check is ours, through ZeroMQ's ZAP request.
+    client key   (curve) one key pair that every rank derives; each rank's server key is random, its public half on the card.
+
+With `none` nobody is asked at the door, and messages from identities that don't verify are dropped and counted.
+"""
+
+from __future__ import annotations
+
+import hmac
+
+import zmq
+from zmq.utils import z85
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+DOMAIN = b"ompy"
+ZAP_ENDPOINT = "inproc://zeromq.zap.01"
+CODE_SIZE = 16
+RANK_SIZE = 4
+MARK = b"\x01"  # ZeroMQ keeps identities that begin with zero to itself
+
+
+def derive(secret: bytes, purpose: bytes, subject: bytes = b"") -> bytes:
+    """32 bytes that only holders of the secret can make, different for each purpose and subject."""
+    return hmac.digest(secret, b"ompy btl/zmq\0" + purpose + b"\0" + subject, "sha256")
+
+
+class Identities:
+    """Makes and verifies the identities of one job's ranks."""
+
+    def __init__(self, secret: bytes, job: str, size: int) -> None:
+        self.secret = secret
+        self.job = job.encode()
+        self.size = size
+
+    def of(self, rank: int) -> bytes:
+        packed = rank.to_bytes(RANK_SIZE, "little")
+        return MARK + packed + derive(self.secret, b"identity", self.job + b"\0" + packed)[:CODE_SIZE]
+
+    def rank(self, identity: bytes) -> int:
+        """The rank that an identity proves, or -1."""
+        if len(identity) != len(MARK) + RANK_SIZE + CODE_SIZE:
+            return -1
+        rank = int.from_bytes(identity[len(MARK) : len(MARK) + RANK_SIZE], "little")
+        if rank >= self.size or not hmac.compare_digest(identity, self.of(rank)):
+            return -1
+        return rank
+
+
+class Open:
+    """btl_zmq_security none: nobody is asked."""
+
+    name = "none"
+    key = b""
+
+    def guard(self, socket: zmq.Socket[bytes]) -> None:
+        """Before `socket` listens: what it asks of those who connect."""
+
+    def introduce(self, socket: zmq.Socket[bytes], key: bytes) -> None:
+        """Before `socket` connects: how it presents itself to the holder of the public `key`."""
+
+    def admits(self, identity: bytes, credentials: Sequence[bytes]) -> bool:
+        """Whether the credentials are those of the identity."""
+        return True
+
+
+class Plain(Open):
+    """btl_zmq_security plain: a password for each identity, in clear."""
+
+    name = "plain"
+
+    def __init__(self, secret: bytes, identity: bytes) -> None:
+        self.secret = secret
+        self.identity = identity
+
+    def password(self, identity: bytes) -> bytes:
+        return derive(self.secret, b"password", identity).hex().encode()
+
+    def guard(self, socket: zmq.Socket[bytes]) -> None:
+        socket.setsockopt(zmq.ZAP_DOMAIN, DOMAIN)
+        socket.setsockopt(zmq.PLAIN_SERVER, 1)
+
+    def introduce(self, socket: zmq.Socket[bytes], key: bytes) -> None:
+        socket.setsockopt(zmq.PLAIN_USERNAME, self.identity.hex().encode())
+        socket.setsockopt(zmq.PLAIN_PASSWORD, self.password(self.identity))
+
+    def admits(self, identity: bytes, credentials: Sequence[bytes]) -> bool:
+        return len(credentials) == 2 and hmac.compare_digest(credentials[1], self.password(identity))
+
+
+class Curve(Open):
+    """btl_zmq_security curve: keys on both sides, and everything encrypted."""
+
+    name = "curve"
+
+    def __init__(self, secret: bytes) -> None:
+        self.key, self.server_secret = zmq.curve_keypair()
+        self.client_secret = z85.encode(derive(secret, b"client key"))
+        self.client_key = zmq.curve_public(self.client_secret)
+        self.client_key_bytes = z85.decode(self.client_key)
+
+    def guard(self, socket: zmq.Socket[bytes]) -> None:
+        socket.setsockopt(zmq.ZAP_DOMAIN, DOMAIN)
+        socket.setsockopt(zmq.CURVE_SERVER, 1)
+        socket.setsockopt(zmq.CURVE_SECRETKEY, self.server_secret)
+
+    def introduce(self, socket: zmq.Socket[bytes], key: bytes) -> None:
+        socket.setsockopt(zmq.CURVE_SERVERKEY, key)
+        socket.setsockopt(zmq.CURVE_PUBLICKEY, self.client_key)
+        socket.setsockopt(zmq.CURVE_SECRETKEY, self.client_secret)
+
+    def admits(self, identity: bytes, credentials: Sequence[bytes]) -> bool:
+        return len(credentials) == 1 and hmac.compare_digest(credentials[0], self.client_key_bytes)
+
+
+def scheme(name: str, secret: bytes, identity: bytes) -> Open:
+    """The scheme of `btl_zmq_security`."""
+    if name == "plain":
+        return Plain(secret, identity)
+    if name == "curve":
+        return Curve(secret)
+    return Open()
+
+
+class Doorkeeper:
+    """Answers ZeroMQ's question (ZAP, ZeroMQ RFC 27) whether a connection may be made.
+
+    It has no thread: whoever drives the transport's progress calls `answer` when `socket` has something.
+    """
+
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], identities: Identities, credentials: Open) -> None:
+        self.identities = identities
+        self.credentials = credentials
+        self.socket = context.socket(zmq.REP)
+        self.socket.setsockopt(zmq.LINGER, 0)
+        self.socket.bind(ZAP_ENDPOINT)
+
+    def answer(self) -> int:
+        """Answer everybody who is waiting; returns how many."""
+        answered = 0
+        while self.socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+            version, request, _, _, identity, _, *credentials = self.socket.recv_multipart()
+            known = self.identities.rank(identity) >= 0 and self.credentials.admits(identity, credentials)
+            verdict = (b"200", b"a rank of this job") if known else (b"400", b"not a rank of this job")
+            self.socket.send_multipart((version, request, *verdict, b"", b""))
+            answered += 1
+        return answered
+
+    def close(self) -> None:
+        self.socket.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
-from ompy.mca.params import registry
 
 INTERFACE = 1  # of the btl contract that this component is written against
 
@@ -39,7 +38,7 @@ COMPONENT = Component(
         Parameter("handshake_timeout", int, 10000, unit="ms", level=6, help="until a connection that does not introduce itself is closed"),
         Parameter("linger", int, 1000, unit="ms", level=6, help="longest wait at the end for messages that have not left yet"),
     ),
-    capabilities={"send": True, "put": False, "get": False, "atomics": False, "in_order": True, "reach": "any host over TCP"},
+    capabilities={"send": True, "put": False, "get": False, "atomics": False, "in_order": True, "reach": "network"},
 )
 
 
@@ -53,9 +52,6 @@ def ompy_query(context: Context) -> Offer | Refusal:
     rte = context.rte
     if rte is None:
         return Refusal("no run-time environment tells it who its peers are")
-    named, excluded = selection(registry.value("btl"))
-    if rte.local_size == rte.size and "zmq" not in named and "sm" not in excluded and (not named or "sm" in named):
-        return Refusal("every peer is on this host and sm serves them; `--mca btl self,zmq` asks for zmq by name")
     if context.value("security") != "none" and not rte.secret:
         return Refusal("the job has no secret to check peers by; start it under ompyrun, or choose `--mca btl_zmq_security none`")
     from ompy_btl_zmq.module import ZmqBtl
@@ -64,9 +60,3 @@ def ompy_query(context: Context) -> Offer | Refusal:
         return Offer(modules=[ZmqBtl(rte, context.value)], priority=10)
     except OSError as error:
         return Refusal(str(error))
-
-
-def selection(listed: str) -> tuple[set[str], set[str]]:
-    """Components that a list like `self,zmq` includes, and those that one like `^zmq` excludes."""
-    names = {name.strip() for name in listed.lstrip("^").split(",") if name.strip()}
-    return (set(), names) if listed.startswith("^") else (names, set())

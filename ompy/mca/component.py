@@ -64,7 +64,8 @@ class Component:
             of its compiled module, which holds that number as `interface` (`interface = INTERFACE` beside its cimports).
         summary: one line for people.
         parameters: what can be set, each as `<framework>_<component>_<name>`.
-        capabilities: limits and abilities as data.
+        capabilities: limits and abilities as data.  `reach` is known to selection: "process", "host" or "network"; a
+            component with the last, unless named, is asked only when a peer is on another host or none has "host".
     """
 
     __slots__ = ("capabilities", "framework", "interface", "name", "parameters", "summary", "version")

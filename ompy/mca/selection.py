@@ -11,7 +11,7 @@ from ompy.mca.component import Component, Context, Offer, Refusal
 from ompy.mca.errors import ComponentError, ParameterError, suggestion
 from ompy.mca.frameworks import FRAMEWORKS, declare
 from ompy.mca.hooks import hooks
-from ompy.mca.loading import check_parameters, interface_mismatch, load
+from ompy.mca.loading import check_parameters, interface_mismatch, load, load_quietly
 from ompy.mca.params import registry
 from ompy.mca.verdicts import record
 
@@ -33,6 +33,9 @@ class Candidate:
         self.component = component
         self.offer = offer
 
+
+# How far a component's peers may be, as its capability `reach` says; "network" includes the nearer ones.
+REACHES = ("process", "host", "network")
 
 # What serves in this process, by framework.
 chosen_modules: dict[str, list[Any]] = {}
@@ -108,6 +111,30 @@ def ask(found: Found, by_name: bool, communicator: Communicator | None = None) -
     return Candidate(loaded.component, answer)
 
 
+def by_reach(found: list[Found]) -> list[Found]:
+    """The components that stay nearest first, as their declarations say; those that say nothing last."""
+    places = dict.fromkeys(found, len(REACHES))
+    for it in found:
+        if load_quietly(it):
+            reach = load(it).component.capabilities.get("reach")
+            places[it] = REACHES.index(reach) if reach in REACHES else len(REACHES)
+    return sorted(found, key=places.__getitem__)
+
+
+def needless(found: Found, offers: list[Candidate]) -> str:
+    """Why no peer needs the component, which is then not asked: its hot modules are not even imported."""
+    rte = record.rte
+    if rte is None or rte.local_size < rte.size or not load_quietly(found):
+        return ""
+    if load(found).component.capabilities.get("reach") != "network":
+        return ""
+    for candidate in offers:
+        if candidate.component.capabilities.get("reach") == "host":
+            nearer = candidate.component.name
+            return f"no peer needs it: every rank is on this host, and {nearer} serves there (name it in --mca {found.framework})"
+    return ""
+
+
 def select(framework: str) -> list[Any]:
     """Choose the framework's components; returns their modules, the highest priority first.
 
@@ -116,7 +143,13 @@ def select(framework: str) -> list[Any]:
     if not chosen_modules:
         check_parameters()
     found, by_name = candidates(framework)
-    offers = [candidate for it in found if (candidate := ask(it, by_name))]
+    offers: list[Candidate] = []
+    for it in found if by_name else by_reach(found):
+        reason = "" if by_name else needless(it, offers)
+        if reason:
+            record.add(framework, it.name, False, None, reason)
+        elif candidate := ask(it, by_name):
+            offers.append(candidate)
     offers.sort(key=lambda candidate: -candidate.offer.priority)
     if not offers:
         raise ComponentError(f"no {framework} component can serve:{record.table(framework)}")

@@ -7,12 +7,33 @@
 #
 # A convertor is set up once for a message and then asked for one segment after the other; a receiver whose fragments
 # come out of order calls `seek` first.  For contiguous typemaps the PML takes memcpy instead and needs no convertor.
+from ompy.core.program cimport Step
 from ompy.core.typemap cimport Typemap
+
+# One level of nesting: which of the steps of a round is being done, and how far it is.
+cdef struct Frame:
+    const Step *steps
+    int count                                    # steps in the round
+    int current                                  # index of the step being done
+    Py_ssize_t done                              # blocks or rounds of it that are done
+    char *base                                   # where the enclosing round begins
+
+# Levels that need no allocation.
+cdef enum:
+    FRAMES = 5
+
 
 cdef class Convertor:
     cdef readonly Typemap typemap
     cdef readonly Py_ssize_t total               # bytes of data in all elements
     cdef readonly Py_ssize_t position            # next packed byte, 0 .. total
+
+    cdef Step whole                              # all elements as one step: the outermost level
+    cdef Frame *frames                           # innermost last; frames[0] holds `whole` alone
+    cdef Frame own_frames[FRAMES]
+    cdef int capacity
+    cdef int level                               # of the innermost frame in use
+    cdef Py_ssize_t partial                      # bytes of the current block that are done
 
     # Aim at `count` elements at `address`, position 0.  May be called again: convertors live in the requests' pools.
     cdef int prepare(self, char *address, Py_ssize_t count, Typemap typemap) except -1
@@ -21,6 +42,11 @@ cdef class Convertor:
     cdef Py_ssize_t pack(self, char *target, Py_ssize_t limit) except -1
     # Copy at most `length` bytes from `source` to user memory; returns the number used.
     cdef Py_ssize_t unpack(self, const char *source, Py_ssize_t length) except -1
+
+    cdef Py_ssize_t move(self, char *packed, Py_ssize_t limit, bint packing) noexcept
+    cdef void descend(self, Py_ssize_t position) noexcept
+    cdef inline void enter(self, Frame *frame, const Step *step) noexcept
+    cdef void advance(self) noexcept
 
 
 # Whole-buffer forms for those who need no segments.

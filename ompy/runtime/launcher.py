@@ -30,6 +30,7 @@ PROMPT_DELAY = 0.1
 # Output of processes that have left their rank's process group is awaited this long.
 DRAIN = 0.25
 TIMED_OUT = 124
+BOARD_BYTES_A_RANK = 128
 
 # Variables of other launchers, which would tell a rank that it belongs to their job.
 FOREIGN = ("PMI_", "PMIX_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_", "MPI_LOCAL", "HYDRA_", "OMPY_BOARD_FD", "OMPY_STACKS_FD")
@@ -58,7 +59,10 @@ class Launcher:
         self.exit_code: int | None = None
         self.interrupted = False
         self.held = False
-        self.board: object | None = None
+        # Zeroes are a board on which nobody has written yet (ompy.core.board); only a report reads it.
+        self.board = os.memfd_create("ompy-board")
+        os.ftruncate(self.board, BOARD_BYTES_A_RANK * job.size)
+        os.set_inheritable(self.board, True)
 
     # -- start
 
@@ -106,6 +110,7 @@ class Launcher:
             "PMI_SIZE": str(self.job.size),
             "MPI_LOCALRANKID": str(rank),
             "MPI_LOCALNRANKS": str(self.job.size),
+            "OMPY_BOARD_FD": str(self.board),
         }
         # A child starts with its parent's working directory and processors: set both, start it, set them back.
         try:

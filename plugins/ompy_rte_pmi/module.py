@@ -124,6 +124,8 @@ class PmiRte(Rte):
 
     def finalize(self) -> None:
         if self.wire.descriptor >= 0:
+            if self.board is not None:
+                self.board.leave()
             self.wire.ask("finalize", "finalize_ack")
             self.wire.close()
             self.descriptor = -1

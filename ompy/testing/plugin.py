@@ -1,0 +1,191 @@
+"""pytest plugin: tests whose body runs on several ranks.
+
+    @pytest.mark.mpi(2, 4)                                   # one case on 2 ranks, one on 4
+    def test_ring(comm): ...
+
+    @pytest.mark.mpi(3, mca={"btl": "self,sm"}, timeout=20)
+    def test_small(comm, tmp_path): ...
+
+Each case starts its own job with `ompyrun`; every rank imports the test's file and runs the body.  `comm` is the rank's
+COMM_WORLD; every other fixture and parameter is made once, in the parent, and handed over by pickle, so that all ranks
+see the same `tmp_path` or `seed`.  A failure on any rank fails the case: the report has each rank's traceback and the
+output of all.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ompy.testing.task import COMMUNICATOR, FAILED, SKIPPED, XFAILED, Outcome, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DEFAULT_TIMEOUT = 60.0
+# Beyond the launcher's own time-out: it prints its report and ends the ranks within this.
+KILL_MARGIN = 15.0
+RANKS = "mpi_ranks"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("ompy")
+    group.addoption("--seed", type=int, default=None, help="seed of the `seed` and `rng` fixtures; default: a new one each run")
+    group.addoption("--mpi-timeout-factor", type=float, default=1.0, help="multiply every time-out of a multi-rank test")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "mpi(*ranks, mca={}, timeout=60, options=()): run the test body on so many ranks, each number a case of its own; "
+        "mca: parameters, timeout: seconds, options: more arguments for ompyrun",
+    )
+    seed = config.getoption("--seed")
+    config.stash[SEED] = random.SystemRandom().randrange(2**32) if seed is None else seed
+
+
+SEED = pytest.StashKey[int]()
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"ompy: --seed {config.stash[SEED]}"
+
+
+@pytest.fixture
+def seed(request: pytest.FixtureRequest) -> int:
+    """A number to seed with, the same on every rank; `--seed` repeats it."""
+    return request.config.stash[SEED]
+
+
+@pytest.fixture
+def rng(seed: int) -> random.Random:
+    """A generator in the same state on every rank."""
+    return random.Random(seed)
+
+
+@pytest.fixture
+def comm() -> Iterator[Any]:
+    """COMM_WORLD: of the job in a test marked `mpi`, of one process elsewhere."""
+    yield None
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    marker = metafunc.definition.get_closest_marker("mpi")
+    if marker is None:
+        return
+    counts = marker.args or (2,)
+    if not all(isinstance(count, int) and count > 0 for count in counts):
+        raise pytest.UsageError(f"{metafunc.definition.nodeid}: mpi() takes numbers of ranks, found {counts}")
+    metafunc.fixturenames.append(RANKS)
+    metafunc.parametrize(RANKS, counts, ids=[f"n{count}" for count in counts])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    marker = pyfuncitem.get_closest_marker("mpi")
+    if marker is None:
+        if COMMUNICATOR in pyfuncitem.funcargs and pyfuncitem.funcargs[COMMUNICATOR] is None:
+            from ompy import MPI
+
+            pyfuncitem.funcargs[COMMUNICATOR] = MPI.COMM_WORLD
+        return None
+    run_on_ranks(pyfuncitem, pyfuncitem.callspec.params[RANKS], **marker.kwargs)
+    return True
+
+
+def task_of(item: pytest.Function) -> tuple[Task, bytes]:
+    """What the ranks have to do, as an object and pickled."""
+    wanted = item._fixtureinfo.argnames
+    arguments = {name: item.funcargs[name] for name in wanted if name != COMMUNICATOR}
+    for name, value in arguments.items():
+        try:
+            pickle.dumps(value)
+        except Exception as error:
+            pytest.fail(f"fixture {name!r} can't be handed to ranks, it does not pickle: {error}", pytrace=False)
+    qualified = item.obj.__qualname__
+    # Values of classes from the test's own file unpickle only where that file can be imported by name.
+    folder = os.path.dirname(str(item.path))
+    task = Task(str(item.path), qualified, arguments, COMMUNICATOR in wanted, [folder])
+    return task, pickle.dumps(task)
+
+
+def run_on_ranks(
+    item: pytest.Function, count: int, mca: dict[str, object] | None = None, timeout: float = DEFAULT_TIMEOUT, options: tuple[str, ...] = ()
+) -> None:
+    """Run the item's body on so many ranks and raise what pytest shows: a failure, a skip, or nothing."""
+    timeout *= item.config.getoption("--mpi-timeout-factor")
+    task, pickled = task_of(item)
+    with tempfile.TemporaryDirectory(prefix="ompy-test-") as folder:
+        with open(f"{folder}/task", "wb") as stream:
+            stream.write(pickled)
+        with open(f"{folder}/path", "wb") as stream:
+            pickle.dump(task.module_path, stream)
+        command = [sys.executable, "-m", "ompy.cli.ompyrun", "-n", str(count), "--tag-output"]
+        command += ["--timeout", str(timeout), "--report-state-on-timeout"]
+        for name, value in (mca or {}).items():
+            command += ["--mca", name, str(value)]
+        command += [*options, sys.executable, "-m", "ompy.testing.rank", folder]
+        status, output = run(command, timeout + KILL_MARGIN)
+        outcomes = read_outcomes(folder, count)
+    judge(count, status, output, outcomes)
+
+
+def run(command: list[str], limit: float) -> tuple[int, str]:
+    """Exit status and output of a command that is killed when the time is over."""
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    try:
+        output, _ = process.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
+        output += f"\nompyrun did not end within {limit:g} s and was killed\n".encode()
+    except BaseException:
+        # Ctrl-C in pytest: the launcher ends its ranks.
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+        raise
+    return process.returncode, output.decode(errors="replace")
+
+
+def read_outcomes(folder: str, count: int) -> dict[int, Outcome]:
+    """What each rank left; a rank that was ended before it could say is missing."""
+    found = {}
+    for rank in range(count):
+        try:
+            with open(f"{folder}/outcome.{rank}", "rb") as stream:
+                found[rank] = pickle.load(stream)
+        except FileNotFoundError:
+            pass
+    return found
+
+
+def judge(count: int, status: int, output: str, outcomes: dict[int, Outcome]) -> None:
+    """Raise what pytest is to show."""
+    failed = [outcome for outcome in outcomes.values() if outcome.word == FAILED]
+    sys.stdout.write(output)
+    if failed or status != 0 or len(outcomes) < count:
+        parts = [f"on {count} ranks, ompyrun's exit status {status}"]
+        by_text: dict[str, list[int]] = {}
+        for outcome in failed:
+            by_text.setdefault(outcome.text, []).append(outcome.rank)
+        parts += [f"--- {named(ranks)}:\n{text}" for text, ranks in by_text.items()]
+        if silent := [rank for rank in range(count) if rank not in outcomes]:
+            parts.append(f"--- {named(silent)}: ended before the body was over")
+        pytest.fail("\n".join(parts), pytrace=False)
+    for word, reaction in ((XFAILED, pytest.xfail), (SKIPPED, pytest.skip)):
+        reasons = {outcome.text: outcome.rank for outcome in outcomes.values() if outcome.word == word}
+        if reasons:
+            reaction("; ".join(reasons))
+
+
+def named(ranks: list[int]) -> str:
+    """"rank 2", "ranks 0, 1, 3"."""
+    return f"rank{'s' if len(ranks) > 1 else ''} " + ", ".join(map(str, ranks))

@@ -1,0 +1,77 @@
+"""btl/sm: shared memory between processes of one user on one host."""
+
+from __future__ import annotations
+
+from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
+
+COMPONENT = Component(
+    framework="btl",
+    name="sm",
+    version="0.1.0",
+    interface="ompy_btl_sm.module",
+    summary="shared memory: one ring for each direction between two processes, large messages copied once by the kernel",
+    parameters=(
+        Parameter("eager_limit", int, 16384, unit="bytes", level=4, help="largest message sent before it is matched"),
+        Parameter("rndv_eager_limit", int, 16384, unit="bytes", level=5, help="payload that travels with a rendezvous"),
+        Parameter("max_send_size", int, 32768, unit="bytes", level=4, help="largest single fragment"),
+        Parameter("ring_size", int, 262144, unit="bytes", level=4, help="memory for each direction between two processes"),
+        Parameter(
+            "backing",
+            str,
+            "auto",
+            level=4,
+            choices=("auto", "memfd", "file"),
+            help="shared memory: memfd leaves nothing behind, file lives in /dev/shm, auto takes memfd if it can",
+        ),
+        Parameter(
+            "single_copy",
+            str,
+            "auto",
+            level=4,
+            choices=("auto", "cma", "none"),
+            help="large messages: copied once by the kernel (cma), twice through the ring (none), or what works (auto)",
+        ),
+        Parameter("inbox_slots", int, 0, level=7, help="rings that can be announced at a time; 0: by the number of ranks"),
+        Parameter("exclusivity", int, 65535, level=7, help="of the BTLs that reach a peer, only the highest are used"),
+        Parameter("latency", int, 200, unit="ns", level=6, help="what the BML takes this BTL's latency to be"),
+        Parameter("bandwidth", int, 10000, unit="MB/s", level=6, help="what the BML takes this BTL's bandwidth to be"),
+    ),
+    capabilities={"send": True, "put": "cma", "get": "cma", "in_order": True, "reach": "same host, user and pid namespace"},
+)
+LIMITS = ("eager_limit", "rndv_eager_limit", "max_send_size", "exclusivity", "latency", "bandwidth")
+HEADROOM = 64  # bytes for a PML's header, over and above what it calls the limit
+
+
+@hookimpl
+def ompy_component() -> Component:
+    return COMPONENT
+
+
+@hookimpl
+def ompy_query(context: Context) -> Offer | Refusal:
+    ring_size = context.value("ring_size")
+    for limit in ("eager_limit", "rndv_eager_limit", "max_send_size"):
+        if 2 * (context.value(limit) + HEADROOM) > ring_size:
+            return Refusal(
+                f"btl_sm_{limit} is {context.value(limit)}: at most half of btl_sm_ring_size ({ring_size}) less {HEADROOM}"
+            )
+    from ompy.core.errors import MPIError
+    from ompy_btl_sm.module import SmBtl
+    from ompy_btl_sm.single_copy import refusal
+
+    single_copy = context.value("single_copy")
+    reason = None if single_copy == "none" else refusal()
+    if reason and single_copy == "cma":
+        return Refusal(f"btl_sm_single_copy is cma, but {reason}")
+    if reason:
+        context.inform(f"{reason}; large messages go through the ring")
+    local_size = context.rte.local_size if context.rte else 1
+    slots = context.value("inbox_slots") or max(64, 2 * local_size)
+    try:
+        btl = SmBtl(ring_size, context.value("backing"), slots, single_copy != "none" and not reason)
+    except MPIError as error:
+        return Refusal(str(error))
+    for limit in LIMITS:
+        setattr(btl, limit, context.value(limit))
+    btl.on_fallback = lambda line: context.inform(f"{line}; large messages go through the ring")
+    return Offer(modules=[btl])

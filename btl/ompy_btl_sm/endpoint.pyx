@@ -1,0 +1,141 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""One peer on this host: the ring towards it, the ring from it, its doorbell."""
+import os
+
+from ompy.core.doorbell cimport RemoteDoorbell, full_fence, ring
+from ompy.mca.btl cimport Endpoint
+from ompy_btl_sm.inbox cimport announce
+from ompy_btl_sm.ring cimport CARD_SIZE, acquire32, make, open_reader, peek, release, release32
+
+cdef extern from "<string.h>":
+    size_t strnlen(const char *text, size_t limit) nogil
+
+cdef extern from *:
+    """
+    #include <poll.h>
+    static int ompy_is_readable(int descriptor) {
+        struct pollfd one = {descriptor, POLLIN, 0};
+        return poll(&one, 1, 0) > 0;
+    }
+    """
+    bint is_readable "ompy_is_readable"(int descriptor) noexcept nogil
+
+PROBE = b"ompy cma"
+# Kept for the life of the process: peers read it to learn whether they can.
+cdef bytes probe_bytes = PROBE
+
+
+def host_identity() -> str:
+    """Equal for processes that can map each other's memory: same boot, process name space and user."""
+    with open("/proc/sys/kernel/random/boot_id") as boot:
+        return f"{boot.read().strip()}/{os.readlink('/proc/self/ns/pid')}/{os.geteuid()}"
+
+
+cdef class Card:
+    @staticmethod
+    def write(bytes inbox, int slots, bytes doorbell) -> bytes:
+        """This process's card."""
+        probe = <size_t> <char *> probe_bytes
+        fields = (str(os.getpid()), host_identity(), inbox.decode(), str(slots), str(probe), doorbell.decode())
+        return "\n".join(fields).encode()
+
+    def __init__(self, bytes text):
+        pid, host, inbox, slots, probe, doorbell = text.decode().split("\n")
+        self.pid = int(pid)
+        self.host = host
+        self.inbox = inbox.encode()
+        self.slots = int(slots)
+        self.probe_address = int(probe)
+        self.doorbell = doorbell.encode()
+
+
+cdef class Incoming:
+    def __init__(self, int slot, int pid, bytes location, size_t size):
+        self.slot = slot
+        self.pid = pid
+        self.segment = open_reader(&self.reader, location, size)
+
+    cdef int give_back(self) except -1:
+        self.reader.returned = self.reader.position
+        release(&self.reader.header.returned, self.reader.position)
+        full_fence()
+        if acquire32(&self.reader.header.wants_space):
+            release32(&self.reader.header.wants_space, 0)
+            if self.doorbell is None:
+                card = self.reader.header.doorbell[:strnlen(self.reader.header.doorbell, CARD_SIZE)]
+                self.doorbell = RemoteDoorbell(card)
+            ring(self.doorbell)
+        return 0
+
+    cdef int close(self) except -1:
+        if self.segment is not None:
+            release32(&self.reader.header.reader_closed, 1)
+            self.reader.header = NULL
+            self.segment.close()
+            self.segment = None
+            if self.doorbell is not None:
+                self.doorbell.close()
+        return 0
+
+
+cdef class SmEndpoint(Endpoint):
+    def __cinit__(self):
+        self.pidfd = -1
+
+    def __init__(self, btl, proc, Card card):
+        Endpoint.__init__(self, btl, proc)
+        self.card = card
+
+    cdef bint connect(self, size_t ring_size, str backing, bytes own_doorbell) except -1:
+        if self.segment is None:
+            self.doorbell = RemoteDoorbell(self.card.doorbell)
+            self.segment = make(&self.writer, ring_size, backing, own_doorbell)
+            self.writer.limit = 0                # nothing may be written before the ring is announced
+        if not announce(self.card.inbox, self.card.slots, os.getpid(), self.segment.location(), ring_size):
+            return False
+        self.connected = True
+        self.writer.limit = ring_size
+        ring(self.doorbell)
+        self.watch()
+        return True
+
+    cdef int watch(self) except -1:
+        if self.pidfd < 0:
+            try:
+                self.pidfd = os.pidfd_open(self.card.pid)
+            except OSError:
+                pass                             # gone already, or an old kernel: `is_dead` asks in another way
+        return 0
+
+    cdef bint is_dead(self) except -1:
+        if self.pidfd >= 0:
+            gone = is_readable(self.pidfd)
+        else:
+            try:
+                os.kill(self.card.pid, 0)
+                gone = False
+            except ProcessLookupError:
+                gone = True
+        if not gone:
+            return False
+        if self.incoming is not None:
+            # What it sent before it went is still to be received.
+            if peek(&self.incoming.reader) or self.incoming.reader.header.writer_closed:
+                return False
+        return self.writer.header == NULL or not self.writer.header.reader_closed
+
+    cdef int close(self) except -1:
+        if self.segment is not None:
+            release32(&self.writer.header.writer_closed, 1)
+            self.connected = False
+            self.writer.header = NULL
+            self.writer.limit = 0
+            self.segment.close()
+            self.segment = None
+        if self.doorbell is not None:
+            self.doorbell.close()
+            self.doorbell = None
+        if self.pidfd >= 0:
+            os.close(self.pidfd)
+            self.pidfd = -1
+        return 0

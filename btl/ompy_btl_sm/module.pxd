@@ -1,0 +1,41 @@
+# Shared memory between processes of one user on one host.  See `ring.pxd` for how messages travel.
+from libc.stdint cimport uint32_t, uint64_t
+
+from ompy.mca.btl cimport Btl, Descriptor, Endpoint
+from ompy_btl_sm.endpoint cimport Incoming, SmEndpoint
+from ompy_btl_sm.inbox cimport Inbox
+from ompy_btl_sm.ring cimport Reader, Writer
+
+# What a waiter watches without the GIL.
+cdef struct Watch:
+    uint32_t *changes                            # of the inbox
+    uint32_t seen
+    int reader_count
+    Reader **readers
+    int blocked_count
+    Writer **blocked                             # writers that somebody wants to go on with
+
+
+cdef class SmBtl(Btl):
+    cdef public size_t ring_size
+    cdef public str backing
+    cdef public object on_fallback               # called with a line for people when single copy turns out not to work
+    cdef Inbox inbox
+    cdef bytes own_doorbell
+    cdef str host
+    cdef Watch watched
+    cdef int capacity                            # of the arrays in `watched`
+    cdef list incoming                           # Incoming, in the order of `watched.readers`
+    cdef dict endpoints                          # pid -> SmEndpoint
+    cdef double next_look                        # when peers are next looked at, seconds
+    cdef uint64_t sent, received, bytes_sent, bytes_received, refused, copied_by_kernel
+
+    cdef int accept(self) except -1
+    cdef int drop_incoming(self, Incoming incoming) except -1
+    cdef int drain(self, Incoming incoming, uint64_t head) except -1
+    cdef int unblock(self) except -1
+    cdef int unblock_writer(self, SmEndpoint endpoint) except -1
+    cdef int cannot_write(self, SmEndpoint endpoint) except -1
+    cdef int look_at_peers(self) except -1
+    cdef int make_room(self) except -1
+    cdef int finish_copy(self, SmEndpoint endpoint, Descriptor descriptor, int error, str what) except -1

@@ -1,0 +1,372 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Shared memory between processes of one user on one host."""
+import os
+from time import monotonic
+
+from libc.stdint cimport uint32_t, uint64_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy
+
+from ompy.core.constants cimport OK, OUT_OF_RESOURCE
+from ompy.core.doorbell cimport own, ring
+from ompy.core.errors import ERR_INTERN, ERR_OTHER, ERR_PROC_FAILED, MPIError
+from ompy.core.proc cimport Proc
+from ompy.mca.btl cimport (
+    FLAG_GET, FLAG_IN_ORDER, FLAG_PUT, FLAG_SEND, FLAG_SENDI, INTERFACE, Btl, Descriptor, Endpoint,
+)
+from ompy_btl_sm.endpoint cimport Card, Incoming, SmEndpoint
+from ompy_btl_sm.inbox cimport Inbox
+from ompy_btl_sm.ring cimport (
+    HEAD, LINE, Reader, Writer, acquire32, has_space, lines, peek, publish, reserve, round_size,
+)
+from ompy_btl_sm.single_copy cimport allow_peers, can_read, read_memory, write_memory
+from ompy_btl_sm.endpoint import PROBE, host_identity
+
+interface = INTERFACE
+
+# Messages taken from one ring before the next source has its turn.
+cdef int BATCH = 64
+# Seconds between looks at whether peers are alive; only a process that is about to sleep looks.
+cdef double LOOK_INTERVAL = 0.05
+
+
+cdef bint anything(void *context) noexcept nogil:
+    cdef Watch *watched = <Watch *> context
+    cdef int index
+    for index in range(watched.reader_count):
+        if peek(watched.readers[index]):
+            return True
+    for index in range(watched.blocked_count):
+        if has_space(watched.blocked[index]):
+            return True
+    return acquire32(watched.changes) != watched.seen
+
+
+cdef class SmBtl(Btl):
+    """The shared-memory BTL.
+
+    Parameters:
+        ring_size: bytes of one direction between two processes; rounded up to a power of two.
+        backing: `auto`, `memfd` or `file`, see `ompy.core.segment`.
+        slots: rings towards this process that can be announced at a time.
+        single_copy: let the kernel copy between processes (`put` and `get`).
+    """
+
+    def __init__(self, size_t ring_size=262144, str backing="auto", int slots=64, bint single_copy=True):
+        self.name = "sm"
+        self.flags = FLAG_SEND | FLAG_SENDI | FLAG_IN_ORDER
+        if single_copy:
+            self.flags |= FLAG_PUT | FLAG_GET
+            allow_peers()
+        self.ring_size = round_size(ring_size)
+        self.backing = backing
+        self.incoming = []
+        self.endpoints = {}
+        self.host = host_identity()
+        self.inbox = Inbox(slots, backing)
+        self.own_doorbell = own(backing).card()
+        self.watched.changes = &self.inbox.header.changes
+        self.ready = anything
+        self.ready_context = &self.watched
+
+    def __dealloc__(self):
+        free(self.watched.readers)
+        free(self.watched.blocked)
+
+    cpdef bytes address(self):
+        return Card.write(self.inbox.segment.location(), self.inbox.header.slot_count, self.own_doorbell)
+
+    # -- peers
+
+    cpdef list add_procs(self, list procs):
+        cdef Proc proc
+        cdef Card card
+        cdef SmEndpoint endpoint
+        cdef Incoming incoming
+        found = []
+        for proc in procs:
+            text = proc.card.get(self.name)
+            if not text:
+                found.append("the peer does not run btl/sm")
+                continue
+            card = Card(text)
+            if card.host != self.host:
+                found.append("on another host, or of another user or process name space")
+                continue
+            endpoint = self.endpoints.get(card.pid)
+            if endpoint is None:
+                endpoint = SmEndpoint(self, proc, card)
+                self.endpoints[card.pid] = endpoint
+                self.make_room()
+                for incoming in self.incoming:
+                    if incoming.pid == card.pid:
+                        incoming.endpoint = endpoint
+                        endpoint.incoming = incoming
+                        endpoint.watch()
+                if self.flags & (FLAG_PUT | FLAG_GET) and not can_read(card.pid, card.probe_address, PROBE):
+                    self.flags &= ~(FLAG_PUT | FLAG_GET)
+                    if self.on_fallback is not None:
+                        self.on_fallback(f"the kernel does not let this process read the memory of process {card.pid}")
+            found.append(endpoint)
+        return found
+
+    cdef int make_room(self) except -1:
+        """So many readers and blocked writers as there are peers, known and unknown."""
+        cdef int needed = len(self.endpoints) + len(self.incoming) + 1
+        cdef void *readers
+        cdef void *blocked
+        if needed > self.capacity:
+            needed *= 2
+            readers = realloc(self.watched.readers, needed * sizeof(Reader *))
+            if readers == NULL:
+                raise MemoryError("no memory for another peer of btl/sm")
+            self.watched.readers = <Reader **> readers
+            blocked = realloc(self.watched.blocked, needed * sizeof(Writer *))
+            if blocked == NULL:
+                raise MemoryError("no memory for another peer of btl/sm")
+            self.watched.blocked = <Writer **> blocked
+            self.capacity = needed
+        return 0
+
+    cpdef int del_procs(self, list endpoints) except -1:
+        cdef SmEndpoint endpoint
+        for endpoint in endpoints:
+            if self.endpoints.get(endpoint.card.pid) is endpoint:
+                del self.endpoints[endpoint.card.pid]
+                self.unblock_writer(endpoint)
+                if endpoint.incoming is not None:
+                    self.drop_incoming(endpoint.incoming)
+                    endpoint.incoming = None
+                endpoint.close()
+        return 0
+
+    cpdef int finalize(self) except -1:
+        if self.inbox is None:
+            return 0
+        self.del_procs(list(self.endpoints.values()))
+        for incoming in list(self.incoming):
+            self.drop_incoming(incoming)
+        self.ready = NULL
+        self.inbox.close()
+        self.inbox = None
+        return 0
+
+    cpdef dict statistics(self):
+        cdef SmEndpoint endpoint
+        cdef int rings_out = 0
+        for endpoint in self.endpoints.values():
+            rings_out += endpoint.connected
+        return {
+            "messages_sent": self.sent,
+            "bytes_sent": self.bytes_sent,
+            "messages_received": self.received,
+            "bytes_received": self.bytes_received,
+            "ring_full": self.refused,
+            "bytes_copied_by_kernel": self.copied_by_kernel,
+            "rings_out": rings_out,
+            "rings_in": len(self.incoming),
+        }
+
+    cdef int accept(self) except -1:
+        """Attaches to the rings that peers have announced; returns their number."""
+        cdef Incoming incoming
+        cdef SmEndpoint endpoint
+        cdef int count = 0
+        arrivals = self.inbox.arrivals()
+        self.watched.seen = self.inbox.seen
+        for slot, pid, location, size in arrivals:
+            try:
+                incoming = Incoming(slot, pid, location, size)
+            except MPIError as error:
+                self.inbox.release_slot(slot)
+                endpoint = self.endpoints.get(pid)
+                if endpoint is not None:
+                    self.report_error(endpoint.proc, error)
+                continue
+            endpoint = self.endpoints.get(pid)
+            if endpoint is not None:
+                incoming.endpoint = endpoint
+                endpoint.incoming = incoming
+                endpoint.watch()
+            self.incoming.append(incoming)
+            self.make_room()
+            self.watched.readers[self.watched.reader_count] = &incoming.reader
+            self.watched.reader_count += 1
+            count += 1
+        return count
+
+    cdef int drop_incoming(self, Incoming incoming) except -1:
+        cdef int index = self.incoming.index(incoming)
+        self.incoming.pop(index)
+        self.watched.reader_count -= 1
+        while index < self.watched.reader_count:
+            self.watched.readers[index] = self.watched.readers[index + 1]
+            index += 1
+        self.inbox.release_slot(incoming.slot)
+        return incoming.close()
+
+    # -- messages
+
+    cdef int sendi(self, Endpoint endpoint, const char *header, size_t header_size,
+                   const char *payload, size_t payload_size, int tag) except -1:
+        cdef SmEndpoint peer = <SmEndpoint> endpoint
+        cdef size_t length = header_size + payload_size
+        cdef char *place = reserve(&peer.writer, length)
+        if place == NULL:
+            if self.cannot_write(peer) == OUT_OF_RESOURCE:
+                return OUT_OF_RESOURCE
+            place = reserve(&peer.writer, length)
+            if place == NULL:
+                return OUT_OF_RESOURCE
+        memcpy(place, header, header_size)
+        if payload_size:
+            memcpy(place + header_size, payload, payload_size)
+        publish(&peer.writer, length, tag)
+        ring(peer.doorbell)
+        self.sent += 1
+        self.bytes_sent += length
+        return OK
+
+    cdef int cannot_write(self, SmEndpoint endpoint) except -1:
+        """No room was found: OK when there may be some now, because the ring has only now been made."""
+        cdef int index
+        if endpoint.failure is not None:
+            raise endpoint.failure
+        if not endpoint.connected:
+            if endpoint.card is None or not endpoint.connect(self.ring_size, self.backing, self.own_doorbell):
+                return OUT_OF_RESOURCE
+            return OK
+        self.refused += 1
+        for index in range(self.watched.blocked_count):
+            if self.watched.blocked[index] == &endpoint.writer:
+                return OUT_OF_RESOURCE
+        self.watched.blocked[self.watched.blocked_count] = &endpoint.writer
+        self.watched.blocked_count += 1
+        return OUT_OF_RESOURCE
+
+    cdef int unblock_writer(self, SmEndpoint endpoint) except -1:
+        cdef int index
+        cdef int kept = 0
+        for index in range(self.watched.blocked_count):
+            if self.watched.blocked[index] != &endpoint.writer:
+                self.watched.blocked[kept] = self.watched.blocked[index]
+                kept += 1
+        self.watched.blocked_count = kept
+        return 0
+
+    cdef int unblock(self) except -1:
+        """Forgets the writers that have room again, which is an event: whoever has something to send tries again."""
+        cdef int index
+        cdef int kept = 0
+        cdef int events = 0
+        for index in range(self.watched.blocked_count):
+            if has_space(self.watched.blocked[index]):
+                events += 1
+            else:
+                self.watched.blocked[kept] = self.watched.blocked[index]
+                kept += 1
+        self.watched.blocked_count = kept
+        return events
+
+    cpdef int send(self, Endpoint endpoint, Descriptor descriptor, int tag) except -1:
+        cdef int taken = self.sendi(endpoint, descriptor.data, descriptor.length,
+                                    descriptor.payload, descriptor.payload_length, tag)
+        if taken == OK:
+            descriptor.in_flight = True
+            descriptor.complete()
+        return taken
+
+    cpdef Descriptor prepare_src(self, Endpoint endpoint, size_t address, size_t header_size, size_t size):
+        cdef Descriptor descriptor = self.alloc(endpoint, header_size)
+        descriptor.payload = <char *> address    # goes straight from there into the ring
+        descriptor.payload_length = size
+        return descriptor
+
+    cpdef int progress(self) except -1:
+        cdef int events = 0
+        cdef int index = 0
+        cdef uint64_t head
+        if acquire32(self.watched.changes) != self.watched.seen:
+            events += self.accept()
+        while index < self.watched.reader_count:
+            head = peek(self.watched.readers[index])
+            if head:
+                events += self.drain(<Incoming> self.incoming[index], head)
+            index += 1
+        if self.watched.blocked_count:
+            events += self.unblock()
+        return events
+
+    cdef int drain(self, Incoming incoming, uint64_t head) except -1:
+        cdef Reader *reader = &incoming.reader
+        cdef uint64_t quarter = (reader.mask + 1) // 4
+        cdef int events = 0
+        cdef size_t length
+        cdef int tag
+        cdef const char *data
+        while head and events < BATCH:
+            length = head & 0xFFFFFFFF
+            tag = (head >> 32) & 0xFF
+            data = reader.data + (reader.position & reader.mask) + HEAD
+            reader.position += lines(length)
+            events += 1
+            self.received += 1
+            self.bytes_received += length
+            if self.receivers[tag] is None:
+                raise MPIError(ERR_INTERN, f"btl sm got a message with tag {tag}, which nobody registered")
+            self.deliver(tag, incoming.endpoint, data, length)
+            if reader.position - reader.returned >= quarter:
+                incoming.give_back()
+            head = peek(reader)
+        return events
+
+    cpdef bint may_sleep(self) except -1:
+        return self.look_at_peers() == 0
+
+    cdef int look_at_peers(self) except -1:
+        """Who has died?  Returns the number of peers reported."""
+        cdef SmEndpoint endpoint
+        cdef int dead = 0
+        cdef double now = monotonic()
+        if now < self.next_look:
+            return 0
+        self.next_look = now + LOOK_INTERVAL
+        for endpoint in list(self.endpoints.values()):
+            if endpoint.failure is not None or not (endpoint.connected or endpoint.incoming is not None):
+                continue
+            if endpoint.connected and endpoint.writer.header.attached:
+                endpoint.segment.seal()
+            if endpoint.is_dead():
+                dead += 1
+                proc = endpoint.proc
+                endpoint.failure = MPIError(
+                    ERR_PROC_FAILED, f"process {endpoint.card.pid} (rank {proc.rank} of job {proc.job}) has died"
+                )
+                self.unblock_writer(endpoint)
+                endpoint.close()
+                self.report_error(proc, endpoint.failure)
+        return dead
+
+    # -- single copy
+
+    cpdef int put(self, Endpoint endpoint, Descriptor descriptor) except -1:
+        cdef SmEndpoint peer = <SmEndpoint> endpoint
+        return self.finish_copy(peer, descriptor, write_memory(
+            peer.card.pid, descriptor.local_address, descriptor.remote_address, descriptor.size), "written")
+
+    cpdef int get(self, Endpoint endpoint, Descriptor descriptor) except -1:
+        cdef SmEndpoint peer = <SmEndpoint> endpoint
+        return self.finish_copy(peer, descriptor, read_memory(
+            peer.card.pid, descriptor.local_address, descriptor.remote_address, descriptor.size), "read")
+
+    cdef int finish_copy(self, SmEndpoint endpoint, Descriptor descriptor, int error, str what) except -1:
+        if error:
+            raise MPIError(
+                ERR_OTHER,
+                f"{descriptor.size} bytes of process {endpoint.card.pid} can't be {what} by the kernel: {os.strerror(error)}; "
+                "set btl_sm_single_copy to none",
+            )
+        self.copied_by_kernel += descriptor.size
+        descriptor.in_flight = True
+        descriptor.complete()
+        return OK

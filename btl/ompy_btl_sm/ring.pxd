@@ -1,0 +1,116 @@
+# A ring carries messages one way between two processes: one writer, one reader, no lock.
+#
+# Positions count bytes for ever; the place of a position in the ring is `position & mask`.  A message is a run of 64-byte
+# lines.  The first eight bytes of its first line, the *head*, are written last and say that it is there:
+#
+#     line n      | head: VALID, tag, length | PML's header, 24 bytes | 32 bytes of payload |
+#     line n+1    | payload, from byte 32 on ...                                            |
+#
+# so that a message of up to 32 bytes costs one cache line.  A reader knows its next message by a head that is not zero.
+# What an earlier lap left in a line could look like a head, so the writer zeroes the head after a message before it
+# publishes the message:
+#
+#     lap 1    [A A][B B B][C]        writer's next message D is two lines long
+#     lap 2    [D D] 0  B  B  C       the zero overwrites B's old bytes, then D's head is set
+#
+# Most messages are one line, so once it has published one, the writer zeroes the head of the line after the next
+# beforehand, away from the path of the next message (`zeroed`).
+#
+# The data is mapped twice in a row (see `Segment`), so a message never wraps.  The reader returns space in quarters of
+# the ring, on a line of its own; the writer looks at that line only when it believes that the ring is full.
+from libc.stdint cimport uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from ompy.core.segment cimport Segment
+
+cdef enum:
+    LINE = 64
+    HEAD = 8
+    DATA_OFFSET = 4096                           # of the data in the segment
+    CARD_SIZE = 244                              # makes the writer's part of the header whole lines
+
+cdef extern from *:
+    """
+    #define OMPY_RING_VALID (1ull << 63)
+    static inline uint64_t ompy_acquire(const uint64_t *place) { return __atomic_load_n(place, __ATOMIC_ACQUIRE); }
+    static inline void ompy_release(uint64_t *place, uint64_t value) { __atomic_store_n(place, value, __ATOMIC_RELEASE); }
+    static inline uint32_t ompy_acquire32(const uint32_t *place) { return __atomic_load_n(place, __ATOMIC_ACQUIRE); }
+    static inline void ompy_release32(uint32_t *place, uint32_t value) { __atomic_store_n(place, value, __ATOMIC_RELEASE); }
+    """
+    uint64_t VALID "OMPY_RING_VALID"
+    uint64_t acquire "ompy_acquire"(const uint64_t *place) noexcept nogil
+    void release "ompy_release"(uint64_t *place, uint64_t value) noexcept nogil
+    uint32_t acquire32 "ompy_acquire32"(const uint32_t *place) noexcept nogil
+    void release32 "ompy_release32"(uint32_t *place, uint32_t value) noexcept nogil
+
+
+# What the two share, at the beginning of the segment; each group on a line of its own.
+cdef struct RingHeader:
+    # written once by the writer
+    uint64_t size                                # bytes of data
+    uint32_t writer_pid
+    char doorbell[CARD_SIZE]                     # the writer's
+    # written by the reader
+    uint64_t returned                            # everything before this position may be overwritten
+    uint32_t attached
+    uint32_t reader_closed
+    char pad[48]
+    # written by the writer
+    uint32_t wants_space                         # ring the doorbell when space is returned
+    uint32_t writer_closed
+
+
+cdef struct Writer:
+    RingHeader *header                           # NULL while there is no ring
+    char *data
+    uint64_t mask
+    uint64_t position                            # of the next message
+    uint64_t limit                               # `position` may not pass this one
+    uint64_t zeroed                              # the head at this position is zero
+    bint blocked                                 # was full when last asked
+
+
+cdef struct Reader:
+    RingHeader *header
+    char *data
+    uint64_t mask
+    uint64_t position                            # of the next message
+    uint64_t returned
+
+
+cdef inline uint64_t lines(size_t length) noexcept nogil:
+    """Bytes that a message takes up in the ring."""
+    return (length + HEAD + LINE - 1) & ~<uint64_t> (LINE - 1)
+
+
+# Room for a message of `length` bytes, or NULL: the ring is full.
+cdef inline char *reserve(Writer *writer, size_t length) noexcept nogil:
+    if writer.position + lines(length) + LINE > writer.limit and not find_space(writer, lines(length) + LINE):
+        return NULL
+    return writer.data + (writer.position & writer.mask) + HEAD
+
+
+# The message that was written to the reserved room is there.
+cdef inline void publish(Writer *writer, size_t length, int tag) noexcept nogil:
+    cdef char *head = writer.data + (writer.position & writer.mask)
+    cdef uint64_t following = writer.position + lines(length)
+    if writer.zeroed != following:
+        (<uint64_t *> (writer.data + (following & writer.mask)))[0] = 0
+    release(<uint64_t *> head, VALID | <uint64_t> tag << 32 | length)
+    writer.position = following
+    if following + 2 * LINE <= writer.limit:
+        (<uint64_t *> (writer.data + ((following + LINE) & writer.mask)))[0] = 0
+        writer.zeroed = following + LINE
+
+
+cdef inline uint64_t peek(Reader *reader) noexcept nogil:
+    """Head of the next message, 0 when there is none."""
+    return acquire(<uint64_t *> (reader.data + (reader.position & reader.mask)))
+
+
+cdef bint find_space(Writer *writer, uint64_t needed) noexcept nogil
+cdef bint has_space(Writer *writer) noexcept nogil
+
+cdef size_t round_size(size_t size) noexcept
+cdef Segment make(Writer *writer, size_t size, str backing, bytes doorbell)
+cdef Segment open_reader(Reader *reader, bytes location, size_t size)

@@ -1,0 +1,74 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The ring's slow paths; the fast ones are inline functions of `ring.pxd`, where the protocol is described."""
+import os
+
+from libc.stdint cimport uint64_t
+from libc.string cimport memcpy, memset
+
+from ompy.core.doorbell cimport full_fence
+from ompy.core.errors import ERR_OTHER, MPIError
+from ompy.core.segment cimport Segment, attach, create
+
+cdef size_t SMALLEST = 16384
+
+
+cdef bint find_space(Writer *writer, uint64_t needed) noexcept nogil:
+    """Looks at what the reader has returned.  When that is not enough, asks to be woken, and looks once more."""
+    cdef RingHeader *header = writer.header
+    cdef uint64_t size = writer.mask + 1
+    if writer.limit == 0:
+        return False                             # not connected
+    writer.limit = acquire(&header.returned) + size
+    if writer.position + needed <= writer.limit:
+        return True
+    release32(&header.wants_space, 1)
+    full_fence()
+    writer.limit = acquire(&header.returned) + size
+    writer.blocked = writer.position + needed > writer.limit
+    if not writer.blocked:
+        release32(&header.wants_space, 0)
+    return not writer.blocked
+
+
+cdef bint has_space(Writer *writer) noexcept nogil:
+    """Of a blocked writer: has the reader returned something since?"""
+    return acquire(&writer.header.returned) + writer.mask + 1 != writer.limit
+
+
+cdef size_t round_size(size_t size) noexcept:
+    """The power of two that is at least `size`."""
+    cdef size_t rounded = SMALLEST
+    while rounded < size:
+        rounded *= 2
+    return rounded
+
+
+cdef Segment make(Writer *writer, size_t size, str backing, bytes doorbell):
+    """A new, empty ring of `size` bytes, a power of two."""
+    cdef Segment segment = create("ompy-ring", DATA_OFFSET + size, backing, DATA_OFFSET)
+    cdef RingHeader *header = <RingHeader *> segment.address
+    if len(doorbell) >= CARD_SIZE:
+        raise MPIError(ERR_OTHER, f"the doorbell's card has {len(doorbell)} bytes, a ring has room for {CARD_SIZE - 1}")
+    memcpy(header.doorbell, <char *> doorbell, len(doorbell))
+    header.writer_pid = os.getpid()
+    header.size = size
+    memset(writer, 0, sizeof(Writer))
+    writer.header = header
+    writer.data = segment.address + DATA_OFFSET
+    writer.mask = size - 1
+    writer.limit = size
+    return segment
+
+
+cdef Segment open_reader(Reader *reader, bytes location, size_t size):
+    """The reader's end of a ring that a peer has made."""
+    cdef Segment segment = attach(location, DATA_OFFSET + size, DATA_OFFSET)
+    cdef RingHeader *header = <RingHeader *> segment.address
+    if size < SMALLEST or size & (size - 1) or header.size != size:
+        raise MPIError(ERR_OTHER, f"{location.decode()} is not the ring of {size} bytes that was announced")
+    memset(reader, 0, sizeof(Reader))
+    reader.header = header
+    reader.data = segment.address + DATA_OFFSET
+    reader.mask = size - 1
+    release32(&header.attached, 1)
+    return segment

@@ -72,25 +72,22 @@ def entry_points(text: str) -> list[tuple[str, str, str]]:
     return points
 
 
-def metadata(path: str, item: str) -> tuple[str, str]:
-    """Name and version of a distribution; from its folder's name where that holds both."""
-    stem = item.rpartition(".")[0]
-    name, _, version = stem.partition("-")
-    if not version:
-        for document in ("METADATA", "PKG-INFO"):
-            try:
-                with open(f"{path}/{item}/{document}", encoding="utf-8", errors="replace") as stream:
-                    for line in stream:
-                        if line.startswith("Version:"):
-                            version = line.partition(":")[2].strip()
-                        if line.startswith("Name:"):
-                            name = line.partition(":")[2].strip()
-                        if not line.strip():
-                            break
-            except OSError:
-                continue
+def name_and_version(path: str) -> tuple[str, str]:
+    """Of the distribution whose metadata is in this folder."""
+    fields = {"Name": "?", "Version": "?"}
+    for document in ("METADATA", "PKG-INFO"):
+        try:
+            with open(f"{path}/{document}", encoding="utf-8", errors="replace") as stream:
+                for line in stream:
+                    key, colon, value = line.partition(":")
+                    if not colon:
+                        break
+                    if key in fields:
+                        fields[key] = value.strip()
             break
-    return name, version.partition("-py")[0]
+        except OSError:
+            continue
+    return fields["Name"], fields["Version"]
 
 
 def scan_folder(path: str) -> Folder:
@@ -112,9 +109,8 @@ def scan_folder(path: str) -> Folder:
         except OSError:
             continue
         if GROUP in text:
-            points = entry_points(text)
-            name, version = metadata(path, item) if points else ("", "")
-            components += [Found(framework, point, module, name, version, path) for framework, point, module in points]
+            distribution, version = name_and_version(f"{path}/{item}")
+            components += [Found(*point, distribution, version, path) for point in entry_points(text)]
     return Folder(path, changed, distributions, components)
 
 

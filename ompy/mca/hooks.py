@@ -85,7 +85,9 @@ class Hooks:
 
     def query(self, plugin: ModuleType, context: Context) -> Offer | Refusal:
         """The plugin's answer."""
-        answer: Offer | Refusal = self.call(plugin, "ompy_query", {"context": context})
+        answer = self.call(plugin, "ompy_query", {"context": context})
+        if not isinstance(answer, Offer | Refusal):
+            raise TypeError(f"ompy_query of {plugin.__name__} must return an Offer or a Refusal, not {answer!r}")
         return answer
 
     def call(self, plugin: ModuleType, hook: str, given: dict[str, Any]) -> Any:

@@ -77,6 +77,11 @@ def candidates(framework: str) -> tuple[list[Found], bool]:
     return [found for name, found in known.items() if name not in names], False
 
 
+def words(error: Exception) -> str:
+    """An exception in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+
+
 def ask(found: Found, by_name: bool, communicator: Communicator | None = None) -> Candidate | None:
     """Query one component; None, with a verdict, when it does not offer."""
     framework, name = found.framework, found.name
@@ -86,7 +91,7 @@ def ask(found: Found, by_name: bool, communicator: Communicator | None = None) -
     except ParameterError:
         raise
     except Exception as error:
-        reason = f"importing {found.module} of {found.distribution} {found.version} failed: {type(error).__name__}: {error}"
+        reason = f"importing {found.module} of {found.distribution} {found.version} failed: {words(error)}"
         record.add(framework, name, False, None, reason)
         if by_name:
             raise ComponentError(f"{framework} component {name}, asked for by parameter {framework}: {reason}") from error
@@ -102,7 +107,7 @@ def ask(found: Found, by_name: bool, communicator: Communicator | None = None) -
     except ParameterError:
         raise
     except Exception as error:
-        answer = Refusal(f"its query failed: {type(error).__name__}: {error}")
+        answer = Refusal(f"its query failed: {words(error)}")
         if by_name:
             raise ComponentError(f"{framework} component {name}, asked for by parameter {framework}: {answer.reason}") from error
     if isinstance(answer, Refusal):
@@ -128,10 +133,11 @@ def needless(found: Found, offers: list[Candidate]) -> str:
         return ""
     if load(found).component.capabilities.get("reach") != "network":
         return ""
+    enough = ("host",) if rte.size > 1 else ("process", "host")
     for candidate in offers:
-        if candidate.component.capabilities.get("reach") == "host":
+        if candidate.component.capabilities.get("reach") in enough:
             nearer = candidate.component.name
-            return f"no peer needs it: every rank is on this host, and {nearer} serves there (name it in --mca {found.framework})"
+            return f"no peer needs it: every rank is on this host, where {nearer} serves; `--mca {found.framework}` can name it"
     return ""
 
 

@@ -1,0 +1,97 @@
+"""Which components are installed is found without importing them, and never out of date."""
+
+from __future__ import annotations
+
+import zipfile
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from outside import Outside
+
+from ompy.mca import discovery
+from ompy.mca.errors import ComponentError
+from ompy.mca.frameworks import FRAMEWORKS
+
+
+def scan(*paths: Path, known: str = "") -> dict[str, dict[str, discovery.Found]]:
+    return discovery.merge(discovery.folders([str(path) for path in paths], discovery.decode(known)))
+
+
+def test_what_is_found_is_what_importlib_metadata_finds() -> None:
+    groups = [framework.group for framework in FRAMEWORKS.values()]
+    expected = {(group, point.name, point.value) for group in groups for point in metadata.entry_points(group=group)}
+    found = {
+        (f"ompy.{it.framework}", it.name, it.module) for names in discovery.installed().values() for it in names.values()
+    }
+    assert expected
+    assert found == expected
+
+
+def test_an_outside_distribution_is_found_with_its_name_and_version(outside: Outside) -> None:
+    outside.component("pigeon")
+    found = scan(outside.folder)["btl"]["pigeon"]
+    assert (found.module, found.distribution, found.version) == ("outside_pigeon.component", "outside-pigeon", "1.0")
+
+
+def test_a_component_of_two_distributions_is_an_error_that_names_both(outside: Outside) -> None:
+    outside.install("left-bird", {"ompy.btl": {"pigeon": "left"}}, {})
+    outside.install("right-bird", {"ompy.btl": {"pigeon": "right"}}, {})
+    with pytest.raises(ComponentError, match=r"two distributions.*pigeon.*left-bird 1\.0.*right-bird 1\.0"):
+        scan(outside.folder)
+
+
+def test_the_first_copy_of_a_distribution_on_the_path_hides_the_second(tmp_path: Path) -> None:
+    for name, module in (("first", "here"), ("second", "there")):
+        (tmp_path / name).mkdir()
+        Outside(tmp_path / name).install("Bird.Post", {"ompy.btl": {"pigeon": module}}, {}, version=f"1.{name == 'first':d}")
+    assert scan(tmp_path / "first", tmp_path / "second")["btl"]["pigeon"].module == "here"
+    assert scan(tmp_path / "second", tmp_path / "first")["btl"]["pigeon"].module == "there"
+
+
+def test_a_copy_without_components_hides_one_with(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+    Outside(tmp_path / "first").install("bird-post", {}, {}, version="2.0")
+    Outside(tmp_path / "second").install("bird-post", {"ompy.btl": {"pigeon": "there"}}, {})
+    assert scan(tmp_path / "first", tmp_path / "second") == {}
+
+
+def test_a_zip_file_on_the_path_is_looked_into(outside: Outside, tmp_path: Path) -> None:
+    outside.component("pigeon")
+    archive = tmp_path / "bird.zip"
+    with zipfile.ZipFile(archive, "w") as target:
+        for path in outside.folder.rglob("*"):
+            target.write(path, path.relative_to(outside.folder))
+    assert scan(archive)["btl"]["pigeon"].distribution == "outside-pigeon"
+
+
+def test_what_the_launcher_hands_down_is_what_a_rank_would_find(outside: Outside) -> None:
+    outside.component("pigeon")
+    outside.component("owl")
+    paths = [str(outside.folder)]
+    handed = discovery.encode(discovery.folders(paths, {}))
+    folder = discovery.decode(handed)[paths[0]]
+    (direct,) = discovery.folders(paths, {})
+    assert (folder.changed, folder.distributions) == (direct.changed, direct.distributions)
+    assert [repr(it) for it in folder.components] == [repr(it) for it in direct.components]
+
+
+def test_a_folder_that_was_handed_down_unchanged_is_not_listed_again(
+    outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside.component("pigeon")
+    handed = discovery.encode(discovery.folders([str(outside.folder)], {}))
+    monkeypatch.setattr(discovery, "scan_folder", lambda path: pytest.fail(f"listed {path}"))
+    assert "pigeon" in scan(outside.folder, known=handed)["btl"]
+
+
+def test_a_distribution_installed_after_the_launcher_looked_is_found(outside: Outside) -> None:
+    outside.component("pigeon")
+    handed = discovery.encode(discovery.folders([str(outside.folder)], {}))
+    outside.component("owl")
+    assert set(scan(outside.folder, known=handed)["btl"]) == {"pigeon", "owl"}
+
+
+def test_folders_that_do_not_exist_hold_nothing(tmp_path: Path) -> None:
+    assert scan(tmp_path / "nowhere") == {}

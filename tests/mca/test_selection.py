@@ -1,0 +1,165 @@
+"""Components take part, are refused, or break: each with a verdict that a person can act on."""
+
+from __future__ import annotations
+
+import pytest
+from outside import Outside
+
+SELECT = """
+import sys
+from ompy.core.errors import MPIError
+from ompy.mca import selection
+from ompy.mca.btl import Btl
+try:
+    print("modules", [type(module).__name__ for module in selection.select("btl")])
+except MPIError as error:
+    print("error", error)
+for verdict in selection.verdicts("btl"):
+    print(verdict.component, verdict.chosen, verdict.priority, verdict.reason, sep="|")
+print("imported", sorted(name for name in sys.modules if name.startswith(("outside_", "pluggy", "zmq", "numpy"))))
+"""
+SERVES = "from ompy.mca.btl import Btl; return Offer(modules=[Btl()], priority={})"
+
+
+def verdict(output: str, component: str) -> list[str]:
+    (line,) = [line for line in output.splitlines() if line.startswith(f"{component}|")]
+    return line.split("|")[1:]
+
+
+def test_an_outside_component_is_discovered_and_chosen(outside: Outside, run) -> None:
+    outside.component("pigeon", SERVES.format(7))
+    result = run("-c", SELECT, OMPY_MCA_btl="pigeon,self")
+    assert verdict(result.stdout, "pigeon") == ["True", "7", "asked for by name"], result.stderr
+    assert "'Btl'" in result.stdout
+
+
+def test_a_refusal_keeps_its_reason(outside: Outside, run) -> None:
+    outside.component("pigeon", 'return Refusal("no pigeon is awake")')
+    assert verdict(run("-c", SELECT).stdout, "pigeon") == ["False", "None", "no pigeon is awake"]
+
+
+@pytest.mark.parametrize("listed", ["^pigeon", "self"])
+def test_a_component_that_the_list_leaves_out_is_never_imported(outside: Outside, run, listed: str) -> None:
+    outside.component("pigeon", SERVES.format(7))
+    result = run("-c", SELECT, OMPY_MCA_btl=listed)
+    assert verdict(result.stdout, "pigeon")[0] == "False"
+    assert "parameter btl" in verdict(result.stdout, "pigeon")[2]
+    assert "outside_pigeon" not in result.stdout.partition("imported")[2]
+
+
+def test_selection_imports_no_pluggy_for_plain_components(outside: Outside, run) -> None:
+    outside.component("pigeon", SERVES.format(7))
+    assert run("-c", SELECT).stdout.endswith("imported ['outside_pigeon', 'outside_pigeon.component']\n")
+
+
+def test_a_component_that_breaks_at_import_is_a_verdict(outside: Outside, run) -> None:
+    outside.component("pigeon", top='raise RuntimeError("feathers everywhere")')
+    result = run("-c", SELECT)
+    assert "modules" in result.stdout, result.stderr
+    reason = verdict(result.stdout, "pigeon")[2]
+    assert "outside-pigeon 1.0" in reason
+    assert "RuntimeError: feathers everywhere" in reason
+
+
+def test_a_component_that_breaks_at_import_is_an_error_when_asked_for_by_name(outside: Outside, run) -> None:
+    outside.component("pigeon", top='raise RuntimeError("feathers everywhere")')
+    result = run("-c", SELECT, OMPY_MCA_btl="pigeon,self")
+    assert "error btl component pigeon, asked for by parameter btl" in result.stdout
+    assert "RuntimeError: feathers everywhere" in result.stdout
+
+
+def test_a_query_that_raises_is_a_verdict(outside: Outside, run) -> None:
+    outside.component("pigeon", 'raise OSError("no loft")')
+    assert verdict(run("-c", SELECT).stdout, "pigeon")[2] == "its query failed: OSError: no loft"
+
+
+@pytest.mark.parametrize(("interface", "remedy"), [(0, "rebuild or upgrade outside-pigeon"), (99, "upgrade ompy")])
+def test_another_interface_number_is_refused_before_the_component_is_asked(
+    outside: Outside, run, interface: int, remedy: str
+) -> None:
+    outside.component("pigeon", 'print("ASKED"); return Refusal("")', interface=interface)
+    output = run("-c", SELECT).stdout
+    reason = verdict(output, "pigeon")[2]
+    assert "ASKED" not in output
+    for words in ("btl component pigeon", "outside-pigeon 1.0", f"for interface {interface} ", "has interface 1", remedy):
+        assert words in reason
+
+
+def test_another_interface_number_is_an_error_when_asked_for_by_name(outside: Outside, run) -> None:
+    outside.component("pigeon", interface=99)
+    assert "error btl component pigeon of outside-pigeon 1.0" in run("-c", SELECT, OMPY_MCA_btl="pigeon").stdout
+
+
+@pytest.mark.parametrize("listed", ["self,^pigeon", "^self,^pigeon"])
+def test_a_list_that_includes_and_excludes_is_an_error(outside: Outside, run, listed: str) -> None:
+    outside.component("pigeon")
+    output = run("-c", SELECT, OMPY_MCA_btl=listed).stdout
+    assert "error parameter btl (environment OMPY_MCA_btl)" in output
+    assert "mixes including and excluding" in output
+
+
+def test_an_unknown_component_in_a_list_is_an_error_with_the_known_ones(outside: Outside, run) -> None:
+    outside.component("pigeon")
+    output = run("-c", SELECT, OMPY_MCA_btl="^pigoen").stdout
+    assert "no btl component is called pigoen; known: " in output
+    assert "pigeon, self, sm" in output
+    assert "Did you mean pigeon?" in output
+
+
+def test_when_none_can_serve_the_error_has_every_reason(outside: Outside, run) -> None:
+    outside.component("pigeon", 'return Refusal("no pigeon is awake")')
+    outside.component("owl", 'return Refusal("it is day")')
+    output = run("-c", SELECT, OMPY_MCA_btl="pigeon,owl").stdout
+    assert "error no btl component can serve:\n" in output
+    assert "\n  pigeon: no pigeon is awake\n" in output
+    assert "\n  owl: it is day\n" in output
+
+
+def test_a_parameter_of_a_component_that_is_not_loaded_is_known(outside: Outside, run) -> None:
+    outside.component("pigeon")
+    assert "error" not in run("-c", SELECT, OMPY_MCA_btl_pigeon_depth="5", OMPY_MCA_btl="self").stdout
+
+
+def test_an_unknown_parameter_is_an_error_with_the_nearest(outside: Outside, run) -> None:
+    outside.component("pigeon")
+    output = run("-c", SELECT, OMPY_MCA_btl_pigeon_dept="5").stdout
+    assert "error environment OMPY_MCA_btl_pigeon_dept: no parameter is called btl_pigeon_dept." in output
+    assert "Did you mean btl_pigeon_depth?" in output
+
+
+def test_verbosity_tells_the_choices_as_they_fall(outside: Outside, run) -> None:
+    outside.component("pigeon", 'return Refusal("no pigeon is awake")')
+    errors = run("-c", SELECT, OMPY_MCA_btl_base_verbose="1").stderr
+    assert "[ompy rank ?] btl: pigeon not chosen: no pigeon is awake" in errors
+    assert run("-c", SELECT).stderr == ""
+
+
+def test_a_plugin_without_the_hooks_is_named(outside: Outside, run) -> None:
+    outside.install("outside-owl", {"ompy.btl": {"owl": "outside_owl"}}, {"outside_owl": "def ompy_query(context): pass"})
+    assert "outside_owl" in verdict(run("-c", SELECT).stdout, "owl")[2]
+
+
+def test_a_query_that_returns_neither_offer_nor_refusal_is_told_so(outside: Outside, run) -> None:
+    outside.component("pigeon", "return 3")
+    assert "must return an Offer or a Refusal, not 3" in verdict(run("-c", SELECT).stdout, "pigeon")[2]
+
+
+def test_a_hook_with_a_misspelt_argument_gets_the_account_of_pluggy(outside: Outside, run) -> None:
+    source = """
+        from ompy.mca.component import hookimpl
+        @hookimpl
+        def ompy_component(): pass
+        @hookimpl
+        def ompy_query(contxt): pass
+    """
+    outside.install("outside-owl", {"ompy.btl": {"owl": "outside_owl"}}, {"outside_owl": source})
+    reason = verdict(run("-c", SELECT).stdout, "owl")[2]
+    assert "PluginValidationError" in reason
+    assert "contxt" in reason
+
+
+def test_a_hook_with_options_goes_through_pluggy(outside: Outside, run) -> None:
+    outside.component("pigeon", 'return Refusal("asked by pluggy")', top="import pluggy; hookimpl = pluggy.HookimplMarker('ompy')(tryfirst=True)")
+    result = run("-c", SELECT)
+    assert verdict(result.stdout, "pigeon")[2] == "asked by pluggy", result.stdout
+    assert verdict(result.stdout, "self")[0] == "True"

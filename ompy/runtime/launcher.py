@@ -78,8 +78,7 @@ class Launcher:
         finally:
             self.end_ranks(signal.SIGKILL)
             for process in self.processes:
-                if process.status is None:
-                    os.waitpid(process.pid, 0)
+                process.wait()
             self.drain()
             self.keeper.dismiss()
             sweep(self.job.name)
@@ -201,6 +200,8 @@ class Launcher:
     # -- what happens
 
     def on_output(self, process: Process, descriptor: int) -> None:
+        if descriptor not in process.lines:
+            return
         try:
             data = os.read(descriptor, 65536)
         except BlockingIOError:
@@ -216,6 +217,11 @@ class Launcher:
         self.unwatch(descriptor)
         os.close(descriptor)
 
+    def read_output(self, process: Process) -> None:
+        """What a rank said last comes before what is said about it."""
+        for descriptor in list(process.lines):
+            self.on_output(process, descriptor)
+
     def send(self, process: Process, data: bytes) -> None:
         try:
             os.write(process.pmi, data)
@@ -223,6 +229,8 @@ class Launcher:
             pass  # the rank has gone: its exit status will say how
 
     def on_pmi(self, process: Process) -> None:
+        if process.pmi < 0:
+            return
         try:
             data = os.read(process.pmi, 65536)
         except BlockingIOError:
@@ -231,6 +239,8 @@ class Launcher:
             data = b""
         if not data:
             self.unwatch(process.pmi)
+            os.close(process.pmi)
+            process.pmi = -1
             return
         session = process.session
         try:
@@ -238,6 +248,7 @@ class Launcher:
         except ValueError as error:
             self.fail(1, str(error))
         if session.aborted:
+            self.read_output(process)
             code, message = session.aborted
             session.aborted = None
             self.fail(code & 0xFF or (1 if code else 0), f"{self.name(process)} aborted the job" + (f": {message}" if message else ""))
@@ -246,7 +257,7 @@ class Launcher:
         for number in self.signals.take():
             if number == signal.SIGCHLD:
                 for process in self.processes:
-                    if process.status is None and process.reap():
+                    if process.reap():
                         self.keeper.tell(f"-{process.pid}")
                         self.on_exit(process)
             elif number == signal.SIGINT:
@@ -273,6 +284,8 @@ class Launcher:
         self.set_timer("terminate", INTERRUPT_GRACE, self.terminate)
 
     def on_exit(self, process: Process) -> None:
+        self.on_pmi(process)
+        self.read_output(process)
         session = process.session
         others = f"{self.name(process)} "
         if process.status != 0:

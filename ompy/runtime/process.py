@@ -79,8 +79,7 @@ class Process:
 
     def reap(self) -> bool:
         """True when the rank has ended, now; what it left behind in its process group ends with it."""
-        result = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        if result is None:
+        if self.status is not None or os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             return False
         # Before the leader's number can be given to somebody else.
         try:
@@ -90,6 +89,12 @@ class Process:
         _, status = os.waitpid(self.pid, 0)
         self.status = os.waitstatus_to_exitcode(status)
         return True
+
+    def wait(self) -> None:
+        """Until it has ended."""
+        if self.status is None:
+            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+            self.reap()
 
     @property
     def exit_code(self) -> int:

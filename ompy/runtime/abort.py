@@ -1,0 +1,85 @@
+"""How a rank in trouble ends its job at once, instead of leaving the others to wait for it.
+
+An uncaught exception on one rank leaves its peers in receives that nobody will answer.  The hook here reports it, with
+rank, host and line, and has the launcher end the job.  A rank that leaves by `sys.exit(1)` says so to the finalisation,
+which then waits for nobody.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import NoReturn
+
+    from ompy.mca.rte import Rte
+
+# Frames below here are the library's; a person wants the line of the program that called it.
+OWN_FILES = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+INTERRUPTED = 128 + signal.SIGINT
+
+exit_argument: object = None
+python_exit = sys.exit
+
+
+def place_of(traceback: TracebackType | None) -> str:
+    """`prog.py:12` of the innermost frame that is not the library's own."""
+    place = "unknown place"
+    while traceback is not None:
+        name = traceback.tb_frame.f_code.co_filename
+        if not name.startswith((OWN_FILES, "<frozen")):
+            place = f"{name}:{traceback.tb_lineno}"
+        traceback = traceback.tb_next
+    return place
+
+
+def describe(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> str:
+    """One line: place, exception, and the first line of what it says."""
+    text = str(error).partition("\n")[0]
+    return f"{place_of(traceback)}: {kind.__name__}" + (f": {text}" if text else "")
+
+
+def noted_exit(status: object = None, /) -> NoReturn:
+    """`sys.exit`, remembering the status for the finalisation."""
+    global exit_argument
+    exit_argument = status
+    python_exit(status)  # type: ignore[arg-type]
+
+
+def leaves_in_failure() -> bool:
+    """Whether the program is on its way out through `sys.exit` with a status other than success."""
+    return exit_argument is not None and exit_argument != 0
+
+
+def install(rte: Rte) -> None:
+    """Make uncaught exceptions end the job; called when MPI is initialised, without effect in a job of one."""
+    if rte.board is not None and hasattr(sys.stdout, "reconfigure"):
+        # The launcher reads whole lines from a pipe: without this a rank that is killed takes 8 KiB of words with it.
+        sys.stdout.reconfigure(line_buffering=True)
+    if "OMPY_STACKS_FD" in os.environ:
+        import faulthandler
+
+        faulthandler.register(STACKS_SIGNAL, int(os.environ["OMPY_STACKS_FD"]))
+    if rte.size == 1:
+        return
+    sys.exit = noted_exit
+    previous = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            # All ranks are interrupted together: one line each, and no waiting for one another.
+            print(f"ompy: rank {rte.rank} interrupted at {place_of(traceback)}", file=sys.stderr)
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(INTERRUPTED)
+        previous(kind, error, traceback)
+        rte.abort(1, describe(kind, error, traceback))
+
+    sys.excepthook = hook
+
+
+STACKS_SIGNAL = signal.SIGRTMIN + 5

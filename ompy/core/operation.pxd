@@ -1,5 +1,9 @@
 # Reduction operations (MPI-4.1, 6.9).  The MPI layer's `Op` is a handle on one of these.
+from ompy.core.basic cimport BASIC_TYPES
 from ompy.core.typemap cimport Typemap
+
+# `inout[i] = input[i] op inout[i]` for `count` elements that lie one extent apart.
+ctypedef void (*Kernel)(const void *input, void *inout, Py_ssize_t count) noexcept nogil
 
 cdef class Operation:
     cdef readonly str name
@@ -11,3 +15,15 @@ cdef class Operation:
     cdef int reduce(self, char *input, char *inout, Py_ssize_t count, Typemap typemap) except -1
     # Whether `reduce` is defined for the type: asked once per collective, before anything is sent.
     cpdef bint defined_on(self, Typemap typemap) except -1
+
+
+cdef class Reduction(Operation):
+    """A predefined operation of MPI-4.1, 6.9.2 and 6.9.4, with one compiled loop for each type it is defined on."""
+    cdef Kernel kernels[BASIC_TYPES]             # by `Typemap.basic`; NULL where the operation is not defined
+
+    cdef int reduce_by_copy(self, char *input, char *inout, Py_ssize_t count, Typemap typemap) except -1
+    cdef str wanted(self)
+
+
+# A predefined operation by its name without MPI_: "SUM", "MAXLOC", ...; KeyError for any other.
+cpdef Operation predefined(str name)

@@ -36,7 +36,7 @@ COMPONENT = Component(
         Parameter("latency", int, 200, unit="ns", level=6, help="what the BML takes this BTL's latency to be"),
         Parameter("bandwidth", int, 10000, unit="MB/s", level=6, help="what the BML takes this BTL's bandwidth to be"),
     ),
-    capabilities={"send": True, "put": "cma", "get": "cma", "in_order": True, "reach": "same host, user and pid namespace"},
+    capabilities={"send": True, "put": "cma", "get": "cma", "in_order": True, "reach": "host"},
 )
 LIMITS = ("eager_limit", "rndv_eager_limit", "max_send_size", "exclusivity", "latency", "bandwidth")
 HEADROOM = 64  # bytes for a PML's header, over and above what it calls the limit

@@ -72,3 +72,8 @@ cdef class ProcTable:
 
 
 table = ProcTable()
+
+
+def process_table():
+    """The table of this process."""
+    return table

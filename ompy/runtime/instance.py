@@ -1,0 +1,100 @@
+"""The bring-up of one process: from parameters to communicators, and back.
+
+    parameters -> rte -> btl -> bml -> pml        each framework chooses its components
+                          |
+                        addresses on the card -> modex fence -> world and self
+"""
+
+from __future__ import annotations
+
+from ompy.core.communicator import Communicator
+from ompy.core.errors import ERR_OTHER, MPIError
+from ompy.core.group import make_group, set_this_process
+from ompy.core.proc import process_table
+from ompy.core.progress import register_source, unregister_source
+from ompy.mca import pml as pml_framework
+from ompy.mca import selection
+from ompy.runtime.modex import Modex
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ompy.mca.bml import Bml
+    from ompy.mca.btl import Btl
+    from ompy.mca.pml import Pml
+    from ompy.mca.rte import Rte
+
+WORLD_CONTEXT = 1
+SELF_CONTEXT = 2
+
+
+class Instance:
+    """Everything between the environment and the MPI layer, of one process.
+
+    Attributes:
+        rte, btls, bml, pml: the chosen modules.
+        world, own: the communicators behind MPI_COMM_WORLD and MPI_COMM_SELF.
+    """
+
+    def __init__(self) -> None:
+        self.rte: Rte = selection.select("rte")[0]
+        self.modex = Modex(self.rte)
+        set_this_process(self.rte.rank)
+        process_table().extend(self.rte.size)
+        process_table().set_resolver(self.modex.proc)
+        self.btls: list[Btl] = selection.select("btl")
+        self.bml: Bml = selection.select("bml")[0]
+        self.pml: Pml = selection.select("pml")[0]
+        pml_framework.choose(self.pml)
+        self.publish()
+        for btl in self.btls:
+            register_source(btl)
+        high = self.rte.job_number << 48
+        self.world = Communicator(high | WORLD_CONTEXT, make_group(range(self.rte.size)), None, "MPI_COMM_WORLD")
+        self.own = Communicator(high | SELF_CONTEXT, make_group([self.rte.rank]), None, "MPI_COMM_SELF")
+        self.serve(self.world)
+        self.serve(self.own)
+
+    def publish(self) -> None:
+        """Put every component's address on the card, and see that every rank chose the same PML."""
+        card = self.modex.card
+        card["pml"] = self.pml.name.encode()
+        for btl in self.btls:
+            card[btl.name] = btl.address()
+        self.modex.publish()
+        if self.rte.rank != 0:
+            first = process_table().get(0).card["pml"].decode()
+            if first != self.pml.name:
+                raise MPIError(
+                    ERR_OTHER,
+                    f"rank {self.rte.rank} chose pml {self.pml.name}, rank 0 chose {first}: give every rank the same --mca pml",
+                )
+
+    def serve(self, communicator: Communicator) -> None:
+        """Let a new communicator carry messages and collectives."""
+        self.pml.add_comm(communicator)
+        communicator.coll = selection.fill(communicator)
+
+    def release(self, communicator: Communicator) -> None:
+        """The communicator is freed: give back what PML and collectives keep for it."""
+        communicator.mark_freed()
+        for module in communicator.coll.modules():
+            module.free()
+        communicator.coll = None
+        self.pml.del_comm(communicator)
+
+    def close(self) -> None:
+        """Complete what was sent, leave the job, and leave nothing behind.
+
+        Messages may still be on their way to a peer that needs this process to hand them over: all ranks meet first.
+        """
+        self.pml.finalize()
+        self.rte.commit_and_fence()
+        for btl in self.btls:
+            unregister_source(btl)
+        for proc in process_table().known():
+            self.pml.del_proc(proc)
+        self.bml.finalize()
+        pml_framework.choose(None)
+        process_table().clear()
+        self.rte.finalize()
+        selection.forget()

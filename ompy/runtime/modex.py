@@ -1,0 +1,84 @@
+"""The modex: each process publishes one card, and reads a peer's at first contact.
+
+A card says where the process is and what each of its components needs to be reached:
+
+    {"host": b"node7", "boot": b"...", "pid": b"4711", "pml": b"ob1", "sm": b"...", "zmq": b"tcp://..."}
+"""
+
+from __future__ import annotations
+
+import os
+
+from ompy.core.proc import Proc
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ompy.mca.rte import Rte
+
+KEY = "card"
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+
+def pack(card: Mapping[str, bytes]) -> bytes:
+    """Entries behind each other: length of the name, name, length of the value, value."""
+    parts = []
+    for name, value in card.items():
+        label = name.encode()
+        parts += [len(label).to_bytes(2, "big"), label, len(value).to_bytes(4, "big"), value]
+    return b"".join(parts)
+
+
+def unpack(data: bytes) -> dict[str, bytes]:
+    """The reverse of `pack`."""
+    card = {}
+    at = 0
+    while at < len(data):
+        end = at + 2 + int.from_bytes(data[at : at + 2], "big")
+        name = data[at + 2 : end].decode()
+        at = end + 4 + int.from_bytes(data[end : end + 4], "big")
+        card[name] = data[end + 4 : at]
+    return card
+
+
+def own_card() -> dict[str, bytes]:
+    """Where this process is.  Hosts are told apart by name and boot, so that two of one name are two."""
+    try:
+        with open(BOOT_ID, "rb") as file:
+            boot = file.read().strip()
+    except OSError:
+        boot = b""
+    return {"host": os.uname().nodename.encode(), "boot": boot, "pid": str(os.getpid()).encode()}
+
+
+class Modex:
+    """Publishes this process's card and makes the peers' Procs from theirs.
+
+    Parameters:
+        rte: this process's place in its job.
+    """
+
+    def __init__(self, rte: Rte) -> None:
+        self.rte = rte
+        self.card = own_card()
+
+    def publish(self) -> None:
+        """Put the card up and wait until every rank's is there."""
+        self.rte.put(KEY, pack(self.card))
+        self.rte.commit_and_fence()
+
+    def proc(self, index: int) -> Proc:
+        """The process with this index in the table, which is its rank in the world."""
+        card = self.card if index == self.rte.rank else unpack(self.rte.get(index, KEY))
+        is_local = card["host"] == self.card["host"] and card["boot"] == self.card["boot"]
+        return Proc(
+            index,
+            index,
+            self.rte.job,
+            card["host"].decode(),
+            int(card["pid"]),
+            index == self.rte.rank,
+            is_local,
+            card,
+        )

@@ -1,0 +1,35 @@
+"""pml/ob1: MPI's matching in software, over byte transports."""
+
+from __future__ import annotations
+
+from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
+
+COMPONENT = Component(
+    framework="pml",
+    name="ob1",
+    version="0.1.0",
+    interface="ompy_pml_ob1.module",
+    summary="software matching over any BTLs: eager, get, put and fragment protocols",
+    parameters=(
+        Parameter("send_pipeline_depth", int, 4, level=5, help="fragments of one message under way on one route"),
+        Parameter("rdma_pipeline_depth", int, 4, level=5, help="reads or writes of one message under way"),
+        Parameter("use_get", bool, True, level=5, help="let receivers read senders' memory where a BTL can get"),
+        Parameter("use_put", bool, True, level=5, help="let senders write receivers' memory where a BTL can put"),
+    ),
+)
+
+
+@hookimpl
+def ompy_component() -> Component:
+    return COMPONENT
+
+
+@hookimpl
+def ompy_query(context: Context) -> Offer | Refusal:
+    modules = context.chosen("bml")
+    if not modules:
+        return Refusal("ob1 needs a bml, and none was chosen")
+    from ompy_pml_ob1.module import Ob1
+
+    values = {parameter.name: context.value(parameter.name) for parameter in COMPONENT.parameters}
+    return Offer(modules=[Ob1(modules[0], **values)], priority=20)

@@ -1,0 +1,44 @@
+# What the requests of both sides share: names for requests on the wire, first contact, control messages, retries.
+from libc.stdint cimport uint64_t
+
+from ompy.core.proc cimport Proc
+from ompy.core.progress cimport ProgressSource
+from ompy.core.request cimport Request
+from ompy.mca.bml cimport Bml, PeerRoutes, Route
+
+from ompy_pml_ob1.matching cimport Matching
+
+cdef class Transfer(Request):
+    """A request that may need several messages, some of which may have to wait for resources."""
+    cdef Engine engine
+    cdef Matching matching
+    cdef PeerRoutes routes
+    cdef uint64_t number            # name on the wire, 0 while there is none
+    cdef bint queued                # stands in the engine's retry queue
+    # Send what can be sent now; OUT_OF_RESOURCE when something had to stay.
+    cdef int push(self) except -1
+
+
+cdef class Engine(ProgressSource):
+    cdef readonly Bml bml
+    cdef readonly size_t send_pipeline_depth, rdma_pipeline_depth
+    cdef readonly bint use_get, use_put
+    cdef list slots                 # number & 0xFFFFFFFF -> Transfer or None
+    cdef list free_slots
+    cdef uint64_t generation        # high half of the numbers: a late message finds no stranger in its slot
+    cdef object waiting             # deque of Transfer
+    cdef char *scratch              # where non-contiguous eager payload is packed
+    cdef size_t scratch_size
+
+    cdef int enroll(self, Transfer transfer) except -1
+    cdef int strike(self, Transfer transfer) except -1
+    cdef Transfer enrolled(self, uint64_t number)
+    # The routes to a rank; finds them at first contact.  Raises when the peer has failed or nothing reaches it.
+    cdef PeerRoutes contact(self, Matching matching, int rank)
+    cdef int retry(self, Transfer transfer) except -1
+    # Send a header-only message; it is queued when there are no resources.
+    cdef int control(self, PeerRoutes routes, const char *header, size_t length) except -1
+    cdef char *scratch_for(self, size_t size) except NULL
+
+
+cdef Route route_with(PeerRoutes routes, int flag)

@@ -1,0 +1,176 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""What ob1's requests share."""
+from collections import deque
+
+from cpython.mem cimport PyMem_Free, PyMem_Realloc
+
+from ompy.core.constants cimport OK, OUT_OF_RESOURCE
+from ompy.core.errors import ERR_OTHER, MPIError
+from ompy.core.progress cimport register_source, unregister_source
+from ompy.mca.btl cimport TAG_PML
+
+
+cdef class Transfer(Request):
+    cdef int push(self) except -1:
+        raise NotImplementedError
+
+    def describe(self):
+        """One line for people who ask what hangs."""
+        return f"{type(self).__name__} peer {self.peer} tag {self.tag} {self.nbytes} bytes"
+
+
+cdef class ControlMessage(Transfer):
+    """A header that found no resources when it was to be sent."""
+    cdef bytes packet
+
+    cdef int push(self) except -1:
+        cdef Route route = self.routes.first
+        cdef const char *data = self.packet
+        if self.routes.proc.failure is not None:
+            return OK
+        return route.btl.sendi(route.endpoint, data, len(self.packet), NULL, 0, TAG_PML)
+
+
+cdef class Engine(ProgressSource):
+    """Names, first contact, control messages and retries of one process.
+
+    Parameters:
+        bml: leads to the BTLs.
+        send_pipeline_depth: fragments of one message under way on one route.
+        rdma_pipeline_depth: puts of one message under way.
+        use_get, use_put: whether these protocols may be chosen at all.
+    """
+
+    def __init__(self, Bml bml not None, size_t send_pipeline_depth, size_t rdma_pipeline_depth, bint use_get,
+                 bint use_put):
+        self.bml = bml
+        self.send_pipeline_depth = send_pipeline_depth
+        self.rdma_pipeline_depth = rdma_pipeline_depth
+        self.use_get = use_get
+        self.use_put = use_put
+        self.slots = []
+        self.free_slots = []
+        self.waiting = deque()
+        self.ready = never_ready
+
+    def __dealloc__(self):
+        PyMem_Free(self.scratch)
+
+    cdef int enroll(self, Transfer transfer) except -1:
+        cdef uint64_t slot
+        self.generation += 1
+        if self.free_slots:
+            slot = self.free_slots.pop()
+            self.slots[slot] = transfer
+        else:
+            slot = len(self.slots)
+            self.slots.append(transfer)
+        transfer.number = ((self.generation & 0xFFFFFFFF) << 32) | slot
+        return 0
+
+    cdef int strike(self, Transfer transfer) except -1:
+        cdef uint64_t slot = transfer.number & 0xFFFFFFFF
+        if transfer.number:
+            self.slots[slot] = None
+            self.free_slots.append(slot)
+            transfer.number = 0
+        return 0
+
+    cdef Transfer enrolled(self, uint64_t number):
+        cdef uint64_t slot = number & 0xFFFFFFFF
+        cdef Transfer transfer
+        if slot >= <uint64_t> len(self.slots):
+            return None
+        transfer = self.slots[slot]
+        return transfer if transfer is not None and transfer.number == number else None
+
+    cdef PeerRoutes contact(self, Matching matching, int rank):
+        cdef Proc proc
+        cdef PeerRoutes routes
+        if matching.peers[rank].routes != NULL and not matching.peers[rank].failed:
+            return matching.routes(rank)
+        proc = matching.communicator.peer(rank)
+        if proc.failure is not None:
+            raise proc.failure
+        if proc.routes is None:
+            pml = proc.card.get("pml", b"ob1")
+            if pml != b"ob1":
+                raise MPIError(ERR_OTHER, f"this rank chose pml ob1, rank {proc.rank} of {proc.job} chose "
+                                          f"{pml.decode()}: give every rank the same --mca pml")
+            proc.routes = self.bml.add_proc(proc)
+        routes = proc.routes
+        matching.peers[rank].routes = <void *> routes
+        return routes
+
+    cdef int retry(self, Transfer transfer) except -1:
+        if not transfer.queued:
+            transfer.queued = True
+            if not self.waiting:
+                register_source(self)
+            self.waiting.append(transfer)
+        return 0
+
+    cpdef int progress(self) except -1:
+        """Try again what found no resources, oldest first, once round."""
+        cdef Transfer transfer
+        cdef int events = 0
+        cdef Py_ssize_t round_length = len(self.waiting)
+        while round_length > 0 and self.waiting:
+            round_length -= 1
+            transfer = self.waiting.popleft()
+            transfer.queued = False
+            if transfer.complete and not isinstance(transfer, ControlMessage):
+                continue
+            if transfer.push() == OUT_OF_RESOURCE:
+                if not transfer.queued:
+                    transfer.queued = True
+                    self.waiting.appendleft(transfer)
+                    # What stands behind it may go another way: let it have its turn.
+                    self.waiting.rotate(-1)
+            else:
+                events += 1
+        if not self.waiting:
+            unregister_source(self)
+        return events
+
+    cdef int control(self, PeerRoutes routes, const char *header, size_t length) except -1:
+        cdef Route route = routes.first
+        cdef ControlMessage message
+        if route.btl.sendi(route.endpoint, header, length, NULL, 0, TAG_PML) == OK:
+            return 0
+        message = ControlMessage.__new__(ControlMessage)
+        message.packet = header[:length]
+        message.routes = routes
+        return self.retry(message)
+
+    cdef char *scratch_for(self, size_t size) except NULL:
+        cdef char *larger
+        if size > self.scratch_size or self.scratch == NULL:
+            larger = <char *> PyMem_Realloc(self.scratch, size + 1)
+            if larger == NULL:
+                raise MemoryError(f"no memory to pack {size} bytes")
+            self.scratch = larger
+            self.scratch_size = size
+        return self.scratch
+
+    def transfers(self):
+        """Requests with a name on the wire and those waiting for resources."""
+        return [transfer for transfer in (*self.slots, *self.waiting) if transfer is not None]
+
+    def settled(self):
+        """Whether everything that had to wait for resources is out."""
+        return not self.waiting
+
+
+cdef bint never_ready(void *context) noexcept nogil:
+    # What waits here waits for a BTL to have room: that BTL's own `ready`, or the back-stop, ends the sleep.
+    return False
+
+
+cdef Route route_with(PeerRoutes routes, int flag):
+    """The first route for remote memory access that has the capability, or None."""
+    cdef Route route
+    for route in routes.rdma:
+        if route.btl.flags & flag:
+            return route
+    return None

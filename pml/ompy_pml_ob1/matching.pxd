@@ -1,0 +1,95 @@
+# Matching: which receive takes which message (MPI-4.1, 3.5).
+#
+# A receive names a source and a tag, each or both of them wild.  Both sides are kept in queues hashed by the pair, the
+# wildcard being a value like any other, so that no queue is ever searched:
+#
+#     posted      one queue a pair.  A message (s, t) looks at the heads of (s,t) (s,*) (*,t) (*,*) and takes the oldest.
+#     unexpected  each message stands in all four queues that a receive may ask for; it takes the head of the one.
+#
+# The cost of a match is at most four look-ups, whatever the depth.
+from libc.stdint cimport uint8_t, uint16_t, uint64_t
+
+from ompy.core.communicator cimport Communicator
+from ompy.core.request cimport Request
+from ompy.mca.bml cimport PeerRoutes
+
+from ompy_pml_ob1.header cimport Envelope
+
+cdef struct Queue
+
+cdef struct Posted:
+    void *request                   # the RecvRequest, which this counts as a reference to
+    Posted *previous
+    Posted *next
+    Queue *queue                    # NULL when not posted
+    uint64_t serial
+
+cdef struct Unexpected
+
+cdef struct Link:
+    Unexpected *message
+    Link *previous
+    Link *next
+    Queue *queue                    # NULL when not linked
+
+cdef struct Unexpected:
+    Link links[4]
+    size_t length                   # bytes of the copy that follows: header, then payload
+
+cdef struct Queue:
+    int source
+    int tag
+    void *head
+    void *tail
+    Queue *chain                    # next in the bucket, or in the list of spare queues
+
+cdef struct QueueTable:
+    Queue **buckets
+    size_t bucket_count
+    size_t used
+    Queue *spare
+
+cdef struct Peer:
+    void *routes                    # PeerRoutes, borrowed from the Proc; NULL before first contact
+    uint16_t next_sequence          # of the next message to it
+    uint16_t expected_sequence      # of the next message from it
+    uint8_t failed
+
+
+cdef inline char *message_bytes(Unexpected *message) noexcept nogil:
+    return <char *> message + sizeof(Unexpected)
+
+
+cdef inline Envelope *message_envelope(Unexpected *message) noexcept nogil:
+    return <Envelope *> (<char *> message + sizeof(Unexpected))
+
+
+cdef class Matching:
+    """The queues of one communicator."""
+    cdef readonly Communicator communicator
+    cdef Peer *peers
+    cdef QueueTable posted
+    cdef QueueTable unexpected
+    cdef uint64_t serial
+    cdef readonly size_t posted_count, unexpected_count
+    cdef size_t wild_source_count, wild_tag_count, wild_both_count
+    cdef dict early                 # (source, sequence) -> bytes of a message that overtook another
+
+    cdef PeerRoutes routes(self, int rank)
+    cdef int post(self, Posted *posted, Request request, int source, int tag) except -1
+    cdef int withdraw(self, Posted *posted) except -1
+    # The oldest posted receive for an incoming envelope, taken out; NULL when there is none.  The caller owns a
+    # reference to its request.
+    cdef Posted *match_posted(self, int source, int tag) noexcept
+    # Keep a message (header and payload are copied) for which no receive is posted.
+    cdef int store(self, const char *data, size_t length) except -1
+    # The oldest message that a receive of this source and tag may take, left where it is; NULL when there is none.
+    cdef Unexpected *find(self, int source, int tag) noexcept
+    cdef void remove(self, Unexpected *message) noexcept
+
+    cdef void free_unexpected(self) noexcept
+    cdef void count_wild(self, int source, int tag, int change) noexcept
+    cdef void unpost(self, Posted *posted) noexcept
+
+
+cdef void free_message(Unexpected *message) noexcept

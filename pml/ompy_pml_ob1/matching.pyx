@@ -1,0 +1,330 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Matching queues of one communicator; see `matching.pxd` for how they work."""
+from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy
+
+from ompy.core.constants cimport ANY_SOURCE, ANY_TAG
+
+cdef size_t FIRST_BUCKETS = 64
+
+
+cdef inline size_t bucket_of(QueueTable *table, int source, int tag) noexcept nogil:
+    cdef uint64_t key = (<uint64_t> <unsigned int> source) * 0x9E3779B97F4A7C15u + (<uint64_t> <unsigned int> tag) * 0xC2B2AE3D27D4EB4Fu
+    return <size_t> (key >> 32) & (table.bucket_count - 1)
+
+
+cdef int open_table(QueueTable *table) except -1:
+    table.bucket_count = FIRST_BUCKETS
+    table.used = 0
+    table.spare = NULL
+    table.buckets = <Queue **> calloc(FIRST_BUCKETS, sizeof(Queue *))
+    if table.buckets == NULL:
+        raise MemoryError("no memory for matching queues")
+    return 0
+
+
+cdef inline Queue *look_up(QueueTable *table, int source, int tag) noexcept nogil:
+    cdef Queue *queue = table.buckets[bucket_of(table, source, tag)]
+    while queue != NULL:
+        if queue.source == source and queue.tag == tag:
+            return queue
+        queue = queue.chain
+    return NULL
+
+
+cdef int grow(QueueTable *table) except -1:
+    cdef size_t old_count = table.bucket_count, bucket
+    cdef Queue **old = table.buckets
+    cdef Queue **buckets = <Queue **> calloc(old_count * 2, sizeof(Queue *))
+    cdef Queue *queue
+    cdef Queue *chain
+    if buckets == NULL:
+        raise MemoryError("no memory for matching queues")
+    table.buckets = buckets
+    table.bucket_count = old_count * 2
+    for bucket in range(old_count):
+        queue = old[bucket]
+        while queue != NULL:
+            chain = queue.chain
+            queue.chain = buckets[bucket_of(table, queue.source, queue.tag)]
+            buckets[bucket_of(table, queue.source, queue.tag)] = queue
+            queue = chain
+    free(old)
+    return 0
+
+
+cdef Queue *look_up_or_make(QueueTable *table, int source, int tag) except NULL:
+    cdef Queue *queue = look_up(table, source, tag)
+    cdef size_t bucket
+    if queue != NULL:
+        return queue
+    if table.used >= table.bucket_count * 2:
+        grow(table)
+    if table.spare != NULL:
+        queue = table.spare
+        table.spare = queue.chain
+    else:
+        queue = <Queue *> malloc(sizeof(Queue))
+        if queue == NULL:
+            raise MemoryError("no memory for a matching queue")
+    queue.source = source
+    queue.tag = tag
+    queue.head = NULL
+    queue.tail = NULL
+    bucket = bucket_of(table, source, tag)
+    queue.chain = table.buckets[bucket]
+    table.buckets[bucket] = queue
+    table.used += 1
+    return queue
+
+
+cdef void drop(QueueTable *table, Queue *queue) noexcept:
+    """Take an empty queue out of the table and keep it as a spare."""
+    cdef Queue **place = &table.buckets[bucket_of(table, queue.source, queue.tag)]
+    while place[0] != queue:
+        place = &place[0].chain
+    place[0] = queue.chain
+    queue.chain = table.spare
+    table.spare = queue
+    table.used -= 1
+
+
+cdef void close_table(QueueTable *table) noexcept:
+    cdef size_t bucket
+    cdef Queue *queue
+    cdef Queue *chain
+    if table.buckets == NULL:
+        return
+    for bucket in range(table.bucket_count):
+        queue = table.buckets[bucket]
+        while queue != NULL:
+            chain = queue.chain
+            free(queue)
+            queue = chain
+    queue = table.spare
+    while queue != NULL:
+        chain = queue.chain
+        free(queue)
+        queue = chain
+    free(table.buckets)
+    table.buckets = NULL
+
+
+cdef void append_link(Queue *queue, Link *link) noexcept nogil:
+    link.queue = queue
+    link.next = NULL
+    link.previous = <Link *> queue.tail
+    if link.previous != NULL:
+        link.previous.next = link
+    else:
+        queue.head = link
+    queue.tail = link
+
+
+cdef void free_message(Unexpected *message) noexcept:
+    free(message)
+
+
+cdef class Matching:
+    """The queues of one communicator."""
+
+    def __cinit__(self, Communicator communicator not None):
+        self.communicator = communicator
+        self.early = {}
+        self.peers = <Peer *> calloc(max(communicator.remote_size, 1), sizeof(Peer))
+        if self.peers == NULL:
+            raise MemoryError("no memory for a communicator's peers")
+        open_table(&self.posted)
+        open_table(&self.unexpected)
+
+    def __dealloc__(self):
+        cdef Unexpected *message
+        if self.unexpected.buckets != NULL:
+            self.free_unexpected()
+        close_table(&self.posted)
+        close_table(&self.unexpected)
+        free(self.peers)
+
+    cdef void free_unexpected(self) noexcept:
+        cdef size_t bucket
+        cdef Queue *queue
+        for bucket in range(self.unexpected.bucket_count):
+            while self.unexpected.buckets[bucket] != NULL:
+                queue = self.unexpected.buckets[bucket]
+                message = (<Link *> queue.head).message
+                self.remove(message)
+                free_message(message)
+
+    cdef PeerRoutes routes(self, int rank):
+        return <PeerRoutes> self.peers[rank].routes
+
+    cdef int post(self, Posted *posted, Request request, int source, int tag) except -1:
+        cdef Queue *queue = look_up_or_make(&self.posted, source, tag)
+        posted.request = <void *> request
+        Py_INCREF(request)
+        posted.queue = queue
+        posted.serial = self.serial
+        self.serial += 1
+        posted.next = NULL
+        posted.previous = <Posted *> queue.tail
+        if posted.previous != NULL:
+            posted.previous.next = posted
+        else:
+            queue.head = posted
+        queue.tail = posted
+        self.posted_count += 1
+        self.count_wild(source, tag, 1)
+        return 0
+
+    cdef void count_wild(self, int source, int tag, int change) noexcept:
+        if source == ANY_SOURCE:
+            if tag == ANY_TAG:
+                self.wild_both_count += change
+            else:
+                self.wild_source_count += change
+        elif tag == ANY_TAG:
+            self.wild_tag_count += change
+
+    cdef void unpost(self, Posted *posted) noexcept:
+        cdef Queue *queue = posted.queue
+        if posted.previous != NULL:
+            posted.previous.next = posted.next
+        else:
+            queue.head = posted.next
+        if posted.next != NULL:
+            posted.next.previous = posted.previous
+        else:
+            queue.tail = posted.previous
+        posted.queue = NULL
+        self.posted_count -= 1
+        self.count_wild(queue.source, queue.tag, -1)
+        if queue.head == NULL:
+            drop(&self.posted, queue)
+
+    cdef int withdraw(self, Posted *posted) except -1:
+        """Take a receive back that was not matched."""
+        if posted.queue != NULL:
+            self.unpost(posted)
+            Py_DECREF(<Request> posted.request)
+        return 0
+
+    cdef Posted *match_posted(self, int source, int tag) noexcept:
+        cdef Posted *best = NULL
+        cdef Queue *queue
+        if self.posted_count == 0:
+            return NULL
+        queue = look_up(&self.posted, source, tag)
+        if queue != NULL:
+            best = <Posted *> queue.head
+        if self.wild_source_count:
+            queue = look_up(&self.posted, ANY_SOURCE, tag)
+            best = older(best, queue)
+        if tag >= 0:
+            if self.wild_tag_count:
+                best = older(best, look_up(&self.posted, source, ANY_TAG))
+            if self.wild_both_count:
+                best = older(best, look_up(&self.posted, ANY_SOURCE, ANY_TAG))
+        if best != NULL:
+            self.unpost(best)
+        return best
+
+    cdef int store(self, const char *data, size_t length) except -1:
+        cdef Unexpected *message = <Unexpected *> malloc(sizeof(Unexpected) + length)
+        cdef Envelope *envelope
+        cdef int index
+        if message == NULL:
+            raise MemoryError(f"no memory for an unexpected message of {length} bytes")
+        memcpy(message_bytes(message), data, length)
+        message.length = length
+        envelope = message_envelope(message)
+        for index in range(4):
+            message.links[index].message = message
+            message.links[index].queue = NULL
+        append_link(look_up_or_make(&self.unexpected, envelope.source, envelope.tag), &message.links[0])
+        append_link(look_up_or_make(&self.unexpected, ANY_SOURCE, envelope.tag), &message.links[1])
+        if envelope.tag >= 0:
+            append_link(look_up_or_make(&self.unexpected, envelope.source, ANY_TAG), &message.links[2])
+            append_link(look_up_or_make(&self.unexpected, ANY_SOURCE, ANY_TAG), &message.links[3])
+        self.unexpected_count += 1
+        return 0
+
+    cdef Unexpected *find(self, int source, int tag) noexcept:
+        cdef Queue *queue
+        if self.unexpected_count == 0:
+            return NULL
+        queue = look_up(&self.unexpected, source, tag)
+        return NULL if queue == NULL else (<Link *> queue.head).message
+
+    cdef void remove(self, Unexpected *message) noexcept:
+        cdef Link *link
+        cdef Queue *queue
+        cdef int index
+        for index in range(4):
+            link = &message.links[index]
+            queue = link.queue
+            if queue == NULL:
+                continue
+            if link.previous != NULL:
+                link.previous.next = link.next
+            else:
+                queue.head = link.next
+            if link.next != NULL:
+                link.next.previous = link.previous
+            else:
+                queue.tail = link.previous
+            link.queue = NULL
+            if queue.head == NULL:
+                drop(&self.unexpected, queue)
+        self.unexpected_count -= 1
+
+    def posted_from(self, int source):
+        """Requests posted for this source by name, oldest first within a tag."""
+        cdef size_t bucket
+        cdef Queue *queue
+        cdef Posted *posted
+        found = []
+        for bucket in range(self.posted.bucket_count):
+            queue = self.posted.buckets[bucket]
+            while queue != NULL:
+                posted = <Posted *> queue.head if queue.source == source else NULL
+                while posted != NULL:
+                    found.append(<Request> posted.request)
+                    posted = posted.next
+                queue = queue.chain
+        return found
+
+    def dump(self):
+        """{"posted": [(source, tag)], "unexpected": [(source, tag, bytes)]}, oldest first within a pair."""
+        cdef size_t bucket
+        cdef Queue *queue
+        cdef Posted *posted
+        cdef Link *link
+        waiting = []
+        messages = []
+        for bucket in range(self.posted.bucket_count):
+            queue = self.posted.buckets[bucket]
+            while queue != NULL:
+                posted = <Posted *> queue.head
+                while posted != NULL:
+                    waiting.append((posted.serial, queue.source, queue.tag))
+                    posted = posted.next
+                queue = queue.chain
+        for bucket in range(self.unexpected.bucket_count):
+            queue = self.unexpected.buckets[bucket]
+            while queue != NULL:
+                if queue.source != ANY_SOURCE and queue.tag != ANY_TAG:
+                    link = <Link *> queue.head
+                    while link != NULL:
+                        messages.append((queue.source, queue.tag, link.message.length))
+                        link = link.next
+                queue = queue.chain
+        return {"posted": [entry[1:] for entry in sorted(waiting)], "unexpected": messages}
+
+
+cdef inline Posted *older(Posted *best, Queue *queue) noexcept:
+    cdef Posted *other
+    if queue == NULL:
+        return best
+    other = <Posted *> queue.head
+    return other if best == NULL or other.serial < best.serial else best

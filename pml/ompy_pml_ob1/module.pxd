@@ -1,0 +1,54 @@
+# ob1: MPI's matching in software, over any byte transports.
+from libc.stdint cimport uint64_t
+
+from ompy.core.communicator cimport Communicator
+from ompy.core.request cimport Request
+from ompy.core.typemap cimport Typemap
+from ompy.mca.bml cimport Bml
+from ompy.mca.btl cimport Receiver
+from ompy.mca.pml cimport Message, Pml
+
+from ompy_pml_ob1.engine cimport Engine
+from ompy_pml_ob1.matching cimport Matching, Unexpected
+from ompy_pml_ob1.recv_request cimport RecvRequest
+from ompy_pml_ob1.send_request cimport SendRequest
+
+cdef enum:
+    RECENT = 64                     # communicators that are found without a dictionary
+
+
+cdef class Dispatcher(Receiver):
+    """Takes ob1's active messages, whichever BTL they come by."""
+    cdef Engine engine
+    cdef dict matchings             # context -> Matching
+    cdef dict strangers             # context -> messages for a communicator that is not made here yet
+    cdef void *recent[RECENT]       # Matching, by the low bits of the context
+
+    cdef Matching matching_of(self, uint64_t context)
+    cdef int arrive_envelope(self, const char *data, size_t length) except -1
+    cdef int match(self, Matching matching, const char *data, size_t length) except -1
+
+    cdef int match_early(self, Matching matching, int source) except -1
+    cdef int add(self, Matching matching) except -1
+    cdef int drop(self, Communicator comm) except -1
+
+
+cdef class DetachedMessage(Message):
+    """A message that a matched probe took out of the queues."""
+    cdef Unexpected *message
+    cdef Matching matching
+
+
+cdef class Ob1(Pml):
+    cdef readonly Bml bml
+    cdef readonly Engine engine
+    cdef Dispatcher dispatcher
+    cdef RecvRequest spare          # for blocking receives, one at a time
+
+    cdef SendRequest new_send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
+                              Communicator comm)
+    cdef RecvRequest new_recv(self, size_t address, Py_ssize_t count, Typemap typemap, object allocate, int source,
+                              int tag, Communicator comm)
+    cdef Unexpected *wait_for_message(self, int source, int tag, Communicator comm) except NULL
+    cdef Message detach(self, Matching matching, Unexpected *message)
+    cdef Request receive_detached(self, RecvRequest request, DetachedMessage message)

@@ -1,0 +1,434 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""ob1: MPI's matching in software, over any byte transports."""
+from cpython.ref cimport Py_DECREF
+from libc.stdint cimport int16_t
+from libc.string cimport memcpy
+
+from ompy.core.board cimport IRECV, ISEND, MRECV, PROBE, RECV, SEND
+from ompy.core.communicator cimport Communicator
+from ompy.core.constants cimport ANY_SOURCE, MODE_BUFFERED, MODE_SYNCHRONOUS, OK
+from ompy.core.errors import ERR_INTERN, ERR_OTHER, ERR_PROC_FAILED, MPIError
+from ompy.core.proc cimport Proc
+from ompy.core.progress cimport progress, wait, wait_until
+from ompy.core.request cimport CompletedRequest, Request
+from ompy.core.status cimport StatusRecord
+from ompy.core.typemap cimport Typemap
+from ompy.mca.bml cimport PeerRoutes, Route
+from ompy.mca.btl cimport TAG_PML, Btl, Endpoint
+from ompy.mca.pml cimport INTERFACE
+
+from ompy_pml_ob1.engine cimport Transfer
+from ompy_pml_ob1.header cimport (
+    KIND_ACK, KIND_FIN, KIND_FRAG, KIND_MATCH, KIND_PUT, KIND_RGET, KIND_RNDV, AckHeader, Envelope, FinHeader,
+    FragmentHeader, PutHeader, RendezvousHeader,
+)
+from ompy_pml_ob1.matching cimport Posted, free_message, message_bytes, message_envelope
+from ompy_pml_ob1.send_request cimport SendRequest
+
+interface = INTERFACE
+
+
+cdef class Dispatcher(Receiver):
+    def __init__(self, Engine engine not None):
+        self.engine = engine
+        self.matchings = {}
+        self.strangers = {}
+
+    cdef int arrive(self, Btl btl, Endpoint endpoint, const char *data, size_t length) except -1:
+        cdef Transfer transfer
+        cdef unsigned char kind = <unsigned char> data[0]
+        if kind <= KIND_RGET:
+            return self.arrive_envelope(data, length)
+        if kind == KIND_FRAG:
+            transfer = self.engine.enrolled((<const FragmentHeader *> data).receiver)
+            if isinstance(transfer, RecvRequest):
+                (<RecvRequest> transfer).take_fragment((<const FragmentHeader *> data).offset,
+                                                       data + sizeof(FragmentHeader), length - sizeof(FragmentHeader))
+        elif kind == KIND_ACK:
+            transfer = self.engine.enrolled((<const AckHeader *> data).sender)
+            if isinstance(transfer, SendRequest):
+                (<SendRequest> transfer).acknowledged(<const AckHeader *> data)
+        elif kind == KIND_PUT:
+            transfer = self.engine.enrolled((<const PutHeader *> data).sender)
+            if isinstance(transfer, SendRequest):
+                (<SendRequest> transfer).put_asked(<const PutHeader *> data)
+        elif kind == KIND_FIN:
+            transfer = self.engine.enrolled((<const FinHeader *> data).request)
+            if isinstance(transfer, SendRequest):
+                (<SendRequest> transfer).fetched(<const FinHeader *> data)
+            elif isinstance(transfer, RecvRequest):
+                (<RecvRequest> transfer).piece_done(<const FinHeader *> data)
+        else:
+            raise MPIError(ERR_INTERN, f"btl {btl.name} brought a message of kind {kind}, which ob1 does not know")
+        return 0
+
+    cdef Matching matching_of(self, uint64_t context):
+        cdef void *recent = self.recent[context & (RECENT - 1)]
+        cdef Matching matching
+        if recent != NULL and (<Matching> recent).communicator.context == context:
+            return <Matching> recent
+        matching = self.matchings.get(context)
+        if matching is not None:
+            self.recent[context & (RECENT - 1)] = <void *> matching
+        return matching
+
+    cdef int arrive_envelope(self, const char *data, size_t length) except -1:
+        cdef const Envelope *envelope = <const Envelope *> data
+        cdef Matching matching = self.matching_of(envelope.context)
+        if matching is None:
+            # A faster peer already uses a communicator that is still being made here.
+            self.strangers.setdefault(envelope.context, []).append(data[:length])
+            return 0
+        if envelope.source < 0 or envelope.source >= matching.communicator.remote_size:
+            raise MPIError(ERR_INTERN, f"a message for {matching.communicator!r} claims to come from rank "
+                                       f"{envelope.source}")
+        if envelope.sequence != matching.peers[envelope.source].expected_sequence:
+            # It overtook another one, on another route.
+            matching.early[(envelope.source, envelope.sequence)] = data[:length]
+            return 0
+        matching.peers[envelope.source].expected_sequence += 1
+        self.match(matching, data, length)
+        if matching.early:
+            self.match_early(matching, envelope.source)
+        return 0
+
+    cdef int match_early(self, Matching matching, int source) except -1:
+        cdef bytes data
+        while True:
+            data = matching.early.pop((source, matching.peers[source].expected_sequence), None)
+            if data is None:
+                return 0
+            matching.peers[source].expected_sequence += 1
+            self.match(matching, data, len(data))
+
+    cdef int match(self, Matching matching, const char *data, size_t length) except -1:
+        cdef const Envelope *envelope = <const Envelope *> data
+        cdef Posted *posted = matching.match_posted(envelope.source, envelope.tag)
+        cdef RecvRequest request
+        if posted == NULL:
+            return matching.store(data, length)
+        request = <RecvRequest> posted.request
+        Py_DECREF(request)
+        return request.take_message(data, length)
+
+    cdef int add(self, Matching matching) except -1:
+        cdef bytes data
+        cdef uint64_t context = matching.communicator.context
+        if context in self.matchings:
+            raise MPIError(ERR_INTERN, f"context {context:#x} is in use twice")
+        self.matchings[context] = matching
+        for data in self.strangers.pop(context, ()):
+            self.arrive_envelope(data, len(data))
+        return 0
+
+    cdef int drop(self, Communicator comm) except -1:
+        self.matchings.pop(comm.context, None)
+        self.recent[comm.context & (RECENT - 1)] = NULL
+        return 0
+
+
+cdef class DetachedMessage(Message):
+    def __dealloc__(self):
+        if self.message != NULL:
+            free_message(self.message)
+
+
+cdef struct ProbeState:
+    void *matching
+    int source
+    int tag
+    Unexpected *found
+
+
+cdef bint probe_done(void *context) except -1:
+    cdef ProbeState *state = <ProbeState *> context
+    state.found = (<Matching> state.matching).find(state.source, state.tag)
+    return state.found != NULL
+
+
+cdef uint64_t data_length(Unexpected *message) noexcept:
+    if message_envelope(message).kind == KIND_MATCH:
+        return message.length - sizeof(Envelope)
+    return (<RendezvousHeader *> message_bytes(message)).length
+
+
+cdef int fill_status(Unexpected *message, StatusRecord *status) except -1:
+    if status != NULL:
+        status.source = message_envelope(message).source
+        status.tag = message_envelope(message).tag
+        status.error = 0
+        status.cancelled = False
+        status.nbytes = data_length(message)
+    return 0
+
+
+cdef class Ob1(Pml):
+    """Point-to-point messages over the BTLs that `bml` leads to.
+
+    Parameters:
+        bml: the BTL management layer.
+        send_pipeline_depth, rdma_pipeline_depth: fragments, and pieces read or written, under way for one message.
+        use_get, use_put: whether remote memory access may be used.
+    """
+
+    def __init__(self, Bml bml not None, size_t send_pipeline_depth=4, size_t rdma_pipeline_depth=4,
+                 bint use_get=True, bint use_put=True):
+        self.name = "ob1"
+        self.bml = bml
+        self.engine = Engine(bml, send_pipeline_depth, rdma_pipeline_depth, use_get, use_put)
+        self.dispatcher = Dispatcher(self.engine)
+        bml.register(TAG_PML, self.dispatcher)
+        bml.register_error(self.peer_lost)
+
+    cpdef int add_comm(self, Communicator comm) except -1:
+        """Be ready for messages on a new communicator; those that came early are matched now."""
+        cdef Matching matching = Matching(comm)
+        comm.pml = matching
+        return self.dispatcher.add(matching)
+
+    cpdef int del_comm(self, Communicator comm) except -1:
+        """Forget a communicator; what was not received is dropped."""
+        self.dispatcher.drop(comm)
+        comm.pml = None
+        return 0
+
+    cpdef int add_proc(self, Proc proc) except -1:
+        """Find the routes to a peer now rather than at the first message."""
+        if proc.routes is None:
+            proc.routes = self.bml.add_proc(proc)
+        return 0
+
+    cpdef int del_proc(self, Proc proc) except -1:
+        """No more contact with a peer."""
+        if proc.routes is not None:
+            self.bml.del_proc(proc)
+        return 0
+
+    # -- sending --------------------------------------------------------------------------------------------------
+
+    cpdef int send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
+                   Communicator comm) except -1:
+        """Blocking send; a short one in standard or ready mode makes no request."""
+        cdef Matching matching = <Matching> comm.pml
+        cdef Envelope envelope
+        cdef Route route
+        cdef size_t length
+        cdef SendRequest request
+        if typemap.contiguous and mode != MODE_SYNCHRONOUS and matching.peers[dest].routes != NULL \
+                and not self.engine.waiting:
+            route = (<PeerRoutes> matching.peers[dest].routes).first
+            length = count * typemap.size
+            if length + sizeof(Envelope) <= route.btl.eager_limit and not matching.peers[dest].failed:
+                envelope.kind = KIND_MATCH
+                envelope.flags = 0
+                envelope.sequence = matching.peers[dest].next_sequence
+                envelope.source = comm.rank
+                envelope.tag = tag
+                envelope.spare = 0
+                envelope.context = comm.context
+                matching.peers[dest].next_sequence += 1
+                if route.btl.sendi(route.endpoint, <char *> &envelope, sizeof(Envelope), <const char *> address,
+                                   length, TAG_PML) == OK:
+                    return 0
+                # The request made below takes this place in the order again.
+                matching.peers[dest].next_sequence -= 1
+        request = self.new_send(address, count, typemap, dest, tag, mode, comm)
+        request.operation = SEND + mode
+        request.start()
+        if not request.complete:
+            wait(request)
+        if request.error is not None:
+            raise request.error
+        return 0
+
+    cdef SendRequest new_send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
+                              Communicator comm):
+        cdef SendRequest request = SendRequest.__new__(SendRequest)
+        request.prepare(self.engine, <Matching> comm.pml, address, count, typemap, dest, tag, mode)
+        request.operation = ISEND + mode
+        return request
+
+    cpdef Request isend(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
+                        Communicator comm):
+        """Non-blocking send."""
+        cdef SendRequest request = self.new_send(address, count, typemap, dest, tag, mode, comm)
+        request.start()
+        return request
+
+    cpdef Request isend_init(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
+                             Communicator comm):
+        """Persistent send."""
+        cdef SendRequest request = self.new_send(address, count, typemap, dest, tag, mode, comm)
+        request.persistent = True
+        return request
+
+    # -- receiving ------------------------------------------------------------------------------------------------
+
+    cdef RecvRequest new_recv(self, size_t address, Py_ssize_t count, Typemap typemap, object allocate, int source,
+                              int tag, Communicator comm):
+        cdef RecvRequest request = RecvRequest.__new__(RecvRequest)
+        request.prepare(self.engine, <Matching> comm.pml, address, count, typemap, allocate, source, tag)
+        request.operation = IRECV
+        return request
+
+    cdef int recv(self, size_t address, Py_ssize_t count, Typemap typemap, int source, int tag, Communicator comm,
+                  StatusRecord *status) except -1:
+        cdef RecvRequest request = self.spare
+        self.spare = None
+        if request is None:
+            request = RecvRequest.__new__(RecvRequest)
+        request.prepare(self.engine, <Matching> comm.pml, address, count, typemap, None, source, tag)
+        request.operation = RECV
+        request.start()
+        if not request.complete:
+            try:
+                wait(request)
+            except BaseException:
+                # The caller's memory may go: whatever still comes for this request is thrown away.
+                request.abandon()
+                raise
+        if status != NULL:
+            status[0] = request.status
+        error = request.error
+        request.communicator = None
+        request.error = None
+        self.spare = request
+        if error is not None:
+            raise error
+        return 0
+
+    cpdef Request irecv(self, size_t address, Py_ssize_t count, Typemap typemap, int source, int tag,
+                        Communicator comm):
+        """Non-blocking receive."""
+        cdef RecvRequest request = self.new_recv(address, count, typemap, None, source, tag, comm)
+        request.start()
+        return request
+
+    cpdef Request irecv_init(self, size_t address, Py_ssize_t count, Typemap typemap, int source, int tag,
+                             Communicator comm):
+        """Persistent receive."""
+        cdef RecvRequest request = self.new_recv(address, count, typemap, None, source, tag, comm)
+        request.persistent = True
+        return request
+
+    cpdef Request irecv_object(self, object allocate, int source, int tag, Communicator comm):
+        """A receive of any size into memory made at match time."""
+        cdef RecvRequest request = self.new_recv(0, 0, None, allocate, source, tag, comm)
+        request.start()
+        return request
+
+    # -- probing --------------------------------------------------------------------------------------------------
+
+    cdef bint iprobe(self, int source, int tag, Communicator comm, StatusRecord *status) except -1:
+        cdef Matching matching = <Matching> comm.pml
+        cdef Unexpected *message = matching.find(source, tag)
+        if message == NULL:
+            progress()
+            message = matching.find(source, tag)
+        if message == NULL:
+            return False
+        fill_status(message, status)
+        return True
+
+    cdef Unexpected *wait_for_message(self, int source, int tag, Communicator comm) except NULL:
+        cdef ProbeState state
+        cdef Request shown
+        matching = <Matching> comm.pml
+        state.matching = <void *> matching
+        state.source = source
+        state.tag = tag
+        state.found = matching.find(source, tag)
+        if state.found == NULL:
+            shown = Request()
+            shown.operation = PROBE
+            shown.peer = source
+            shown.tag = tag
+            shown.communicator = comm
+            wait_until(probe_done, &state, shown)
+        return state.found
+
+    cdef int probe(self, int source, int tag, Communicator comm, StatusRecord *status) except -1:
+        return fill_status(self.wait_for_message(source, tag, comm), status)
+
+    cdef Message detach(self, Matching matching, Unexpected *message):
+        cdef DetachedMessage detached = DetachedMessage.__new__(DetachedMessage)
+        matching.remove(message)
+        detached.matching = matching
+        detached.message = message
+        detached.communicator = matching.communicator
+        fill_status(message, &detached.status)
+        return detached
+
+    cpdef Message improbe(self, int source, int tag, Communicator comm):
+        """Take a message out of the queues; None when there is none."""
+        cdef Matching matching = <Matching> comm.pml
+        cdef Unexpected *message = matching.find(source, tag)
+        if message == NULL:
+            progress()
+            message = matching.find(source, tag)
+        return None if message == NULL else self.detach(matching, message)
+
+    cpdef Message mprobe(self, int source, int tag, Communicator comm):
+        """Wait for a message and take it out of the queues."""
+        return self.detach(<Matching> comm.pml, self.wait_for_message(source, tag, comm))
+
+    cdef Request receive_detached(self, RecvRequest request, DetachedMessage message):
+        cdef Unexpected *taken = message.message
+        if taken == NULL:
+            raise MPIError(ERR_INTERN, "this message was received already")
+        message.message = NULL
+        request.operation = MRECV
+        request.begin()
+        try:
+            request.take_message(message_bytes(taken), taken.length)
+        finally:
+            free_message(taken)
+        return request
+
+    cpdef Request imrecv(self, size_t address, Py_ssize_t count, Typemap typemap, Message message):
+        """Receive a message that was taken out."""
+        cdef DetachedMessage detached = <DetachedMessage?> message
+        return self.receive_detached(self.new_recv(address, count, typemap, None, detached.status.source,
+                                                   detached.status.tag, detached.communicator), detached)
+
+    cpdef Request imrecv_object(self, object allocate, Message message):
+        """Receive a message that was taken out, into memory that `allocate(nbytes)` makes."""
+        cdef DetachedMessage detached = <DetachedMessage?> message
+        return self.receive_detached(self.new_recv(0, 0, None, allocate, detached.status.source, detached.status.tag,
+                                                   detached.communicator), detached)
+
+    # -- trouble and the end --------------------------------------------------------------------------------------
+
+    def peer_lost(self, Btl btl, Proc proc, object error):
+        """A BTL lost contact: whatever involves the peer fails with an error that names it."""
+        cdef Matching matching
+        cdef Transfer transfer
+        cdef int rank
+        if proc.failure is not None:
+            return
+        proc.failure = MPIError(ERR_PROC_FAILED, f"rank {proc.rank} of {proc.job} (host {proc.host}, pid {proc.pid}) "
+                                                 f"is gone: {error}")
+        for transfer in self.engine.transfers():
+            if transfer.routes is not None and transfer.routes.proc is proc and not transfer.complete:
+                transfer.fail(proc.failure)
+        for matching in self.dispatcher.matchings.values():
+            rank = matching.communicator.remote_group.rank_of(proc.index)
+            if rank < 0:
+                continue
+            matching.peers[rank].failed = True
+            for request in matching.posted_from(rank):
+                request.fail(proc.failure)
+
+    cpdef dict dump(self, Communicator comm):
+        """Posted and unexpected queues."""
+        return (<Matching> comm.pml).dump() if comm.pml is not None else {}
+
+    cpdef int finalize(self) except -1:
+        """Send what still waits for resources; whoever is to receive it drives its own progress."""
+        cdef Transfer transfer
+        while not self.engine.settled():
+            for transfer in self.engine.transfers():
+                if transfer.routes is not None and transfer.routes.proc.failure is not None and not transfer.complete:
+                    transfer.fail(transfer.routes.proc.failure)
+            progress()
+        return 0

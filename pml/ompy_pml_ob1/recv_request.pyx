@@ -1,0 +1,370 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The receiver's half of ob1's protocols."""
+cimport cython
+from libc.string cimport memcpy, memset, strncpy
+
+from ompy.core.constants cimport OK, OUT_OF_RESOURCE
+from ompy.core.errors import ERR_INTERN, ERR_OTHER, ERR_TRUNCATE, MPIError
+from ompy.core.memory cimport address_of
+from ompy.mca.bml cimport PeerRoutes, Route
+from ompy.mca.btl cimport FLAG_GET, FLAG_PUT, Btl, Descriptor
+
+from ompy_pml_ob1.engine cimport route_with
+from ompy_pml_ob1.header cimport (
+    FLAG_CAN_PUT, HANDLE_LIMIT, KIND_ACK, KIND_FIN, KIND_MATCH, KIND_PUT, KIND_RGET, KIND_RNDV, PACKET_SIZE, ROUTE_NAME,
+    AckHeader, PutHeader,
+)
+from ompy_pml_ob1.matching cimport free_message, message_bytes
+
+
+@cython.freelist(64)
+cdef class RecvRequest(Transfer):
+    cdef int prepare(self, Engine engine, Matching matching, size_t address, Py_ssize_t count, Typemap typemap,
+                     object allocate, int source, int tag) except -1:
+        self.engine = engine
+        self.matching = matching
+        self.communicator = matching.communicator
+        self.address = address
+        self.count = count
+        self.typemap = typemap
+        self.allocate = allocate
+        self.wanted_source = source
+        self.wanted_tag = tag
+        self.peer = source
+        self.tag = tag
+        self.nbytes = count * typemap.size if typemap is not None else 0
+        self.abandoned = False
+        return 0
+
+    cpdef int start(self) except -1:
+        """Take the oldest message that matches, or wait for one."""
+        cdef Unexpected *message
+        self.begin()
+        self.matched = False
+        self.peer = self.wanted_source
+        self.tag = self.wanted_tag
+        message = self.matching.find(self.wanted_source, self.wanted_tag)
+        if message == NULL:
+            self.matching.post(&self.posted, self, self.wanted_source, self.wanted_tag)
+            return 0
+        self.matching.remove(message)
+        try:
+            self.take_message(message_bytes(message), message.length)
+        finally:
+            free_message(message)
+        return 0
+
+    cpdef int cancel(self) except -1:
+        """Takes effect as long as nothing was matched (MPI-4.1, 3.8.4)."""
+        if self.posted.queue != NULL:
+            self.status.cancelled = True
+            self.finish()
+            self.matching.withdraw(&self.posted)
+        return 0
+
+    cdef int abandon(self) except -1:
+        self.abandoned = True
+        self.convertor = None
+        self.matching.withdraw(&self.posted)
+        return 0
+
+    cdef int finish(self) except -1:
+        self.engine.strike(self)
+        return Transfer.finish(self)
+
+    cpdef int fail(self, object error) except -1:
+        """Complete with an error; whatever still arrives is thrown away."""
+        if self.posted.queue != NULL:
+            Transfer.fail(self, error)
+            self.matching.withdraw(&self.posted)
+            return 0
+        self.release_pieces()
+        return Transfer.fail(self, error)
+
+    # -- the match ------------------------------------------------------------------------------------------------
+
+    cdef int take_message(self, const char *data, size_t length) except -1:
+        cdef const Envelope *envelope = <const Envelope *> data
+        if envelope.kind == KIND_MATCH:
+            self.open(envelope, length - sizeof(Envelope))
+            self.place(0, data + sizeof(Envelope), length - sizeof(Envelope))
+            self.finish()
+            return 0
+        self.routes = self.engine.contact(self.matching, envelope.source)
+        self.open(envelope, (<const RendezvousHeader *> data).length)
+        self.sender = (<const RendezvousHeader *> data).sender
+        if envelope.kind == KIND_RGET:
+            return self.take_get(<const GetHeader *> data)
+        return self.take_rendezvous(<const RendezvousHeader *> data, data + sizeof(RendezvousHeader),
+                                    length - sizeof(RendezvousHeader))
+
+    cdef int open(self, const Envelope *envelope, uint64_t length) except -1:
+        """The message is known: fill in the status and find out how much of it fits."""
+        cdef uint64_t capacity
+        self.matched = True
+        self.peer = envelope.source
+        self.tag = envelope.tag
+        self.status.source = envelope.source
+        self.status.tag = envelope.tag
+        self.received = 0
+        if self.allocate is not None:
+            self.make_memory(length)
+        capacity = <uint64_t> (self.count * self.typemap.size) if self.typemap is not None else <uint64_t> self.nbytes
+        self.wanted = length
+        if length > capacity:
+            self.wanted = capacity
+            if self.error is None:
+                self.status.error = ERR_TRUNCATE
+                self.error = MPIError(ERR_TRUNCATE, f"message of {length} bytes from rank {envelope.source} with tag "
+                                                    f"{envelope.tag}, but the receive buffer holds {capacity} bytes")
+        self.status.nbytes = self.wanted
+        self.convertor = None
+        if self.typemap is not None and not self.typemap.contiguous and self.wanted and not self.abandoned:
+            self.convertor = Convertor.__new__(Convertor)
+            self.convertor.prepare(<char *> self.address, self.count, self.typemap)
+        return 0
+
+    cdef int make_memory(self, uint64_t length) except -1:
+        try:
+            self.buffer = self.allocate(length)
+            self.address = address_of(self.buffer) if length else 0
+            self.nbytes = length
+        except Exception as error:
+            self.error = error
+            self.status.error = ERR_OTHER
+            self.nbytes = 0
+        self.typemap = None
+        return 0
+
+    cdef inline int place(self, uint64_t offset, const char *data, size_t length) except -1:
+        """Put bytes of the message where they belong; what does not fit is dropped."""
+        if offset >= self.wanted:
+            return 0
+        if length > self.wanted - offset:
+            length = self.wanted - offset
+        self.received += length
+        if self.abandoned or length == 0:
+            return 0
+        if self.convertor is None:
+            memcpy(<char *> (self.address + offset), data, length)
+            return 0
+        self.convertor.seek(offset)
+        self.convertor.unpack(data, length)
+        return 0
+
+    # -- rendezvous -----------------------------------------------------------------------------------------------
+
+    cdef int take_rendezvous(self, const RendezvousHeader *header, const char *payload, size_t length) except -1:
+        cdef Route writer = None
+        cdef uint64_t rest, limit
+        self.place(0, payload, length)
+        rest = self.wanted - self.received
+        limit = self.wanted
+        if rest and header.envelope.flags & FLAG_CAN_PUT and self.convertor is None and self.engine.use_put:
+            writer = route_with(self.routes, FLAG_PUT)
+            if writer is not None and rest < writer.btl.min_rdma_pipeline_size:
+                writer = None
+        if rest:
+            self.engine.enroll(self)
+        if writer is not None:
+            # The first bytes come as fragments while memory is made ready for the puts.
+            limit = self.received + min(rest, <uint64_t> writer.btl.rdma_pipeline_send_length)
+        self.acknowledge(limit)
+        if rest == 0:
+            return self.finish()
+        if writer is not None:
+            self.next_get = limit
+            self.putting = True
+            self.pieces = {}
+            if self.push() == OUT_OF_RESOURCE:
+                self.engine.retry(self)
+        return 0
+
+    cdef int acknowledge(self, uint64_t limit) except -1:
+        cdef AckHeader header
+        memset(&header, 0, sizeof(header))
+        header.kind = KIND_ACK
+        header.sender = self.sender
+        header.receiver = self.number
+        header.limit = limit
+        header.total = self.wanted
+        return self.engine.control(self.routes, <char *> &header, sizeof(header))
+
+    cdef int take_fragment(self, uint64_t offset, const char *data, size_t length) except -1:
+        if self.complete:
+            return 0
+        self.place(offset, data, length)
+        return self.finish_if_done()
+
+    cdef int finish_if_done(self) except -1:
+        if self.received >= self.wanted and self.under_way == 0 and not self.complete:
+            self.getting = self.putting = False
+            self.finish()
+        return 0
+
+    # -- reading the sender's memory ------------------------------------------------------------------------------
+
+    cdef int take_get(self, const GetHeader *header) except -1:
+        if self.wanted == 0:
+            self.report_read(0)
+            return self.finish()
+        self.engine.enroll(self)
+        if self.convertor is not None or self.abandoned or not self.engine.use_get \
+                or route_with(self.routes, FLAG_GET) is None:
+            return self.acknowledge(self.wanted)
+        self.remote_address = header.address
+        self.remote_handle = (<const char *> header + sizeof(GetHeader))[:header.handle_length]
+        self.next_get = 0
+        self.getting = True
+        if self.push() == OUT_OF_RESOURCE:
+            self.engine.retry(self)
+        return 0
+
+    cdef int push(self) except -1:
+        cdef int result = OK
+        if self.complete or self.pushing:
+            return OK
+        self.pushing = True
+        try:
+            if self.getting:
+                result = self.read()
+            elif self.putting:
+                result = self.ask_for_puts()
+        finally:
+            self.pushing = False
+        if self.getting and self.received >= self.wanted and self.under_way == 0 and not self.complete:
+            self.getting = False
+            self.report_read(0)
+            self.finish()
+        elif self.putting:
+            self.finish_if_done()
+        return OK if self.complete else result
+
+    cdef int read(self) except -1:
+        cdef Route route = route_with(self.routes, FLAG_GET)
+        cdef Descriptor descriptor
+        cdef uint64_t size
+        if route is None:
+            self.read_otherwise()
+            return OK
+        while self.getting and self.next_get < self.wanted and self.under_way < self.engine.rdma_pipeline_depth:
+            size = self.wanted - self.next_get
+            if route.btl.get_limit and size > route.btl.get_limit:
+                size = route.btl.get_limit
+            descriptor = route.btl.prepare_dst(route.endpoint, self.address + self.next_get, size)
+            if descriptor is None:
+                return OUT_OF_RESOURCE
+            descriptor.remote_address = self.remote_address + self.next_get
+            descriptor.remote_handle = self.remote_handle
+            descriptor.callback = part_read
+            descriptor.context = self
+            descriptor.in_flight = True
+            self.under_way += 1
+            self.next_get += size
+            if route.btl.get(route.endpoint, descriptor) != OK:
+                self.under_way -= 1
+                self.next_get -= size
+                descriptor.in_flight = False
+                if descriptor.local_handle is not None:
+                    route.btl.deregister_mem(descriptor.local_handle)
+                return OUT_OF_RESOURCE
+        return OK
+
+    cdef int read_otherwise(self) except -1:
+        """Reading failed: have everything sent as fragments."""
+        if self.getting and self.under_way == 0:
+            self.getting = False
+            self.received = 0
+            self.acknowledge(self.wanted)
+        return 0
+
+    cdef int report_read(self, int error) except -1:
+        cdef FinHeader header
+        memset(&header, 0, sizeof(header))
+        header.kind = KIND_FIN
+        header.error = error
+        header.request = self.sender
+        header.size = self.wanted
+        return self.engine.control(self.routes, <char *> &header, sizeof(header))
+
+    # -- having the sender write ----------------------------------------------------------------------------------
+
+    cdef int ask_for_puts(self) except -1:
+        cdef char packet[PACKET_SIZE]
+        cdef PutHeader *header = <PutHeader *> packet
+        cdef Route route = route_with(self.routes, FLAG_PUT)
+        cdef Descriptor descriptor
+        cdef uint64_t size
+        cdef size_t handle_length
+        cdef bytes name = route.btl.name.encode()[:ROUTE_NAME]
+        while self.next_get < self.wanted and self.under_way < self.engine.rdma_pipeline_depth:
+            size = min(self.wanted - self.next_get, <uint64_t> route.btl.rdma_pipeline_frag_size)
+            if route.btl.put_limit and size > route.btl.put_limit:
+                size = route.btl.put_limit
+            descriptor = route.btl.prepare_dst(route.endpoint, self.address + self.next_get, size)
+            if descriptor is None:
+                return OUT_OF_RESOURCE
+            handle_length = 0 if descriptor.local_handle is None else len(descriptor.local_handle)
+            if handle_length > HANDLE_LIMIT:
+                raise MPIError(ERR_INTERN, f"btl {route.btl.name}: registration handles may have {HANDLE_LIMIT} bytes, "
+                                           f"not {handle_length}")
+            memset(packet, 0, sizeof(PutHeader))
+            header.kind = KIND_PUT
+            header.sender = self.sender
+            header.receiver = self.number
+            header.offset = self.next_get
+            header.size = size
+            header.address = descriptor.local_address
+            header.piece = self.next_piece
+            header.handle_length = handle_length
+            memcpy(header.route, <const char *> name, len(name))
+            if handle_length:
+                memcpy(packet + sizeof(PutHeader), <const char *> descriptor.local_handle, handle_length)
+            self.pieces[self.next_piece] = (route.btl, descriptor.local_handle)
+            self.next_piece += 1
+            self.next_get += size
+            self.under_way += 1
+            self.engine.control(self.routes, packet, sizeof(PutHeader) + handle_length)
+        return OK
+
+    cdef int piece_done(self, const FinHeader *header) except -1:
+        """The sender has written one piece, or (size 0) will send it as fragments."""
+        cdef Btl btl
+        if self.complete or header.piece not in self.pieces:
+            return 0
+        btl, handle = self.pieces.pop(header.piece)
+        if handle is not None:
+            btl.deregister_mem(handle)
+        self.under_way -= 1
+        self.received += header.size
+        if self.push() == OUT_OF_RESOURCE:
+            self.engine.retry(self)
+        return 0
+
+    cdef int release_pieces(self) except -1:
+        cdef Btl btl
+        while self.pieces:
+            _, (btl, handle) = self.pieces.popitem()
+            if handle is not None:
+                btl.deregister_mem(handle)
+        self.under_way = 0
+        return 0
+
+
+cdef int part_read(object context, Descriptor descriptor, int status) except -1:
+    cdef RecvRequest request = <RecvRequest> context
+    request.under_way -= 1
+    if descriptor.local_handle is not None:
+        descriptor.btl.deregister_mem(descriptor.local_handle)
+    if request.complete:
+        return 0
+    if status:
+        # This peer's memory can't be read after all: no later message shall try.
+        request.routes.rdma[:] = [route for route in request.routes.rdma if (<Route> route).btl is not descriptor.btl]
+        request.next_get = request.wanted
+        request.received = 0
+        return request.read_otherwise()
+    request.received += descriptor.size
+    if not request.pushing and request.push() == OUT_OF_RESOURCE:
+        request.engine.retry(request)
+    return 0

@@ -1,0 +1,63 @@
+# The sender's half of each protocol.
+#
+#   eager     MATCH ------------------------>           complete when the BTL has taken it
+#   get       RGET ------------------------->
+#                  <---------- reads, FIN               complete
+#   fragments RNDV ------------------------->
+#                  <------------------- ACK
+#             FRAG FRAG FRAG -------------->            complete when the BTLs have taken them
+#   put       RNDV ------------------------->
+#                  <------- ACK, PUT, PUT
+#             FRAG, writes, FIN ----------->
+from libc.stdint cimport uint64_t
+
+from ompy.core.convertor cimport Convertor
+from ompy.core.typemap cimport Typemap
+from ompy.mca.bml cimport Route
+
+from ompy_pml_ob1.engine cimport Engine, Transfer
+from ompy_pml_ob1.header cimport AckHeader, Envelope, FinHeader, PutHeader
+from ompy_pml_ob1.matching cimport Matching
+
+cdef enum Stage:
+    STAGE_ANNOUNCE, STAGE_WAIT, STAGE_STREAM
+
+cdef class SendRequest(Transfer):
+    cdef size_t address
+    cdef Py_ssize_t count
+    cdef Typemap typemap
+    cdef Convertor convertor        # None for contiguous memory
+    cdef int mode
+    cdef Stage stage
+    cdef Envelope envelope
+    cdef uint64_t length            # bytes of data
+    cdef uint64_t announced         # bytes that went with the announcement
+    cdef uint64_t done              # bytes that have gone, whichever way
+    cdef uint64_t total             # bytes that the receiver wants
+    cdef uint64_t receiver          # the receiver's request
+    cdef list shares                # [route, next offset, end] of each route's part
+    cdef size_t under_way           # fragments and puts that a BTL has
+    cdef bint pushing
+    cdef list puts                  # bytes of PUT headers that wait for resources
+    cdef object packed              # copy of a buffered send's data
+    cdef bytes get_handle
+
+    cdef int prepare(self, Engine engine, Matching matching, size_t address, Py_ssize_t count, Typemap typemap,
+                     int dest, int tag, int mode) except -1
+    cdef int acknowledged(self, const AckHeader *header) except -1
+    cdef int put_asked(self, const PutHeader *header) except -1
+    cdef int fetched(self, const FinHeader *header) except -1
+
+    cdef int start_buffered(self) except -1
+    cdef int announce(self) except -1
+    cdef int announce_rendezvous(self, Route route) except -1
+    cdef int announce_get(self, Route route, Route reader) except -1
+    cdef int release_get_handle(self) except -1
+    cdef int send_first(self, Route route, char *header, size_t header_size, uint64_t payload) except -1
+    cdef list share_out(self, uint64_t begin, uint64_t end)
+    cdef int stream(self) except -1
+    cdef int finish_if_done(self) except -1
+    cdef int send_fragments(self, list share) except -1
+    cdef int put(self, bytes packet) except -1
+    cdef int put_failed(self, bytes packet) except -1
+    cdef int piece_over(self, const PutHeader *header, uint64_t size) except -1

@@ -1,0 +1,379 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The sender's half of ob1's protocols; pictured in `send_request.pxd`."""
+cimport cython
+from cpython.bytearray cimport PyByteArray_AS_STRING
+from libc.string cimport memcpy, memset, strncpy
+
+from ompy.core.constants cimport MODE_BUFFERED, MODE_SYNCHRONOUS, OK, OUT_OF_RESOURCE
+from ompy.core.convertor cimport pack_all
+from ompy.core.errors import ERR_INTERN, ERR_OTHER, MPIError
+from ompy.core.status cimport set_empty
+from ompy.mca.bml cimport Route
+from ompy.mca.btl cimport FLAG_GET, FLAG_NEEDS_REGISTRATION, FLAG_PUT, TAG_PML, Btl, Descriptor
+
+from ompy_pml_ob1.engine cimport route_with
+from ompy_pml_ob1.header cimport (
+    FLAG_CAN_PUT, HANDLE_LIMIT, KIND_FIN, KIND_FRAG, KIND_MATCH, KIND_RGET, KIND_RNDV, PACKET_SIZE, ROUTE_NAME,
+    FragmentHeader, GetHeader, RendezvousHeader,
+)
+
+
+@cython.freelist(64)
+cdef class SendRequest(Transfer):
+    cdef int prepare(self, Engine engine, Matching matching, size_t address, Py_ssize_t count, Typemap typemap,
+                     int dest, int tag, int mode) except -1:
+        self.engine = engine
+        self.matching = matching
+        self.communicator = matching.communicator
+        self.address = address
+        self.count = count
+        self.typemap = typemap
+        self.peer = dest
+        self.tag = tag
+        self.mode = mode
+        self.length = <uint64_t> (count * typemap.size)
+        self.nbytes = self.length
+        if not typemap.contiguous and self.length:
+            self.convertor = Convertor.__new__(Convertor)
+        return 0
+
+    cpdef int start(self) except -1:
+        """Take a place in the order of messages to the peer, and send what may be sent before a match."""
+        self.routes = self.engine.contact(self.matching, self.peer)
+        self.begin()
+        self.announced = self.done = 0
+        self.total = self.length
+        self.receiver = 0
+        self.stage = STAGE_ANNOUNCE
+        self.shares = None
+        self.puts = None
+        if self.convertor is not None:
+            self.convertor.prepare(<char *> self.address, self.count, self.typemap)
+        self.envelope.flags = 0
+        self.envelope.sequence = self.matching.peers[self.peer].next_sequence
+        self.matching.peers[self.peer].next_sequence += 1
+        self.envelope.source = self.matching.communicator.rank
+        self.envelope.tag = self.tag
+        self.envelope.spare = 0
+        self.envelope.context = self.matching.communicator.context
+        if self.mode == MODE_BUFFERED:
+            return self.start_buffered()
+        if self.push() == OUT_OF_RESOURCE:
+            self.engine.retry(self)
+        return 0
+
+    cdef int start_buffered(self) except -1:
+        """The program is done with its memory at once: a standard send of a copy goes on behind its back."""
+        cdef SendRequest behind = SendRequest.__new__(SendRequest)
+        cdef bytearray packed = bytearray(<Py_ssize_t> self.length)
+        if self.length:
+            pack_all(<char *> self.address, self.count, self.typemap, PyByteArray_AS_STRING(packed))
+        behind.engine = self.engine
+        behind.matching = self.matching
+        behind.communicator = self.communicator
+        behind.routes = self.routes
+        behind.packed = packed
+        behind.address = <size_t> PyByteArray_AS_STRING(packed)
+        behind.peer = self.peer
+        behind.tag = self.tag
+        behind.length = behind.total = self.length
+        behind.nbytes = self.length
+        behind.envelope = self.envelope
+        behind.stage = STAGE_ANNOUNCE
+        behind.begin()
+        if behind.push() == OUT_OF_RESOURCE:
+            self.engine.retry(behind)
+        return self.finish()
+
+    cdef int push(self) except -1:
+        if self.complete:
+            return OK
+        if self.stage == STAGE_ANNOUNCE:
+            return self.announce()
+        if self.stage == STAGE_STREAM:
+            return self.stream()
+        return OK
+
+    cdef int finish(self) except -1:
+        self.engine.strike(self)
+        self.packed = None
+        if self.get_handle is not None:
+            self.release_get_handle()
+        return Transfer.finish(self)
+
+    # -- announcing -----------------------------------------------------------------------------------------------
+
+    cdef int announce(self) except -1:
+        cdef Route route = self.routes.eager_route()
+        cdef Route reader
+        cdef size_t limit = route.btl.eager_limit
+        if self.mode != MODE_SYNCHRONOUS and self.length + sizeof(Envelope) <= limit:
+            self.envelope.kind = KIND_MATCH
+            if self.send_first(route, <char *> &self.envelope, sizeof(Envelope), self.length) != OK:
+                return OUT_OF_RESOURCE
+            self.finish()
+            return OK
+        if self.number == 0:
+            self.engine.enroll(self)
+        if self.convertor is None and self.length + sizeof(RendezvousHeader) > limit:
+            reader = route_with(self.routes, FLAG_GET) if self.engine.use_get else None
+            if reader is not None:
+                return self.announce_get(route, reader)
+        return self.announce_rendezvous(route)
+
+    cdef int announce_rendezvous(self, Route route) except -1:
+        cdef RendezvousHeader header
+        cdef uint64_t first = self.length
+        if first + sizeof(header) > route.btl.eager_limit:
+            first = min(<uint64_t> route.btl.rndv_eager_limit, <uint64_t> (route.btl.eager_limit - sizeof(header)))
+            first = min(first, self.length)
+        header.envelope = self.envelope
+        header.envelope.kind = KIND_RNDV
+        if self.convertor is None and self.engine.use_put and route_with(self.routes, FLAG_PUT) is not None:
+            header.envelope.flags |= FLAG_CAN_PUT
+        header.length = self.length
+        header.sender = self.number
+        # Set before the send: a BTL may bring the answer before it returns.
+        self.announced = self.done = first
+        self.stage = STAGE_WAIT
+        if self.send_first(route, <char *> &header, sizeof(header), first) != OK:
+            self.stage = STAGE_ANNOUNCE
+            return OUT_OF_RESOURCE
+        return OK
+
+    cdef int announce_get(self, Route route, Route reader) except -1:
+        cdef char packet[PACKET_SIZE]
+        cdef GetHeader *header = <GetHeader *> packet
+        cdef size_t handle_length
+        if self.get_handle is None and reader.btl.flags & FLAG_NEEDS_REGISTRATION:
+            self.get_handle = reader.btl.register_mem(reader.endpoint, self.address, self.length)
+        handle_length = 0 if self.get_handle is None else len(self.get_handle)
+        if handle_length > HANDLE_LIMIT:
+            raise MPIError(ERR_INTERN, f"btl {reader.btl.name}: registration handles may have {HANDLE_LIMIT} bytes, not {handle_length}")
+        header.rendezvous.envelope = self.envelope
+        header.rendezvous.envelope.kind = KIND_RGET
+        header.rendezvous.length = self.length
+        header.rendezvous.sender = self.number
+        header.address = self.address
+        header.handle_length = handle_length
+        if handle_length:
+            memcpy(packet + sizeof(GetHeader), <const char *> self.get_handle, handle_length)
+        self.stage = STAGE_WAIT
+        if route.btl.sendi(route.endpoint, packet, sizeof(GetHeader) + handle_length, NULL, 0, TAG_PML) != OK:
+            self.stage = STAGE_ANNOUNCE
+            return OUT_OF_RESOURCE
+        return OK
+
+    cdef int release_get_handle(self) except -1:
+        cdef Route reader = route_with(self.routes, FLAG_GET)
+        if reader is not None:
+            reader.btl.deregister_mem(self.get_handle)
+        self.get_handle = None
+        return 0
+
+    cdef int send_first(self, Route route, char *header, size_t header_size, uint64_t payload) except -1:
+        """Header and the message's first `payload` bytes, at once."""
+        cdef char *packed
+        if payload == 0:
+            return route.btl.sendi(route.endpoint, header, header_size, NULL, 0, TAG_PML)
+        if self.convertor is None:
+            return route.btl.sendi(route.endpoint, header, header_size, <char *> self.address, payload, TAG_PML)
+        packed = self.engine.scratch_for(payload)
+        self.convertor.seek(0)
+        self.convertor.pack(packed, payload)
+        return route.btl.sendi(route.endpoint, header, header_size, packed, payload, TAG_PML)
+
+    # -- after the match ------------------------------------------------------------------------------------------
+
+    cdef int acknowledged(self, const AckHeader *header) except -1:
+        """The receiver has matched and says how much to send."""
+        self.receiver = header.receiver
+        self.total = header.total
+        self.stage = STAGE_STREAM
+        self.shares = self.share_out(self.announced, header.limit)
+        if self.push() == OUT_OF_RESOURCE:
+            self.engine.retry(self)
+        return 0
+
+    cdef list share_out(self, uint64_t begin, uint64_t end):
+        """Cut a stretch of the message into one part a route, by bandwidth."""
+        cdef Route route
+        cdef uint64_t part, offset = begin
+        cdef list shares = []
+        if end <= begin:
+            return shares
+        for route in self.routes.send:
+            part = <uint64_t> ((end - begin) * route.weight)
+            if route is self.routes.send[-1] or offset + part > end:
+                part = end - offset
+            if part:
+                shares.append([route, offset, offset + part])
+                offset += part
+        return shares
+
+    cdef int stream(self) except -1:
+        cdef int result = OK
+        cdef list share
+        if self.pushing:
+            return OK
+        self.pushing = True
+        try:
+            while self.puts:
+                if self.put(self.puts[0]) != OK:
+                    result = OUT_OF_RESOURCE
+                    break
+                self.puts.pop(0)
+            for share in self.shares:
+                if self.send_fragments(share) != OK:
+                    result = OUT_OF_RESOURCE
+        finally:
+            self.pushing = False
+        self.finish_if_done()
+        return OK if self.complete else result
+
+    cdef int finish_if_done(self) except -1:
+        if self.done >= self.total and self.under_way == 0 and not self.complete:
+            self.finish()
+        return 0
+
+    cdef int send_fragments(self, list share) except -1:
+        cdef Route route = share[0]
+        cdef uint64_t offset = share[1], end = share[2]
+        cdef size_t window = self.engine.send_pipeline_depth * len(self.shares)
+        cdef size_t size
+        cdef Descriptor descriptor
+        cdef FragmentHeader *header
+        cdef int taken
+        while offset < end and self.under_way < window:
+            size = min(end - offset, <uint64_t> (route.btl.max_send_size - sizeof(FragmentHeader)))
+            if self.convertor is None:
+                descriptor = route.btl.prepare_src(route.endpoint, self.address + offset, sizeof(FragmentHeader), size)
+            else:
+                descriptor = route.btl.alloc(route.endpoint, sizeof(FragmentHeader) + size)
+            if descriptor is None:
+                return OUT_OF_RESOURCE
+            header = <FragmentHeader *> descriptor.data
+            header.kind = KIND_FRAG
+            header.receiver = self.receiver
+            header.offset = offset
+            if self.convertor is not None:
+                self.convertor.seek(offset)
+                self.convertor.pack(descriptor.data + sizeof(FragmentHeader), size)
+            descriptor.callback = fragment_sent
+            descriptor.context = self
+            descriptor.size = size
+            descriptor.in_flight = True
+            self.under_way += 1
+            share[1] = offset + size
+            taken = route.btl.send(route.endpoint, descriptor, TAG_PML)
+            if taken != OK:
+                self.under_way -= 1
+                share[1] = offset
+                descriptor.in_flight = False
+                route.btl.free(descriptor)
+                return OUT_OF_RESOURCE
+            offset += size
+        return OK
+
+    # -- remote memory access -------------------------------------------------------------------------------------
+
+    cdef int put_asked(self, const PutHeader *header) except -1:
+        """The receiver has made memory ready for one piece."""
+        if self.puts is None:
+            self.puts = []
+        self.puts.append((<const char *> header)[:sizeof(PutHeader) + header.handle_length])
+        if self.stage == STAGE_STREAM and self.push() == OUT_OF_RESOURCE:
+            self.engine.retry(self)
+        return 0
+
+    cdef int put(self, bytes packet) except -1:
+        cdef const PutHeader *header = <const PutHeader *> <const char *> packet
+        cdef Route route = None, candidate
+        cdef Descriptor descriptor
+        name = header.route[:ROUTE_NAME].rstrip(b"\0").decode()
+        for candidate in self.routes.rdma:
+            if candidate.btl.name == name and candidate.btl.flags & FLAG_PUT:
+                route = candidate
+        if route is None:
+            return self.put_failed(packet)
+        descriptor = Descriptor.__new__(Descriptor, route.btl, 0)
+        descriptor.local_address = self.address + header.offset
+        descriptor.remote_address = header.address
+        descriptor.remote_handle = packet[sizeof(PutHeader):]
+        descriptor.size = header.size
+        if route.btl.flags & FLAG_NEEDS_REGISTRATION:
+            descriptor.local_handle = route.btl.register_mem(route.endpoint, descriptor.local_address, descriptor.size)
+        descriptor.callback = piece_put
+        descriptor.context = (self, packet, descriptor.local_handle)
+        descriptor.in_flight = True
+        self.under_way += 1
+        if route.btl.put(route.endpoint, descriptor) != OK:
+            self.under_way -= 1
+            descriptor.in_flight = False
+            if descriptor.local_handle is not None:
+                route.btl.deregister_mem(descriptor.local_handle)
+            return OUT_OF_RESOURCE
+        return OK
+
+    cdef int put_failed(self, bytes packet) except -1:
+        """Send the piece as fragments, and let the receiver give its registration back."""
+        cdef const PutHeader *header = <const PutHeader *> <const char *> packet
+        self.shares.extend(self.share_out(header.offset, header.offset + header.size))
+        return self.piece_over(header, 0)
+
+    cdef int piece_over(self, const PutHeader *header, uint64_t size) except -1:
+        cdef FinHeader fin
+        memset(&fin, 0, sizeof(fin))
+        fin.kind = KIND_FIN
+        fin.request = header.receiver
+        fin.size = size
+        fin.piece = header.piece
+        return self.engine.control(self.routes, <char *> &fin, sizeof(fin))
+
+    cdef int fetched(self, const FinHeader *header) except -1:
+        """The receiver has read what it wanted."""
+        if header.error:
+            self.fail(MPIError(header.error, f"rank {self.peer} could not read the message"))
+        else:
+            self.finish()
+        return 0
+
+    cpdef int fail(self, object error) except -1:
+        """Complete with an error."""
+        self.total = 0
+        self.shares = []
+        self.puts = None
+        return Transfer.fail(self, error)
+
+
+cdef int fragment_sent(object context, Descriptor descriptor, int status) except -1:
+    cdef SendRequest request = <SendRequest> context
+    request.under_way -= 1
+    if status:
+        if not request.complete:
+            request.fail(MPIError(status, f"btl {descriptor.btl.name} could not send to rank {request.peer}"))
+        return 0
+    request.done += descriptor.size
+    if not request.pushing and not request.complete:
+        if request.push() == OUT_OF_RESOURCE:
+            request.engine.retry(request)
+    return 0
+
+
+cdef int piece_put(object context, Descriptor descriptor, int status) except -1:
+    cdef SendRequest request
+    cdef bytes packet
+    request, packet, local_handle = context
+    request.under_way -= 1
+    if local_handle is not None:
+        descriptor.btl.deregister_mem(local_handle)
+    if request.complete:
+        return 0
+    if status:
+        request.put_failed(packet)
+    else:
+        request.piece_over(<const PutHeader *> <const char *> packet, descriptor.size)
+        request.done += descriptor.size
+    if not request.pushing and request.push() == OUT_OF_RESOURCE:
+        request.engine.retry(request)
+    return 0

@@ -109,7 +109,7 @@ class ZmqBtl(Btl):
             (zmq.LINGER, self.linger),
         ):
             self.socket.setsockopt(option, setting)
-        self.doorkeeper = Doorkeeper(self.context, self.identities, self.security)
+        self.doorkeeper = Doorkeeper(self.context, self.security)
         self.monitor = ConnectionMonitor(self.context, self.socket)
         self.security.guard(self.socket)
         self.url = listen(self.socket, host, value("port_min"), value("port_range"), rte.local_rank)
@@ -118,6 +118,7 @@ class ZmqBtl(Btl):
         self.control = {self.doorkeeper.socket.getsockopt(zmq.FD), self.monitor.socket.getsockopt(zmq.FD)}
         for number in (self.socket_number, *self.control):
             self.watched.register(number, EPOLLIN)
+        self.attend()  # descriptors become readable only after a look that found nothing
 
     # -- peers
 

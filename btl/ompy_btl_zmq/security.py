@@ -3,8 +3,9 @@
 Everything is derived from the job's secret, which the launcher gives to its ranks alone:
 
     identity     names the sender of whatever arrives over a connection; ZeroMQ asks for it once, when the connection is
-                 made, and puts it before each message.  It carries a code that only a holder of the secret can make.
-    password     (plain) goes with the identity; the check is ours, through ZeroMQ's ZAP request.
+                 made, and puts it before each message.  It carries a code that only a holder of the secret can make,
+                 and is verified at the first message.
+    password     (plain) goes with a user name; the check is ours, through ZeroMQ's ZAP request.
     client key   (curve) one key pair that every rank derives; each rank's server key is random, its public half on the card.
 
 With `none` nobody is asked at the door, and messages from identities that don't verify are dropped and counted.
@@ -67,8 +68,8 @@ class Open:
     def introduce(self, socket: zmq.Socket[bytes], key: bytes) -> None:
         """Before `socket` connects: how it presents itself to the holder of the public `key`."""
 
-    def admits(self, identity: bytes, credentials: Sequence[bytes]) -> bool:
-        """Whether the credentials are those of the identity."""
+    def admits(self, credentials: Sequence[bytes]) -> bool:
+        """Whether whoever shows these credentials may connect."""
         return True
 
 
@@ -79,21 +80,21 @@ class Plain(Open):
 
     def __init__(self, secret: bytes, identity: bytes) -> None:
         self.secret = secret
-        self.identity = identity
+        self.user = identity.hex().encode()
 
-    def password(self, identity: bytes) -> bytes:
-        return derive(self.secret, b"password", identity).hex().encode()
+    def password(self, user: bytes) -> bytes:
+        return derive(self.secret, b"password", user).hex().encode()
 
     def guard(self, socket: zmq.Socket[bytes]) -> None:
         socket.setsockopt(zmq.ZAP_DOMAIN, DOMAIN)
         socket.setsockopt(zmq.PLAIN_SERVER, 1)
 
     def introduce(self, socket: zmq.Socket[bytes], key: bytes) -> None:
-        socket.setsockopt(zmq.PLAIN_USERNAME, self.identity.hex().encode())
-        socket.setsockopt(zmq.PLAIN_PASSWORD, self.password(self.identity))
+        socket.setsockopt(zmq.PLAIN_USERNAME, self.user)
+        socket.setsockopt(zmq.PLAIN_PASSWORD, self.password(self.user))
 
-    def admits(self, identity: bytes, credentials: Sequence[bytes]) -> bool:
-        return len(credentials) == 2 and hmac.compare_digest(credentials[1], self.password(identity))
+    def admits(self, credentials: Sequence[bytes]) -> bool:
+        return len(credentials) == 2 and hmac.compare_digest(credentials[1], self.password(credentials[0]))
 
 
 class Curve(Open):
@@ -117,7 +118,7 @@ class Curve(Open):
         socket.setsockopt(zmq.CURVE_PUBLICKEY, self.client_key)
         socket.setsockopt(zmq.CURVE_SECRETKEY, self.client_secret)
 
-    def admits(self, identity: bytes, credentials: Sequence[bytes]) -> bool:
+    def admits(self, credentials: Sequence[bytes]) -> bool:
         return len(credentials) == 1 and hmac.compare_digest(credentials[0], self.client_key_bytes)
 
 
@@ -136,9 +137,8 @@ class Doorkeeper:
     It has no thread: whoever drives the transport's progress calls `answer` when `socket` has something.
     """
 
-    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], identities: Identities, credentials: Open) -> None:
-        self.identities = identities
-        self.credentials = credentials
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], security: Open) -> None:
+        self.security = security
         self.socket = context.socket(zmq.REP)
         self.socket.setsockopt(zmq.LINGER, 0)
         self.socket.bind(ZAP_ENDPOINT)
@@ -147,8 +147,8 @@ class Doorkeeper:
         """Answer everybody who is waiting; returns how many."""
         answered = 0
         while self.socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:
-            version, request, _, _, identity, _, *credentials = self.socket.recv_multipart()
-            known = self.identities.rank(identity) >= 0 and self.credentials.admits(identity, credentials)
+            version, request, _, _, _, _, *credentials = self.socket.recv_multipart()
+            known = self.security.admits(credentials)
             verdict = (b"200", b"a rank of this job") if known else (b"400", b"not a rank of this job")
             self.socket.send_multipart((version, request, *verdict, b"", b""))
             answered += 1

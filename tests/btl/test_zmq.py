@@ -1,0 +1,217 @@
+"""btl/zmq between processes: what is sent arrives, once and in order, and nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+
+import pytest
+from zmq_ranks import TAG, Rank, open_btl, run
+
+from ompy.mca.btl import BACK_PRESSURE, TAKEN
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.mark.parametrize("security", ["plain", "curve", "none"])
+def test_messages_arrive_once_and_in_order_in_every_security_mode(security: str) -> None:
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    sizes = [random.Random(seed).choice([0, 1, 7, 100, 5000, 70000]) for _ in range(300)]
+    messages = [index.to_bytes(4, "little") + bytes([index % 251]) * size for index, size in enumerate(sizes)]
+
+    def body(rank: Rank) -> None:
+        for message in messages:
+            rank.post(1 - rank.rank, message)
+        rank.wait_for(len(messages))
+        rank.gather()
+        rank.btl.progress()
+        assert rank.inbox.messages == messages
+        assert rank.btl.statistics()["strangers rejected"] == 0
+        assert rank.btl.statistics()["connections made"] == 1
+
+    run(body, security=security)
+
+
+def test_the_sender_is_named_even_before_an_endpoint_exists_for_it() -> None:
+    def body(rank: Rank) -> None:
+        peer = rank.endpoints[1 - rank.rank]
+        if rank.rank == 0:
+            rank.btl.del_procs([peer])
+            rank.gather()
+            rank.wait_for(1)
+            assert rank.inbox.endpoints == [None]
+            [again] = rank.btl.add_procs([peer.proc])
+            rank.gather()
+            rank.wait_for(2)
+            assert rank.inbox.endpoints[1] is again
+        else:
+            rank.gather()
+            rank.post(0, b"first")
+            rank.gather()
+            rank.post(0, b"second")
+        rank.gather()
+
+    run(body)
+
+
+def test_messages_up_to_the_send_limit_arrive_whole() -> None:
+    def body(rank: Rank) -> None:
+        size = rank.btl.max_send_size
+        message = random.Random(rank.rank).randbytes(size)
+        rank.post(1 - rank.rank, message)
+        rank.wait_for(1)
+        assert rank.inbox.messages[0] == random.Random(1 - rank.rank).randbytes(size)
+        rank.gather()
+
+    run(body)
+
+
+def test_nothing_is_connected_before_the_first_message() -> None:
+    def body(rank: Rank) -> int:
+        before = descriptors()
+        rank.gather()
+        for _ in range(100):
+            rank.btl.progress()
+        assert descriptors() == before
+        if rank.rank == 0:
+            rank.post(1, b"now")
+        if rank.rank == 1:
+            rank.wait_for(1)
+        rank.gather()
+        return int(rank.btl.statistics()["connections made"])
+
+    assert run(body, size=3) == [1, 0, 0]
+
+
+def test_a_peer_that_does_not_read_holds_its_sender_back_without_blocking_or_losing() -> None:
+    count = 400
+    message = bytes(100_000)
+
+    def body(rank: Rank) -> None:
+        if rank.rank == 0:
+            taken = 0
+            while (outcome := rank.btl.post(rank.endpoints[1], taken.to_bytes(4, "little") + message, TAG)) == TAKEN:
+                taken += 1
+                assert taken < count, "never held back"
+            assert outcome == BACK_PRESSURE
+            assert rank.btl.statistics()["sends held back"] == 1
+            rank.gather()
+            for index in range(taken, count):
+                rank.post(1, index.to_bytes(4, "little") + message)
+        else:
+            rank.gather()
+            rank.wait_for(count)
+            assert [int.from_bytes(data[:4], "little") for data in rank.inbox.messages] == list(range(count))
+        rank.gather()
+
+    run(body, high_water_mark=8)
+
+
+def test_a_sender_that_was_held_back_is_woken_when_there_is_room() -> None:
+    message = bytes(1_000_000)
+
+    def body(rank: Rank) -> None:
+        if rank.rank == 0:
+            while rank.btl.post(rank.endpoints[1], message, TAG) == TAKEN:
+                pass
+            rank.gather()
+            rank.progress_until(lambda: rank.btl.post(rank.endpoints[1], message, TAG) == TAKEN)
+            rank.post(1, b"last")
+        else:
+            rank.gather()
+            rank.progress_until(lambda: rank.inbox.messages[-1:] == [b"last"])
+        rank.gather()
+
+    run(body, high_water_mark=4)
+
+
+def test_another_thread_may_send_while_one_progresses() -> None:
+    each = 200
+
+    def body(rank: Rank) -> None:
+        def sender(name: int) -> None:
+            for index in range(each):
+                while rank.btl.post(rank.endpoints[1 - rank.rank], bytes([name]) + index.to_bytes(4, "little"), TAG) == BACK_PRESSURE:
+                    rank.btl.progress()
+
+        threads = [threading.Thread(target=sender, args=(name,)) for name in range(3)]
+        for thread in threads:
+            thread.start()
+        rank.progress_until(lambda: len(rank.inbox.messages) >= 3 * each, sleep=False)
+        for thread in threads:
+            thread.join()
+        for name in range(3):
+            numbers = [int.from_bytes(data[1:], "little") for data in rank.inbox.messages if data[0] == name]
+            assert numbers == list(range(each))
+        rank.gather()
+
+    run(body)
+
+
+def test_a_killed_peer_is_reported_and_sends_to_it_fail() -> None:
+    def body(rank: Rank) -> None:
+        if rank.rank == 0:
+            rank.post(1, b"hello")
+            rank.wait_for(1)
+        else:
+            rank.post(0, b"hello")
+            rank.wait_for(1)
+        pids = rank.gather(os.getpid())
+        if rank.rank == 0:
+            os.kill(pids[1], signal.SIGKILL)
+            rank.progress_until(lambda: bool(rank.errors))
+            [(lost, error)] = rank.errors
+            assert lost == 1
+            assert f"pid {pids[1]}" in str(error)
+            assert rank.btl.post(rank.endpoints[1], b"too late", TAG) == TAKEN
+        else:
+            signal.pause()
+
+    run(body, expect_killed=(1,))
+
+
+def test_a_peer_that_finalizes_first_is_not_taken_for_a_failure() -> None:
+    def body(rank: Rank) -> None:
+        rank.post(1 - rank.rank, b"hello")
+        rank.wait_for(1)
+        rank.gather()
+        if rank.rank == 1:
+            rank.btl.finalize()
+        rank.gather()
+        if rank.rank == 0:
+            rank.progress_until(lambda: rank.endpoints[1].departed)
+            for _ in range(100):
+                rank.btl.progress()
+            assert not rank.errors
+
+    run(body)
+
+
+def test_messages_sent_just_before_finalize_still_arrive() -> None:
+    def body(rank: Rank) -> None:
+        if rank.rank == 0:
+            for index in range(50):
+                rank.post(1, bytes([index]) * 50_000)
+            rank.btl.finalize()
+        else:
+            rank.wait_for(50)
+            assert [message[0] for message in rank.inbox.messages] == list(range(50))
+
+    run(body)
+
+
+def test_finalize_leaves_no_thread_and_no_descriptor() -> None:
+    before = descriptors()
+    threads = len(os.listdir("/proc/self/task"))
+    for _ in range(3):
+        btl = open_btl()
+        btl.progress()
+        btl.finalize()
+        btl.finalize()
+    assert descriptors() == before
+    assert len(os.listdir("/proc/self/task")) == threads

@@ -1,0 +1,132 @@
+"""Strangers at a rank's port: they deliver nothing, disturb nothing, leave nothing behind, and are counted."""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import time
+from collections.abc import Callable
+
+import pytest
+import zmq
+from zmq.utils import z85
+from zmq_ranks import SECRET, Rank, open_btl, run
+
+from ompy_btl_zmq.address import host_of, unpack
+from ompy_btl_zmq.security import Identities, Plain, derive
+
+
+def port_of(url: str) -> tuple[str, int]:
+    return host_of(url), int(url.rpartition(":")[2])
+
+
+def garbage(url: str, number: int, seed: int) -> None:
+    """Connect, say something random (or nothing, or half a greeting), hang up."""
+    rng = random.Random(seed * 1_000_003 + number)
+    openings = (b"", b"\xff", b"\xff\x00\x00\x00\x00\x00\x00\x00\x01\x7f\x03", rng.randbytes(rng.randrange(1, 300)))
+    with socket.create_connection(port_of(url), timeout=10) as caller:
+        caller.sendall(rng.choice(openings))
+
+
+class Intruder:
+    """Speaks ZeroMQ properly, but does not belong to the job."""
+
+    def __init__(self) -> None:
+        self.context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+
+    def knock(self, url: str, prepare: Callable[[zmq.Socket[bytes]], None]) -> None:
+        with self.context.socket(zmq.DEALER) as caller:
+            caller.setsockopt(zmq.LINGER, 0)
+            caller.setsockopt(zmq.RECONNECT_IVL, -1)
+            prepare(caller)
+            with caller.get_monitor_socket(zmq.EVENT_DISCONNECTED) as ended:
+                caller.connect(url)
+                caller.send(b"let me in\x11")
+                assert ended.poll(10_000), "the connection was neither refused nor closed"
+                caller.disable_monitor()
+
+    def close(self) -> None:
+        self.context.destroy(linger=0)
+
+
+def without_secret(caller: zmq.Socket[bytes]) -> None:
+    """The NULL mechanism, as anybody's socket has it."""
+
+
+def with_a_wrong_password(caller: zmq.Socket[bytes]) -> None:
+    identity = Identities(b"another secret", "test", 2).of(1)
+    caller.setsockopt(zmq.ROUTING_ID, identity)
+    Plain(b"another secret", identity).introduce(caller, b"")
+
+
+def with_a_wrong_key(server_key: bytes) -> Callable[[zmq.Socket[bytes]], None]:
+    def prepare(caller: zmq.Socket[bytes]) -> None:
+        secret = z85.encode(derive(b"another secret", b"client key"))
+        caller.setsockopt(zmq.CURVE_SERVERKEY, server_key)
+        caller.setsockopt(zmq.CURVE_PUBLICKEY, zmq.curve_public(secret))
+        caller.setsockopt(zmq.CURVE_SECRETKEY, secret)
+
+    return prepare
+
+
+def siege(security: str, attempts: int) -> None:
+    """Two ranks talk to each other while a third process, which is no rank, tries to get at rank 0."""
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+
+    def body(rank: Rank) -> None:
+        card = unpack(rank.gather(rank.btl.address())[0])
+        if rank.rank == 2:
+            intruder = Intruder()
+            ways: list[Callable[[zmq.Socket[bytes]], None]] = [without_secret, with_a_wrong_password]
+            if security == "curve":
+                ways.append(with_a_wrong_key(card.key))
+            for number in range(attempts):
+                if number % 10 == 0:
+                    intruder.knock(card.url, ways[number // 10 % len(ways)])
+                else:
+                    garbage(card.url, number, seed)
+            intruder.close()
+            rank.gather()
+            rank.gather()
+            return
+        rank.post(1 - rank.rank, b"before")
+        rank.wait_for(1)
+        files = len(os.listdir("/proc/self/fd"))
+        rank.wire.setblocking(False)
+        exchanged = 1
+        if rank.rank == 0:
+            # Progress under fire: every attempt has been seen when the count is complete.
+            rank.wire.settimeout(60)
+            rank.progress_until(lambda: rank.btl.statistics()["strangers rejected"] >= attempts)
+            rank.post(1, b"after")
+            rank.gather()
+        else:
+            rank.wait_for(2)
+            rank.wire.settimeout(60)
+            rank.post(0, b"after")
+            rank.gather()
+        exchanged += 1
+        rank.wait_for(exchanged)
+        rank.gather()
+        assert rank.inbox.messages == [b"before", b"after"]
+        assert not rank.errors
+        if rank.rank == 0:
+            assert rank.btl.statistics()["strangers rejected"] == attempts
+            end = time.monotonic() + 10
+            while len(os.listdir("/proc/self/fd")) > files:  # the last connections are closed by ZeroMQ's own thread
+                rank.btl.progress()
+                assert time.monotonic() < end, "connections of strangers are still open"
+
+    run(body, size=3, security=security)
+
+
+@pytest.mark.parametrize("security", ["plain", "curve"])
+def test_strangers_deliver_nothing_and_are_counted(security: str) -> None:
+    siege(security, 500)
+
+
+@pytest.mark.slow
+def test_ten_thousand_strangers() -> None:
+    siege("plain", 10_000)

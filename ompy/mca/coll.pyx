@@ -60,6 +60,10 @@ cdef class CollModule:
         """A persistent request for the collective, not started."""
         raise NotImplementedError(f"coll {self.component} has no persistent {FUNCTIONS[function]}")
 
+    def explain(self, int function, Py_ssize_t nbytes, Communicator comm):
+        """How the blocking form would be carried out for so many bytes a rank, in words: the algorithm, and why it."""
+        return "its only algorithm"
+
     cpdef int free(self) except -1:
         """The communicator is gone."""
         return 0

@@ -40,7 +40,7 @@ def hookimpl(function: Hook) -> Hook:
     """Mark a hook's implementation, exactly as `pluggy.HookimplMarker("ompy")` marks it without options.
 
     Components import this one so that a rank whose plugins are all of the plain kind needs no pluggy, whose import
-    (`inspect`, `typing`) costs more than all the rest of discovery and selection; see `ompy.mca.hooks`.
+    (`inspect`, `typing`) costs more than all the rest of discovery and selection; see `ompy.mca.hook`.
     """
     function.__dict__[PROJECT + "_impl"] = {
         "wrapper": False,

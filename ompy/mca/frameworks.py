@@ -10,8 +10,8 @@ class Framework:
 
     Attributes:
         name: `btl`, ...; its entry-point group is `ompy.<name>`.
-        takes: "one" (the highest priority wins, or none that offers is an error), "all" that can run, or "each"
-            (asked again for every communicator, window or file).
+        takes: "one" (the highest priority wins), "all" that can run, "each" (asked again for every communicator, window
+            or file), or "named" (those that a person's settings speak of).
         summary: one line for people.
     """
 
@@ -39,6 +39,7 @@ FRAMEWORKS: dict[str, Framework] = {
         Framework("coll", "each", "collectives, per communicator and function"),
         Framework("osc", "each", "one-sided communication, per window"),
         Framework("io", "each", "files, per file"),
+        Framework("hook", "named", "watchers of bring-up, when named or when a parameter of theirs is set"),
     )
 }
 

@@ -8,7 +8,7 @@ from ompy.mca import discovery
 from ompy.mca.component import Component
 from ompy.mca.errors import ComponentError, ParameterError, suggestion
 from ompy.mca.frameworks import FRAMEWORKS, declare
-from ompy.mca.hooks import hooks
+from ompy.mca.hook import hooks
 from ompy.mca.params import registry
 
 TYPE_CHECKING = False

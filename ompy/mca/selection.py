@@ -10,7 +10,7 @@ from ompy.mca import discovery
 from ompy.mca.component import Component, Context, Offer, Refusal
 from ompy.mca.errors import ComponentError, ParameterError, suggestion
 from ompy.mca.frameworks import FRAMEWORKS, declare
-from ompy.mca.hooks import hooks
+from ompy.mca.hook import hooks
 from ompy.mca.loading import check_parameters, interface_mismatch, load, load_quietly
 from ompy.mca.params import registry
 from ompy.mca.verdicts import record
@@ -148,6 +148,7 @@ def select(framework: str) -> list[Any]:
     """
     if not chosen_modules:
         check_parameters()
+        load_watchers()
     found, by_name = candidates(framework)
     offers: list[Candidate] = []
     for it in found if by_name else by_reach(found):
@@ -173,7 +174,21 @@ def select(framework: str) -> list[Any]:
     return chosen_modules[framework]
 
 
-def fill(communicator: Communicator) -> CollTable:
+def load_watchers() -> None:
+    """Load the components of the `hook` framework that a person's settings speak of; others are not imported."""
+    names, excluding = named("hook")
+    for name, found in discovery.installed().get("hook", {}).items():
+        if excluding and name in names:
+            continue
+        if name in names or any(setting.startswith(f"hook_{name}_") for setting in registry.read()):
+            loaded = load(found)
+            mismatch = interface_mismatch(found, loaded.component)
+            if mismatch:
+                raise ComponentError(mismatch)
+            hooks.register(loaded.plugin)
+
+
+def select_collectives(communicator: Communicator) -> CollTable:
     """Choose the collectives of one communicator: for each function, in each of its forms, the highest priority.
 
     A component that offers `bcast` serves `Bcast`, `Ibcast` and `Bcast_init`; `ibcast` or `bcast_init` stands for that

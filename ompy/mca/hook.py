@@ -3,7 +3,10 @@
 Importing pluggy takes longer (`inspect`, `typing`) than all the rest of discovery and selection, and every rank would pay
 for it at every start.  So a plugin whose implementations are plain, with the right names and arguments and no option,
 and which nobody wraps, is called directly: that is what pluggy would do.  Everything else goes through pluggy's manager:
-wrappers, ordering, plugins that are wrong (for its account of what is wrong), and hooks of the `hook` framework.
+wrappers, ordering, plugins that are wrong (for its account of what is wrong), and the components of the `hook` framework.
+
+A `hook` component watches: it has `ompy_component`, and may wrap `ompy_query` of all others (`wrapper=True`) or implement
+`ompy_initialized`.  It is loaded when `--mca hook` names it, or when one of its parameters is set.
 """
 
 from __future__ import annotations
@@ -16,6 +19,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from pluggy import PluginManager
+
+INTERFACE = 1
+interface = INTERFACE
 
 
 class Specification:

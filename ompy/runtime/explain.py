@@ -1,0 +1,81 @@
+"""Why a message to a peer goes the way it goes, and which component serves a collective."""
+
+from __future__ import annotations
+
+from ompy.core.errors import ERR_ARG, ERR_RANK, MPIError
+from ompy.core.proc import process_table
+from ompy.mca import selection
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ompy.core.communicator import Communicator
+
+
+class Explanation:
+    """One component's part.
+
+    Attributes:
+        component: its name.
+        chosen: whether it serves.
+        priority: what it offered; None when it made no offer.
+        reason: why, in words.
+    """
+
+    __slots__ = ("chosen", "component", "priority", "reason")
+
+    def __init__(self, component: str, chosen: bool, priority: int | None, reason: str) -> None:
+        self.component = component
+        self.chosen = chosen
+        self.priority = priority
+        self.reason = reason
+
+    def __repr__(self) -> str:
+        return f"<{self.component} {'chosen' if self.chosen else 'not chosen'}: {self.reason}>"
+
+
+def explain_peer(rank: int) -> list[Explanation]:
+    """Which transports lead to a rank of the world, and why: an entry for each `btl` component that is installed."""
+    size = len(process_table())
+    if not 0 <= rank < size:
+        raise MPIError(ERR_RANK, f"peer {rank} is not in 0..{size - 1}, the ranks of this job")
+    proc = process_table().get(rank)
+    if proc.routes is None:
+        (pml,) = selection.chosen_modules["pml"]
+        pml.add_proc(proc)
+    offered = {verdict.component: verdict for verdict in selection.verdicts("btl")}
+    told = []
+    for component, chosen, reason in proc.routes.verdicts:
+        verdict = offered.pop(component, None)
+        told.append(Explanation(component, chosen, verdict.priority if verdict else None, reason))
+    told += [Explanation(verdict.component, False, verdict.priority, verdict.reason) for verdict in offered.values()]
+    return sorted(told, key=lambda explanation: not explanation.chosen)
+
+
+def explain_collective(function: str, nbytes: int, communicator: Communicator) -> list[Explanation]:
+    """Which `coll` component serves a function of a communicator, and why; the winner says by which algorithm.
+
+    Parameters:
+        function: `allreduce`, `bcast`, ...
+        nbytes: of the message on one rank.
+    """
+    from ompy.mca.coll import FUNCTIONS
+
+    if function not in FUNCTIONS:
+        from ompy.mca.errors import suggestion
+
+        names = list(FUNCTIONS)
+        raise MPIError(ERR_ARG, f"no collective is called {function}; known: {', '.join(names)}.{suggestion(function, names)}")
+    told = []
+    for name, component, priority, chosen, reason in communicator.coll.verdicts:
+        if name != function:
+            continue
+        if chosen:
+            number = FUNCTIONS.index(function)
+            reason = f"{communicator.coll.module(number).explain(number, nbytes, communicator)}; {reason}"
+        told.append(Explanation(component, chosen, priority, reason))
+    told += [
+        Explanation(verdict.component, False, None, verdict.reason)
+        for verdict in selection.verdicts("coll")
+        if not verdict.chosen
+    ]
+    return sorted(told, key=lambda explanation: not explanation.chosen)

@@ -36,6 +36,8 @@ class Job:
         bind_to: "share", "core" or "none".
         stdin: rank that gets standard input, or None.
         verbose: say what is started and how it ended.
+        report_bindings: say which processors each rank has.
+        environment: variables that all ranks get.
     """
 
     def __init__(self, programs: list[Program]) -> None:
@@ -48,6 +50,8 @@ class Job:
         self.bind_to = "share"
         self.stdin: int | None = 0
         self.verbose = False
+        self.report_bindings = False
+        self.environment: dict[str, str] = {}
 
     @property
     def size(self) -> int:

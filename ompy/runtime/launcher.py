@@ -87,6 +87,7 @@ class Launcher:
     def start(self) -> bool:
         """Start every rank; False, with a message, when a program can't be started."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
+        environment |= self.job.environment
         allowed = os.sched_getaffinity(0)
         sets = processor_sets(self.job.size, allowed, self.job.bind_to)
         here = os.getcwd()

@@ -14,6 +14,7 @@ from ompy.core.proc import process_table
 from ompy.core.progress import register_source, unregister_source
 from ompy.mca import pml as pml_framework
 from ompy.mca import selection
+from ompy.mca.hook import hooks
 from ompy.runtime.modex import Modex
 
 TYPE_CHECKING = False
@@ -53,6 +54,7 @@ class Instance:
         self.own = Communicator(high | SELF_CONTEXT, make_group([self.rte.rank]), None, "MPI_COMM_SELF")
         self.serve(self.world)
         self.serve(self.own)
+        hooks.announce("ompy_initialized", instance=self)
 
     def publish(self) -> None:
         """Put every component's address on the card, and see that every rank chose the same PML."""
@@ -72,7 +74,7 @@ class Instance:
     def serve(self, communicator: Communicator) -> None:
         """Let a new communicator carry messages and collectives."""
         self.pml.add_comm(communicator)
-        communicator.coll = selection.fill(communicator)
+        communicator.coll = selection.select_collectives(communicator)
 
     def release(self, communicator: Communicator) -> None:
         """The communicator is freed: give back what PML and collectives keep for it."""

@@ -1,0 +1,83 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Allgather and allgatherv (MPI-4.1, 6.7)."""
+from ompy.core.communicator cimport Communicator
+from ompy.core.schedule cimport Schedule
+from ompy.core.typemap cimport Typemap
+from ompy.mca.coll cimport CollectiveCall
+from ompy_coll_basic.bcast cimport send_down_tree
+from ompy_coll_basic.builder cimport builder
+from ompy_coll_basic.gather cimport gather_up_tree
+from ompy_coll_basic.layout cimport Layout, copy_block, receiving, recv_block, regular, send_block
+
+
+cdef int copy_own(Schedule schedule, CollectiveCall call, Layout *target, Communicator comm) except -1:
+    cdef Layout own
+    if call.send_in_place:
+        return 0
+    own = regular(call.send_address, call.send_count, call.send_type)
+    return copy_block(schedule, &own, 0, target, comm.rank)
+
+
+cdef int linear(Schedule schedule, CollectiveCall call, Communicator comm) except -1:
+    """Every rank's block straight to every other; each begins with the next rank, so that none is hit by all at once."""
+    cdef Layout target = receiving(call)
+    cdef int step, size = comm.size
+    copy_own(schedule, call, &target, comm)
+    for step in range(1, size):
+        recv_block(schedule, &target, (comm.rank - step + size) % size, (comm.rank - step + size) % size)
+    for step in range(1, size):
+        send_block(schedule, &target, comm.rank, (comm.rank + step) % size)
+    return 0
+
+
+cdef int ring(Schedule schedule, CollectiveCall call, Communicator comm) except -1:
+    """Each block goes round: in each round a rank hands on to the right what it got from the left.
+
+        rank 0 of 3     has 0   sends 0, gets 2     sends 2, gets 1
+    """
+    cdef Layout target = receiving(call)
+    cdef int step, size = comm.size
+    cdef int right = (comm.rank + 1) % size
+    cdef int left = (comm.rank - 1 + size) % size
+    copy_own(schedule, call, &target, comm)
+    for step in range(size - 1):
+        recv_block(schedule, &target, (left - step + size) % size, left)
+        send_block(schedule, &target, (comm.rank - step + size) % size, right)
+        schedule.next_round()
+    return 0
+
+
+cdef int logarithmic(Schedule schedule, CollectiveCall call, Communicator comm) except -1:
+    gather_up_tree(schedule, call, 0, comm)
+    schedule.next_round()
+    return send_down_tree(schedule, call.recv_address, call.recv_count * comm.size, call.recv_type, 0, comm)
+
+
+cdef int across(Schedule schedule, CollectiveCall call, Communicator comm, bint vector) except -1:
+    cdef Layout target = receiving(call)
+    cdef int rank
+    for rank in range(comm.remote_size):
+        recv_block(schedule, &target, rank, rank)
+    for rank in range(comm.remote_size):
+        if not vector or call.send_count * call.send_type.size:
+            schedule.send(call.send_address, call.send_count, call.send_type, rank)
+    return 0
+
+
+cdef int between_groups(Schedule schedule, CollectiveCall call, Communicator comm) except -1:
+    return across(schedule, call, comm, False)
+
+
+cdef int vector_between_groups(Schedule schedule, CollectiveCall call, Communicator comm) except -1:
+    return across(schedule, call, comm, True)
+
+
+BUILDERS = {
+    ("allgather", "linear"): builder(linear),
+    ("allgather", "ring"): builder(ring),
+    ("allgather", "logarithmic"): builder(logarithmic),
+    ("allgatherv", "linear"): builder(linear),
+    ("allgatherv", "ring"): builder(ring),
+    ("allgather inter", "linear"): builder(between_groups),
+    ("allgatherv inter", "linear"): builder(vector_between_groups),
+}

@@ -1,0 +1,55 @@
+"""coll/basic: every collective over point-to-point messages, in LAM/MPI's linear and logarithmic forms and a few more."""
+
+from __future__ import annotations
+
+from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
+from ompy_coll_basic.algorithms import INTRA
+
+
+def algorithm_parameter(function: str) -> Parameter:
+    names = [algorithm.name for algorithm in INTRA[function]]
+    words = "; ".join(f"{algorithm.name}: {algorithm.summary}" for algorithm in INTRA[function])
+    return Parameter(
+        f"{function}_algorithm",
+        str,
+        "auto",
+        level=5,
+        choices=("auto", *names),
+        help=f"algorithm of {function} on intra-communicators, wherever it can serve. {words}",
+    )
+
+
+COMPONENT = Component(
+    framework="coll",
+    name="basic",
+    version="0.1.0",
+    interface="ompy_coll_basic.module",
+    summary="every collective over point-to-point messages, linear and logarithmic",
+    parameters=(
+        Parameter("priority", int, 10, level=6, help="how much this component wants to serve; the highest does"),
+        Parameter(
+            "crossover",
+            int,
+            4,
+            unit="processes",
+            level=4,
+            help="linear algorithms up to this many processes, logarithmic ones above",
+        ),
+        *(algorithm_parameter(function) for function in INTRA),
+    ),
+    capabilities={"intra": tuple(INTRA), "forms": ("blocking", "non-blocking", "persistent")},
+)
+
+
+@hookimpl
+def ompy_component() -> Component:
+    return COMPONENT
+
+
+@hookimpl
+def ompy_query(context: Context) -> Offer | Refusal:
+    from ompy_coll_basic.module import BasicModule
+
+    forced = {function: context.value(f"{function}_algorithm") for function in INTRA}
+    module = BasicModule(context.communicator, context.value("crossover"), forced)
+    return Offer(modules=[module], priority=context.value("priority"))

@@ -1,0 +1,109 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Reduce_scatter and reduce_scatter_block (MPI-4.1, 6.10)."""
+from ompy.core.communicator cimport Communicator
+from ompy.core.schedule cimport Schedule
+from ompy.core.typemap cimport Typemap
+from ompy.mca.coll cimport CollectiveCall
+from ompy_coll_basic.builder cimport builder
+from ompy_coll_basic.layout cimport Layout, copy_block, regular
+from ompy_coll_basic.reduce cimport own_address, reduce_in_turn, reduce_up_tree, take_in
+from ompy_coll_basic.scatter cimport from_root
+
+
+cdef inline Py_ssize_t part(CollectiveCall call, int rank) noexcept:
+    """Elements of a rank's part; parts lie one after the other in what is reduced."""
+    return call.recv_count if call.recv_counts == NULL else call.recv_counts[rank]
+
+
+cdef inline Py_ssize_t before(CollectiveCall call, int rank) noexcept:
+    cdef Py_ssize_t total = 0
+    cdef int lower
+    if call.recv_counts == NULL:
+        return rank * call.recv_count
+    for lower in range(rank):
+        total += call.recv_counts[lower]
+    return total
+
+
+cdef int by_root(Schedule schedule, CollectiveCall call, Communicator comm, bint tree) except -1:
+    """All of it reduced on rank 0, which hands out the parts."""
+    cdef Py_ssize_t total = before(call, comm.size), extent = call.recv_type.extent, own = part(call, comm.rank)
+    cdef size_t result = schedule.scratch(total, call.recv_type) if comm.rank == 0 else 0
+    cdef Layout blocks = regular(result, 1, call.recv_type)
+    cdef int rank
+    if tree:
+        reduce_up_tree(schedule, own_address(call), result, total, call.recv_type, call.operation, 0, comm)
+    else:
+        reduce_in_turn(schedule, own_address(call), result, total, call.recv_type, call.operation, 0, comm)
+    schedule.next_round()
+    if comm.rank:
+        return schedule.recv(call.recv_address, own, call.recv_type, 0) if own or call.recv_counts == NULL else 0
+    schedule.copy(result, own, call.recv_type, call.recv_address, own, call.recv_type)
+    for rank in range(1, comm.size):
+        result += <size_t> (part(call, rank - 1) * extent)
+        if part(call, rank) or call.recv_counts == NULL:
+            schedule.send(result, part(call, rank), call.recv_type, rank)
+    return 0
+
+
+cdef int linear(Schedule schedule, CollectiveCall call, Communicator comm) except -1:
+    return by_root(schedule, call, comm, False)
+
+
+cdef int logarithmic(Schedule schedule, CollectiveCall call, Communicator comm) except -1:
+    return by_root(schedule, call, comm, True)
+
+
+cdef int pairwise(Schedule schedule, CollectiveCall call, Communicator comm) except -1:
+    """In round k a rank sends the rank k further its part, and takes in its own from the rank k before."""
+    cdef int size = comm.size, rank = comm.rank, step, to
+    cdef Typemap typemap = call.recv_type
+    cdef Py_ssize_t extent = typemap.extent, count = part(call, rank)
+    cdef size_t own = own_address(call), result = call.recv_address, incoming = schedule.scratch(count, typemap)
+    if call.send_in_place:
+        # The result's place holds what other ranks have still to be sent.
+        result = schedule.scratch(count, typemap)
+    schedule.copy(own + before(call, rank) * extent, count, typemap, result, count, typemap)
+    for step in range(1, size):
+        to = (rank + step) % size
+        schedule.recv(incoming, count, typemap, (rank - step + size) % size)
+        schedule.send(own + before(call, to) * extent, part(call, to), typemap, to)
+        schedule.next_round()
+        schedule.reduce(incoming, result, count, typemap, call.operation)
+    if call.send_in_place:
+        schedule.copy(result, count, typemap, call.recv_address, count, typemap)
+    return 0
+
+
+cdef int block_between_groups(Schedule schedule, CollectiveCall call, Communicator comm) except -1:
+    """The other group's ranks get equal parts of this one's data."""
+    cdef Py_ssize_t share = call.recv_count * comm.size // comm.remote_size
+    cdef int rank
+    for rank in range(comm.remote_size):
+        schedule.send(call.send_address + rank * share * call.recv_type.extent, share, call.recv_type, rank)
+    return take_in(schedule, 0, -1, call.recv_address, call.recv_count, call.recv_type, call.operation, comm.remote_size)
+
+
+cdef int between_groups(Schedule schedule, CollectiveCall call, Communicator comm) except -1:
+    """How the other group shares out this one's data is known only there, so all of it is sent to every rank."""
+    cdef Py_ssize_t total = before(call, comm.size), own = part(call, comm.rank)
+    cdef size_t result = schedule.scratch(total, call.recv_type)
+    cdef int rank
+    for rank in range(comm.remote_size):
+        schedule.send(call.send_address, total, call.recv_type, rank)
+    take_in(schedule, 0, -1, result, total, call.recv_type, call.operation, comm.remote_size)
+    schedule.next_round()
+    return schedule.copy(result + before(call, comm.rank) * call.recv_type.extent, own, call.recv_type,
+                         call.recv_address, own, call.recv_type)
+
+
+BUILDERS = {
+    ("reduce_scatter_block", "linear"): builder(linear),
+    ("reduce_scatter_block", "logarithmic"): builder(logarithmic),
+    ("reduce_scatter_block", "pairwise"): builder(pairwise),
+    ("reduce_scatter", "linear"): builder(linear),
+    ("reduce_scatter", "logarithmic"): builder(logarithmic),
+    ("reduce_scatter", "pairwise"): builder(pairwise),
+    ("reduce_scatter_block inter", "linear"): builder(block_between_groups),
+    ("reduce_scatter inter", "linear"): builder(between_groups),
+}

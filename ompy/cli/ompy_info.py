@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ompy.cli.tables import show
 from ompy.core.errors import MPIError
 from ompy.mca import discovery
 from ompy.mca.errors import suggestion
@@ -15,7 +16,7 @@ from ompy.mca.loading import check_parameters, interface_mismatch, load
 from ompy.mca.params import registry, use
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from ompy.mca.discovery import Found
     from ompy.mca.params import Entry
@@ -108,26 +109,6 @@ def parsable_entry(entry: Entry) -> list[str]:
         f"{start}:choices:{','.join(text(choice) for choice in parameter.choices or ())}",
         f"{start}:help:{quoted(parameter.help)}",
     ]
-
-
-def show(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table: drawn on a terminal, aligned columns elsewhere."""
-    rows = list(rows)
-    if sys.stdout.isatty():
-        from rich.console import Console
-        from rich.markup import escape
-        from rich.table import Table
-
-        table = Table(*headings, title=title, title_justify="left")
-        for row in rows:
-            table.add_row(*(escape(cell) for cell in row))
-        Console().print(table)
-        return
-    widths = [max(len(row[column]) for row in [headings, *rows]) for column in range(len(headings))]
-    if title:
-        click.echo(title)
-    for row in [headings, *rows]:
-        click.echo("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 def show_components(found: Iterable[Component]) -> None:

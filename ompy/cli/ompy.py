@@ -1,0 +1,82 @@
+"""`ompy`: questions to the stack."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NoReturn
+
+import click
+
+from ompy.core.errors import MPIError
+from ompy.mca.errors import suggestion
+from ompy.mca.params import use
+
+
+def launch(ranks: int, mca: tuple[tuple[str, str], ...], program: list[str]) -> NoReturn:
+    """Become an `ompyrun` of a module of ours."""
+    options = [word for name, value in mca for word in ("--mca", name, value)]
+    command = [sys.executable, "-m", "ompy.cli.ompyrun", "-n", str(ranks), *options, sys.executable, "-m", *program]
+    sys.stdout.flush()
+    os.execv(sys.executable, command)
+
+
+class Suggesting(click.Group):
+    """A group that answers a misspelt subcommand with the nearest one."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and self.get_command(ctx, args[0]) is None:
+            known = self.list_commands(ctx)
+            raise click.UsageError(f"no command is called {args[0]}; known: {', '.join(known)}.{suggestion(args[0], known)}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Suggesting, context_settings={"help_option_names": ["-h", "--help"]})
+def group() -> None:
+    """Ask the stack what it would do, and why."""
+
+
+@group.command()
+@click.argument("collective", required=False)
+@click.option("--peer", type=click.IntRange(0), help="Which transports lead from rank 0 to this rank, and why.")
+@click.option("--bytes", "nbytes", type=click.IntRange(0), default=8, show_default=True, help="Of the collective's message.")
+@click.option("-n", "-np", "ranks", type=click.IntRange(1), help="Ranks of the job that is asked. [default: enough]")
+@click.option("--mca", "mca", nargs=2, multiple=True, metavar="NAME VALUE", help="As for ompyrun.")
+@click.option("--tune", "tune", multiple=True, metavar="FILE", help="As for ompyrun.")
+def explain(
+    collective: str | None,
+    peer: int | None,
+    nbytes: int,
+    ranks: int | None,
+    mca: tuple[tuple[str, str], ...],
+    tune: tuple[str, ...],
+) -> None:
+    """Start a small job and let its rank 0 say why messages go the way they go.
+
+    \b
+    ompy explain --peer 3 -n 4                      transports towards rank 3
+    ompy explain allreduce --bytes 65536 -n 4       who carries a collective out
+    """
+    if (collective is None) == (peer is None):
+        raise click.UsageError("give either --peer K or the name of a collective, such as allreduce")
+    use((), tune)
+    if peer is not None:
+        ranks = ranks or max(2, peer + 1)
+        if peer >= ranks:
+            raise click.UsageError(f"--peer {peer}: a job of {ranks} ranks has peers 0 to {ranks - 1}; raise -n")
+        launch(ranks, mca, ["ompy.cli.answer", "peer", str(peer)])
+    launch(ranks or 2, mca, ["ompy.cli.answer", "collective", str(collective), str(nbytes)])
+
+
+def main() -> None:
+    """The console command: exit status 0, that of the job, or 2 after saying what is wrong with the arguments."""
+    try:
+        group(prog_name="ompy", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        sys.exit(130)
+    except MPIError as error:
+        click.echo(f"ompy: {error}", err=True)
+        sys.exit(2)

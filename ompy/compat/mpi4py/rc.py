@@ -1,0 +1,7 @@
+"""`mpi4py.rc` is the object with ompy's options of start-up; importing it starts nothing."""
+
+import sys
+
+from ompy.mpi.environment import rc
+
+sys.modules[__name__] = rc  # type: ignore[assignment]

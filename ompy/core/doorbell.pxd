@@ -33,10 +33,7 @@ cdef class Doorbell:
     cpdef bytes card(self)
     cpdef int finalize(self) except -1
 
-    # With `word` read before arming: sleeps until it is rung, a signal comes, or the time is over.
-    cdef uint32_t arm(self, uint32_t how) noexcept nogil
     cdef void disarm(self) noexcept nogil
-    cdef void sleep(self, uint32_t word, long nanoseconds) noexcept nogil
     # Empties the pipe.
     cdef void drain(self) noexcept nogil
     # Wakes this process's own sleeping threads.
@@ -52,6 +49,11 @@ cdef class RemoteDoorbell:
     cdef void ring_now(self) noexcept nogil
     cpdef int close(self) except -1
 
+
+# Arms and fences; returns the word to wait on.
+cdef uint32_t arm(Bell *bell, uint32_t how) noexcept nogil
+# Sleeps until the bell is rung (at once when it has been since `word` was read), a signal comes, or the time is over.
+cdef void futex_wait(Bell *bell, uint32_t word, long nanoseconds) noexcept nogil
 
 cdef bint peers_fence
 

@@ -42,7 +42,7 @@ cdef extern from *:
     """
     bint register_membarrier "ompy_register_membarrier"() noexcept nogil
     void fence_everywhere "ompy_fence_everywhere"() noexcept nogil
-    void futex_wait "ompy_futex_wait"(uint32_t *word, uint32_t seen, long nanoseconds) noexcept nogil
+    void wait_on_word "ompy_futex_wait"(uint32_t *word, uint32_t seen, long nanoseconds) noexcept nogil
     void futex_wake "ompy_futex_wake"(uint32_t *word) noexcept nogil
     uint32_t exchange "ompy_exchange"(uint32_t *word, uint32_t value) noexcept nogil
     uint32_t load "ompy_load"(uint32_t *word) noexcept nogil
@@ -51,6 +51,17 @@ cdef extern from *:
     void drain_pipe "ompy_drain_pipe"(int reader) noexcept nogil
 
 peers_fence = not register_membarrier()
+
+
+cdef uint32_t arm(Bell *bell, uint32_t how) noexcept nogil:
+    cdef uint32_t word = load(&bell.word)
+    exchange(&bell.armed, how)
+    fence_everywhere()
+    return word
+
+
+cdef void futex_wait(Bell *bell, uint32_t word, long nanoseconds) noexcept nogil:
+    wait_on_word(&bell.word, word, nanoseconds)
 
 
 cdef void strike(Bell *bell, int writer) noexcept nogil:
@@ -85,17 +96,8 @@ cdef class Doorbell:
             self.reader = self.writer = -1
         return 0
 
-    cdef uint32_t arm(self, uint32_t how) noexcept nogil:
-        cdef uint32_t word = load(&self.bell.word)
-        exchange(&self.bell.armed, how)
-        fence_everywhere()
-        return word
-
     cdef void disarm(self) noexcept nogil:
         exchange(&self.bell.armed, ARMED_NOT)
-
-    cdef void sleep(self, uint32_t word, long nanoseconds) noexcept nogil:
-        futex_wait(&self.bell.word, word, nanoseconds)
 
     cdef void drain(self) noexcept nogil:
         drain_pipe(self.reader)

@@ -47,3 +47,10 @@ cdef void wake_threads() noexcept
 cdef inline void wake() noexcept:
     if sleepers:
         wake_threads()
+
+# Threads without the GIL may be inside `ready`.  Before a source takes away anything that its `ready` reads (memory,
+# mappings), it calls this: until the GIL is next let go, none is.
+cdef void exclude_watchers() noexcept
+
+# Events ever counted: two looks that differ show progress.
+cdef unsigned long long events_made

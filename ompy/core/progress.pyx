@@ -1,79 +1,440 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The progress engine: who is polled, and how a rank waits."""
+"""The progress engine: who is polled, and how a rank waits.
+
+    spin     with the GIL         every source is polled                        `spin`, microseconds
+    watch    without the GIL      `ready` functions only                        `watch`
+    yield    without the GIL      the same, and the core is offered to others   `yielding`
+    sleep    on the doorbell      until rung, a signal, or the back-stop
+
+Where ranks outnumber cores the first three are short: whoever one waits for needs the core.
+"""
 from cpython.exc cimport PyErr_CheckSignals
+from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
+from libc.stdint cimport int64_t, uint32_t
+from libc.stdlib cimport realloc
 
-cdef extern from "<sched.h>" nogil:
-    int sched_yield()
+from ompy.core.board cimport clear_wait, note_wait
+from ompy.core.doorbell cimport ARMED_FUTEX, ARMED_PIPE, Bell, Doorbell, arm, futex_wait, own
 
-cdef list sources = []
-cdef bint polling = False
+cdef extern from *:
+    """
+    #include <poll.h>
+    #include <sched.h>
+    #include <stdint.h>
+    #include <time.h>
+
+    static int64_t ompy_now(void) {
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+    }
+    static void ompy_enter(int *count) { __atomic_fetch_add(count, 1, __ATOMIC_SEQ_CST); }
+    static void ompy_leave(int *count) { __atomic_fetch_sub(count, 1, __ATOMIC_SEQ_CST); }
+    static void ompy_write(int *word, int value) { __atomic_store_n(word, value, __ATOMIC_SEQ_CST); }
+    static int ompy_peek(int *word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
+    static unsigned long long ompy_peek_long(unsigned long long *word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
+    static void ompy_poll(struct pollfd *set, int count, long nanoseconds) {
+        struct timespec limit = {nanoseconds / 1000000000, nanoseconds % 1000000000};
+        ppoll(set, count, &limit, NULL);
+    }
+    static int ompy_any_readable(struct pollfd *set, int count) { return poll(set, count, 0) > 0; }
+    """
+    struct pollfd:
+        int fd
+        short events
+        short revents
+    short POLLIN
+    int sched_yield() nogil
+    int64_t clock_now "ompy_now"() noexcept nogil
+    void enter "ompy_enter"(int *count) noexcept nogil
+    void leave "ompy_leave"(int *count) noexcept nogil
+    void write_int "ompy_write"(int *word, int value) noexcept nogil
+    int peek "ompy_peek"(int *word) noexcept nogil
+    unsigned long long peek_long "ompy_peek_long"(unsigned long long *word) noexcept nogil
+    void poll_for "ompy_poll"(pollfd *descriptors, int count, long nanoseconds) noexcept nogil
+    bint any_readable "ompy_any_readable"(pollfd *descriptors, int count) noexcept nogil
+
+# A source without `ready` can only be asked by a call that may be costly (Python, a system call).  While it has nothing
+# to say it is asked after 1, 2, 4 ... rounds, at most this many; any event anywhere starts again from 1.
+cdef int LONGEST_PAUSE = 64
+# Rounds between looks at the clock and at signals.
+cdef int ROUNDS = 32
+# A wait that is kept busy by other events gives the GIL up this often, so that other threads have their turn.
+cdef int64_t TURN = 1000000
+# Looks at memory between two at descriptors (a system call) and the clock.
+cdef int LOOKS = 64
+cdef enum:
+    MOST_DESCRIPTORS = 63                        # those beyond are left to the back-stop
+# The back-stop: a missed ring, or a source that can neither be watched nor polled, costs at most this; nanoseconds.
+cdef long SHORTEST_SLEEP = 1000000
+cdef long LONGEST_SLEEP = 10000000
+
+cdef struct Entry:
+    PyObject *source                             # a reference is held
+    ReadyFunction ready                          # the source's, where threads without the GIL can read it
+    void *ready_context
+    int pause                                    # rounds between two calls, when there is no `ready`
+    int countdown
+
+cdef Entry *entries = NULL
+cdef int entry_count = 0
+cdef int entry_room = 0
+cdef bint polling = False                        # somebody is inside a source's `progress`
+cdef int watchers = 0                            # threads that may be inside a `ready`
+cdef int eviction = 0                            # asks them to leave
+
+cdef int64_t spin_time, watch_time, yield_time   # nanoseconds
+cdef unsigned long long sleeps = 0
+cdef Doorbell bell = None                        # from the first sleep on
 
 
 cdef class ProgressSource:
+    """Something to be polled; see `progress.pxd`."""
+
     cpdef int progress(self) except -1:
-        raise NotImplementedError(f"{type(self).__name__}.progress")
+        """Do what can be done now; returns the number of events."""
+        raise NotImplementedError(f"{type(self).__name__} does not override progress")
 
     cpdef int descriptor(self) except -2:
+        """A file descriptor that becomes readable when there is something to do, or -1."""
         return -1
 
     cpdef bint may_sleep(self) except -1:
+        """About to sleep: False when there is something to do after all."""
         return True
 
 
+cdef int position_of(ProgressSource source) noexcept:
+    cdef int index
+    for index in range(entry_count):
+        if entries[index].source == <PyObject *> source:
+            return index
+    return -1
+
+
 cpdef int register_source(ProgressSource source) except -1:
-    if source not in sources:
-        sources.append(source)
+    """Poll this source from now on; again is harmless."""
+    global entries, entry_count, entry_room
+    cdef void *larger
+    if position_of(source) >= 0:
+        return 0
+    exclude_watchers()
+    if entry_count == entry_room:
+        larger = realloc(entries, (2 * entry_room + 8) * sizeof(Entry))
+        if larger == NULL:
+            raise MemoryError("no memory for another progress source")
+        entries = <Entry *> larger
+        entry_room = 2 * entry_room + 8
+    Py_INCREF(source)
+    entries[entry_count] = Entry(<PyObject *> source, source.ready, source.ready_context, 1, 0)
+    entry_count += 1
     return 0
 
 
 cpdef int unregister_source(ProgressSource source) except -1:
-    if source in sources:
-        sources.remove(source)
+    """Do not poll this source any more; harmless when it was not registered."""
+    global entry_count
+    cdef int index = position_of(source)
+    if index < 0:
+        return 0
+    exclude_watchers()
+    entry_count -= 1
+    while index < entry_count:
+        entries[index] = entries[index + 1]
+        index += 1
+    Py_DECREF(source)
     return 0
 
 
-cdef int progress() except -1:
-    global polling
-    if polling:
-        return 0
+# -- polling
+
+cdef int ask(ProgressSource source, int index) except -1:
+    """Calls one source's `progress`."""
+    global polling, events_made
+    cdef int events, other
     polling = True
-    cdef int events = 0
-    cdef ProgressSource source
     try:
-        for source in tuple(sources):
-            events += source.progress()
+        events = source.progress()
     finally:
         polling = False
+    if events > 0:
+        events_made += events
+        for other in range(entry_count):
+            entries[other].pause = 1
+            entries[other].countdown = 0
+        wake()                                   # another thread's request may be among what is now complete
+    elif source.ready == NULL and index < entry_count:
+        if entries[index].pause < LONGEST_PAUSE:
+            entries[index].pause *= 2
+        entries[index].countdown = entries[index].pause
     return events
 
 
+cdef inline int poll_once() except -1:
+    cdef int events = 0
+    cdef int index = 0
+    if polling:
+        return 0
+    while index < entry_count:
+        if entries[index].ready != NULL:
+            if entries[index].ready(entries[index].ready_context):
+                events += ask(<ProgressSource> entries[index].source, index)
+        elif entries[index].countdown > 0:
+            entries[index].countdown -= 1
+        else:
+            events += ask(<ProgressSource> entries[index].source, index)
+        index += 1
+    return events
+
+
+cdef int progress() except -1:
+    return poll_once()
+
+
+# -- waiting
+
 cdef int wait(Request request) except -1:
-    while not request.complete:
-        if progress() == 0:
-            PyErr_CheckSignals()
-            with nogil:
-                sched_yield()
-    return 0
+    if request.complete:
+        return 0
+    return wait_long(request, NULL, NULL, request)
 
 
 cdef int wait_until(DoneFunction done, void *context, Request what) except -1:
-    while not done(context):
-        if progress() == 0:
-            PyErr_CheckSignals()
-            with nogil:
-                sched_yield()
+    if done(context):
+        return 0
+    return wait_long(None, done, context, what)
+
+
+cdef inline bint is_done(Request request, DoneFunction done, void *context) except -1:
+    return request.complete if done == NULL else done(context)
+
+
+cdef int wait_long(Request request, DoneFunction done, void *context, Request what) except -1:
+    """`request` is what is waited for, or None when `done` is."""
+    cdef int never = 0
+    cdef void *flag = <void *> &request.complete if request is not None else &never
+    cdef long backstop = SHORTEST_SLEEP
+    cdef unsigned long long before, after
+    cdef bint noted = False
+    try:
+        while not spin(request, done, context):
+            # Counted before the last look at the goal: whatever another thread completes from here on changes it.
+            before = events_made
+            if is_done(request, done, context):
+                break
+            if watch(flag, before):
+                continue
+            while True:
+                if not noted:
+                    note_wait(what)
+                    noted = True
+                sleep(flag, before, backstop)
+                PyErr_CheckSignals()
+                poll_all()
+                after = events_made
+                if is_done(request, done, context):
+                    return 0
+                if after != before:
+                    backstop = SHORTEST_SLEEP
+                    break
+                # It was the back-stop: not worth another spin.
+                backstop = min(2 * backstop, LONGEST_SLEEP)
+    finally:
+        if noted:
+            clear_wait()
+    return 0
+
+
+cdef bint spin(Request request, DoneFunction done, void *context) except -1:
+    """Polls with the GIL held; True when the wait is over."""
+    cdef int64_t start = 0
+    cdef int64_t last_event = 0
+    cdef int64_t now
+    cdef int events = 0
+    cdef int round_number
+    while True:
+        for round_number in range(ROUNDS):
+            events += poll_once()
+            if is_done(request, done, context):
+                return True
+        PyErr_CheckSignals()
+        now = clock_now()
+        if start == 0:
+            start = last_event = now
+        elif events:
+            last_event = now
+        events = 0
+        if now - last_event >= spin_time or now - start >= TURN:
+            return False
+
+
+cdef int poll_all() except -1:
+    """Like `poll_once`, and asks the sources that are pausing too."""
+    cdef int index
+    for index in range(entry_count):
+        entries[index].countdown = 0
+    return poll_once()
+
+
+cdef bint look(void *flag, unsigned long long before) noexcept nogil:
+    """Is there anything to take the GIL for?"""
+    cdef int index
+    if peek(&eviction) or peek(<int *> flag) or peek_long(&events_made) != before:
+        return True
+    for index in range(entry_count):
+        if entries[index].ready != NULL and entries[index].ready(entries[index].ready_context):
+            return True
+    return False
+
+
+cdef struct Descriptors:
+    pollfd list[MOST_DESCRIPTORS + 1]
+    int count
+    bint complete                                # every source can be watched or polled
+
+
+cdef int gather(Descriptors *found) except -1:
+    """The descriptors of all sources."""
+    cdef int index = 0
+    cdef int number
+    found.count = 0
+    found.complete = True
+    while index < entry_count:
+        number = (<ProgressSource> entries[index].source).descriptor()
+        if number >= 0 and found.count < MOST_DESCRIPTORS:
+            found.list[found.count] = pollfd(number, POLLIN, 0)
+            found.count += 1
+        elif index < entry_count and entries[index].ready == NULL:
+            found.complete = False
+        index += 1
+    return 0
+
+
+cdef bint watch(void *flag, unsigned long long before) except -1:
+    """Watches without the GIL, at last offering the core to others; False when nothing came in time."""
+    global sleepers
+    cdef Descriptors descriptors
+    cdef int64_t start, waited
+    cdef int number
+    cdef bint found = False
+    gather(&descriptors)
+    sleepers += 1
+    enter(&watchers)
+    with nogil:
+        start = clock_now()
+        while not found:
+            for number in range(LOOKS):
+                if look(flag, before):
+                    found = True
+                    break
+            if not found:
+                found = descriptors.count > 0 and any_readable(descriptors.list, descriptors.count)
+                waited = clock_now() - start
+                if waited >= watch_time + yield_time:
+                    break
+                if waited >= watch_time:
+                    sched_yield()
+        leave(&watchers)
+    sleepers -= 1
+    return found
+
+
+cdef int sleep(void *flag, unsigned long long before, long nanoseconds) except -1:
+    """Sleeps until the doorbell rings, a descriptor is readable, a signal comes, or the time is over."""
+    global sleepers, sleeps, bell
+    cdef Descriptors descriptors
+    cdef uint32_t word
+    cdef bint awake = False
+    cdef int index = 0
+    while index < entry_count:
+        if not (<ProgressSource> entries[index].source).may_sleep():
+            awake = True
+        index += 1
+    if awake:
+        with nogil:
+            sched_yield()                        # other threads have a turn all the same
+        return 0
+    gather(&descriptors)
+    if not descriptors.complete:
+        nanoseconds = SHORTEST_SLEEP
+    bell = own()
+    cdef Bell *here = bell.bell
+    sleeps += 1
+    sleepers += 1
+    enter(&watchers)
+    with nogil:
+        word = arm(here, ARMED_PIPE if descriptors.count else ARMED_FUTEX)
+        awake = look(flag, before)
+        leave(&watchers)
+        if not awake:
+            if descriptors.count:
+                descriptors.list[descriptors.count] = pollfd(bell.reader, POLLIN, 0)
+                poll_for(descriptors.list, descriptors.count + 1, nanoseconds)
+            else:
+                futex_wait(here, word, nanoseconds)
+    sleepers -= 1
+    if sleepers == 0:
+        bell.disarm()
+    if descriptors.count:
+        bell.drain()
     return 0
 
 
 cdef void wake_threads() noexcept:
-    pass
+    global events_made
+    events_made += 1
+    if bell is not None:
+        bell.ring()
+
+
+cdef void exclude_watchers() noexcept:
+    global eviction
+    if peek(&watchers):
+        write_int(&eviction, 1)
+        while peek(&watchers):
+            sched_yield()
+        write_int(&eviction, 0)
+
+
+# -- settings, and the engine seen from Python
+
+def configure(*, bint crowded=False, double spin_us=-1, double watch_us=-1, double yield_us=-1) -> None:
+    """How long a wait spins, watches and yields before it sleeps, in microseconds; negative: a good value.
+
+    Parameters:
+        crowded: ranks outnumber cores on this host.
+    """
+    global spin_time, watch_time, yield_time
+    usual = CROWDED if crowded else FREE
+    spin_time, watch_time, yield_time = [
+        int(1000 * (given if given >= 0 else default)) for given, default in zip((spin_us, watch_us, yield_us), usual)
+    ]
+
+
+# Spin, watch, yield: microseconds.
+FREE = (20.0, 200.0, 1000.0)
+CROWDED = (2.0, 0.0, 20.0)
+configure()
+
+
+def counters() -> dict[str, int]:
+    """Events made and sleeps taken so far, and sources now polled."""
+    return {"events": events_made, "sleeps": sleeps, "sources": entry_count}
+
+
+def shutdown() -> None:
+    """Gives back the doorbell, once no transport is left that uses it."""
+    global bell
+    if bell is not None:
+        bell.finalize()
+        bell = None
 
 
 def progress_once() -> int:
     """One round over all sources; returns the number of events."""
-    return progress()
+    return poll_all()
 
 
 def wait_request(Request request not None) -> None:
-    """Wait until the request is complete."""
+    """Returns when the request is complete; KeyboardInterrupt passes and leaves it as it was."""
     wait(request)

@@ -11,6 +11,8 @@ import os
 import signal
 import sys
 
+from ompy.runtime.signals import STACKS_SIGNAL
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
@@ -80,6 +82,3 @@ def install(rte: Rte) -> None:
         rte.abort(1, describe(kind, error, traceback))
 
     sys.excepthook = hook
-
-
-STACKS_SIGNAL = signal.SIGRTMIN + 5

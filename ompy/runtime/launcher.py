@@ -120,7 +120,7 @@ class Launcher:
                 allowed = os.sched_getaffinity(0)
                 os.sched_setaffinity(0, processors)
             try:
-                process = Process(rank, program, own, 0 if rank == self.job.stdin else None)
+                process = Process(rank, program, own, 0 if rank == self.job.stdin else None, self.job.stack_traces)
             finally:
                 if processors is not None:
                     os.sched_setaffinity(0, allowed)
@@ -326,4 +326,10 @@ class Launcher:
 
     def report(self) -> None:
         """Who is blocked in what, on standard error."""
-        sys.stderr.flush()
+        from ompy.core.board import Board
+        from ompy.runtime.report import report
+
+        self.printers[2].write(say(report(Board(self.board))))
+        if self.job.stack_traces:
+            for process in self.processes:
+                self.printers[2].write(say(f"{self.name(process)}, Python stacks:\n") + process.stacks())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from _socket import AF_UNIX, SOCK_STREAM, socketpair
 
 from ompy.runtime.job import Program
-from ompy.runtime.signals import name_of
+from ompy.runtime.signals import STACKS_SIGNAL, name_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
 # Python ignores these two; a rank starts with what every other program expects.
 DEFAULTED = (signal.SIGPIPE, signal.SIGXFSZ)
+
+# A rank writes its stacks within a few milliseconds, unless it is stopped.
+STACK_PAUSE = 0.01
+STACK_LOOKS = 50
 
 
 class Process:
@@ -29,12 +34,15 @@ class Process:
         status: exit code, or minus the signal that killed it; None while it runs.
     """
 
-    def __init__(self, rank: int, program: Program, environment: dict[str, str], stdin: int | None) -> None:
+    def __init__(
+        self, rank: int, program: Program, environment: dict[str, str], stdin: int | None, stack_traces: bool = False
+    ) -> None:
         """Start it.
 
         Parameters:
             environment: whole; `PMI_FD` is added here.
             stdin: descriptor to read from, or None for an empty input.
+            stack_traces: give it a file to write its Python stacks to when `stacks` asks for them.
 
         Raises `OSError` when the program can't be started.
         """
@@ -48,12 +56,18 @@ class Process:
         self.stdout, out = os.pipe()
         self.stderr, err = os.pipe()
         os.set_inheritable(theirs, True)
+        environment["PMI_FD"] = str(theirs)
+        self.stack_file = -1
+        if stack_traces:
+            self.stack_file = os.memfd_create("ompy-stacks")
+            os.set_inheritable(self.stack_file, True)
+            environment["OMPY_STACKS_FD"] = str(self.stack_file)
         source = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0) if stdin is None else (os.POSIX_SPAWN_DUP2, stdin, 0)
         try:
             self.pid = os.posix_spawnp(
                 program.command[0],
                 program.command,
-                environment | {"PMI_FD": str(theirs)},
+                environment,
                 file_actions=[source, (os.POSIX_SPAWN_DUP2, out, 1), (os.POSIX_SPAWN_DUP2, err, 2)],
                 setpgroup=0,
                 setsigdef=DEFAULTED,
@@ -66,6 +80,8 @@ class Process:
         finally:
             for descriptor in (theirs, out, err):
                 os.close(descriptor)
+            if stack_traces:
+                os.set_inheritable(self.stack_file, False)
         for descriptor in (self.pmi, self.stdout, self.stderr):
             os.set_blocking(descriptor, False)
 
@@ -76,6 +92,19 @@ class Process:
                 os.killpg(self.pid, number)
             except ProcessLookupError:
                 pass
+
+    def stacks(self) -> bytes:
+        """The Python stacks of a rank that writes them when asked, or why there are none."""
+        if self.status is not None or self.stack_file < 0 or not self.session.initialised:
+            return b"    none: the rank has not initialised MPI, or has ended\n"
+        start = size = os.fstat(self.stack_file).st_size
+        os.kill(self.pid, STACKS_SIGNAL)
+        for _ in range(STACK_LOOKS):
+            time.sleep(STACK_PAUSE)
+            before, size = size, os.fstat(self.stack_file).st_size
+            if size > start and size == before:
+                break
+        return os.pread(self.stack_file, size - start, start) or b"    none: the rank does not answer\n"
 
     def reap(self) -> bool:
         """True when the rank has ended, now; what it left behind in its process group ends with it."""

@@ -17,6 +17,9 @@ HANDLED = (
     signal.SIGCONT,
 )
 
+# Asks a rank for its Python stacks; not one that a program is likely to use.
+STACKS_SIGNAL = signal.SIGRTMIN + 5
+
 
 class SignalQueue:
     """Catches the signals that a launcher deals with; `descriptor` is readable when there is one."""

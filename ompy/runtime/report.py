@@ -1,0 +1,125 @@
+"""Who is blocked in what, and who waits for whom, from the job board.
+
+    rank  process  state    call   peer  tag  communicator    bytes  for
+       0     4711  waiting  Ssend     1    7  MPI_COMM_WORLD     80  5.0 s
+       1     4712  waiting  Ssend     0    7  MPI_COMM_WORLD     80  5.0 s
+
+    cycle of waits: rank 0 waits for rank 1 in Ssend, which waits for rank 0 in Ssend
+"""
+
+from __future__ import annotations
+
+import os
+
+from ompy.core.board import Board, Row
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ANY = -1
+COLUMNS = ("rank", "process", "state", "call", "peer", "tag", "communicator", "bytes", "for")
+WORDY = ("state", "call", "communicator")
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """One rank's line of the table."""
+    who = (str(row.rank), str(row.pid or "-"), row.state)
+    if row.state != "waiting":
+        return (*who, *("-" * (len(COLUMNS) - len(who))))
+    # Tags below zero are the library's: the message is part of a collective call, or of making a communicator.
+    tag = "any" if row.tag == ANY else str(row.tag) if row.tag >= 0 else "internal"
+    peer = "any" if row.peer == ANY else str(row.peer) if row.peer >= 0 else "-"
+    return (*who, row.operation or "?", peer, tag, row.communicator or "-", str(row.nbytes), f"{row.seconds:.1f} s")
+
+
+def table(rows: Sequence[Row]) -> list[str]:
+    """The table's lines, columns aligned: words to the left, numbers to the right."""
+    lines = [COLUMNS, *(cells(row) for row in rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(COLUMNS))]
+    return [
+        "  ".join(
+            cell.ljust(width) if column in WORDY else cell.rjust(width)
+            for cell, width, column in zip(line, widths, COLUMNS, strict=True)
+        ).rstrip()
+        for line in lines
+    ]
+
+
+def cycles(rows: Sequence[Row]) -> list[list[int]]:
+    """Cycles of ranks each of which waits for the next.
+
+    A rank waits for at most one other, so from each rank there is one path: follow it until it ends, meets an older
+    path, or meets itself, which is a cycle.
+
+        0 -> 1 -> 2 -> 1     from 0: the cycle 1, 2; then 1 and 2 have been seen
+    """
+    waits_for = {row.rank: row.peer for row in rows if row.state == "waiting" and row.peer >= 0}
+    seen: set[int] = set()
+    found = []
+    for start in waits_for:
+        path: list[int] = []
+        rank = start
+        while rank in waits_for and rank not in seen:
+            seen.add(rank)
+            path.append(rank)
+            rank = waits_for[rank]
+        if rank in path:
+            found.append(path[path.index(rank) :])
+    return found
+
+
+def sentence(cycle: Sequence[int], rows: Sequence[Row]) -> str:
+    """A cycle in words."""
+    calls = {row.rank: row.operation or "an MPI call" for row in rows}
+    steps = [f"rank {rank} waits for rank {cycle[(i + 1) % len(cycle)]} in {calls[rank]}" for i, rank in enumerate(cycle)]
+    return "cycle of waits: " + "; ".join(steps) + ": none of them can go on"
+
+
+def dead_ends(rows: Sequence[Row]) -> list[str]:
+    """Waits for a rank that has finalised, or has not begun."""
+    states = {row.rank: row.state for row in rows}
+    words = {"finalized": "has finalised", "absent": "has not initialised MPI"}
+    return [
+        f"rank {row.rank} waits in {row.operation or 'an MPI call'} for rank {row.peer}, which {words[states[row.peer]]}"
+        for row in rows
+        if row.state == "waiting" and states.get(row.peer) in words
+    ]
+
+
+def report(board: Board) -> str:
+    """Everything that the board tells."""
+    rows = board.rows()
+    lines = table(rows)
+    lines += [sentence(cycle, rows) for cycle in cycles(rows)]
+    lines += dead_ends(rows)
+    if any(row.state == "waiting" and row.peer == ANY for row in rows):
+        lines.append("a rank whose peer is `any` waits for whoever sends first")
+    return "\n".join(lines)
+
+
+def report_process(pid: int) -> str:
+    """The report of a running job, from the process number of its launcher or of one of its ranks.
+
+    Raises OSError when there is no such process or it may not be looked at, ValueError when it has no job board.
+    """
+    folder = f"/proc/{pid}/fd"
+    try:
+        names = os.listdir(folder)
+    except FileNotFoundError:
+        raise ProcessLookupError(f"there is no process {pid}") from None
+    except PermissionError:
+        raise PermissionError(f"process {pid} is another user's") from None
+    for name in names:
+        try:
+            if os.readlink(f"{folder}/{name}").startswith("/memfd:ompy-board"):
+                descriptor = os.open(f"{folder}/{name}", os.O_RDONLY)
+                break
+        except OSError:
+            continue
+    else:
+        raise ValueError(f"process {pid} has no job board: it is neither ompyrun nor one of its ranks")
+    try:
+        return report(Board(descriptor))
+    finally:
+        os.close(descriptor)

@@ -15,6 +15,7 @@ from ompy.core.progress import register_source, unregister_source
 from ompy.mca import pml as pml_framework
 from ompy.mca import selection
 from ompy.mca.hook import hooks
+from ompy.runtime import abort
 from ompy.runtime.modex import Modex
 
 TYPE_CHECKING = False
@@ -38,6 +39,7 @@ class Instance:
 
     def __init__(self) -> None:
         self.rte: Rte = selection.select("rte")[0]
+        abort.install(self.rte)
         self.modex = Modex(self.rte)
         set_this_process(self.rte.rank)
         process_table().extend(self.rte.size)
@@ -88,7 +90,11 @@ class Instance:
         """Complete what was sent, leave the job, and leave nothing behind.
 
         Messages may still be on their way to a peer that needs this process to hand them over: all ranks meet first.
+        A program that leaves with `sys.exit(1)` meets nobody: its peers may wait for what it never sent, and the launcher,
+        which sees the exit code, ends them.
         """
+        if abort.leaves_in_failure():
+            return
         self.pml.finalize()
         self.rte.commit_and_fence()
         for btl in self.btls:

@@ -8,10 +8,7 @@ which then waits for nobody.
 from __future__ import annotations
 
 import os
-import signal
 import sys
-
-from ompy.runtime.signals import STACKS_SIGNAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +19,7 @@ if TYPE_CHECKING:
 
 # Frames below here are the library's; a person wants the line of the program that called it.
 OWN_FILES = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-INTERRUPTED = 128 + signal.SIGINT
+INTERRUPTED = 128 + 2  # as a shell says of a command that SIGINT ended; importing `signal` would cost every rank an enum
 
 exit_argument: object = None
 python_exit = sys.exit
@@ -64,6 +61,8 @@ def install(rte: Rte) -> None:
         sys.stdout.reconfigure(line_buffering=True)
     if "OMPY_STACKS_FD" in os.environ:
         import faulthandler
+
+        from ompy.runtime.signals import STACKS_SIGNAL
 
         faulthandler.register(STACKS_SIGNAL, int(os.environ["OMPY_STACKS_FD"]))
     if rte.size == 1:

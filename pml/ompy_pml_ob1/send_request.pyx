@@ -200,11 +200,13 @@ cdef class SendRequest(Transfer):
         cdef Route route
         cdef uint64_t part, offset = begin
         cdef list shares = []
+        cdef Py_ssize_t left = len(self.routes.send)
         if end <= begin:
             return shares
         for route in self.routes.send:
+            left -= 1
             part = <uint64_t> ((end - begin) * route.weight)
-            if route is self.routes.send[-1] or offset + part > end:
+            if left == 0 or offset + part > end:
                 part = end - offset
             if part:
                 shares.append([route, offset, offset + part])

@@ -1,0 +1,175 @@
+"""Two ob1s in one process, joined by transports whose behaviour a test chooses."""
+
+from __future__ import annotations
+
+import ctypes
+import random
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from ompy_bml_r2.module import R2
+from ompy_pml_ob1.module import Ob1
+
+from ompy.core.communicator import Communicator
+from ompy.core.group import make_group, set_this_process
+from ompy.core.memory import address_of
+from ompy.core.proc import Proc, process_table
+from ompy.core.request import Request
+from ompy.core.typemap import Typemap
+from ompy.mca.btl import BACK_PRESSURE, GET, NEEDS_REGISTRATION, PUT, TAKEN, Btl, Descriptor, Endpoint
+
+
+class WireBtl(Btl):
+    """One end of a wire: what is sent waits in the other end's queue.
+
+    Parameters:
+        name: as a component's.
+        room: messages that the other end's queue holds; a send beyond that is refused.
+        disorder: draws which waiting message is delivered next; None for the oldest.
+        fails: "get" or "put", which then complete with an error.
+    """
+
+    def __init__(self, name: str, room: int = 1 << 30, disorder: random.Random | None = None, fails: str = "", **limits: int):
+        self.name = name
+        self.room = room
+        self.disorder = disorder
+        self.fails = fails
+        self.peer: WireBtl | None = None
+        self.queue: deque[tuple[int, bytes]] = deque()
+        self.unfinished: list[Descriptor] = []
+        self.registered: dict[bytes, tuple[int, int]] = {}
+        self.registrations = 0
+        self.kinds: list[int] = []
+        self.done: list[str] = []
+        for limit, value in limits.items():
+            setattr(self, limit, value)
+
+    def add_procs(self, procs: Sequence[Proc]) -> list[Endpoint]:
+        return [Endpoint(self, proc) for proc in procs]
+
+    def send(self, endpoint: Endpoint, descriptor: Descriptor, tag: int) -> int:
+        assert self.peer is not None
+        assert descriptor.total_length <= self.max_send_size
+        if len(self.peer.queue) >= self.room:
+            return BACK_PRESSURE
+        packet = bytes(descriptor.view) + bytes(descriptor.payload_view)
+        self.kinds.append(packet[0])
+        self.peer.queue.append((tag, packet))
+        self.unfinished.append(descriptor)
+        return TAKEN
+
+    def progress(self) -> int:
+        events = len(self.unfinished)
+        unfinished, self.unfinished = self.unfinished, []
+        for descriptor in unfinished:
+            descriptor.complete()
+        if self.queue:
+            index = self.disorder.randrange(len(self.queue)) if self.disorder else 0
+            tag, packet = self.queue[index]
+            del self.queue[index]
+            self.deliver_view(tag, None, packet)
+            events += 1
+        return events
+
+    def register_mem(self, endpoint: Endpoint, address: int, size: int) -> bytes:
+        self.registrations += 1
+        handle = b"%s-%d" % (self.name.encode(), self.registrations)
+        self.registered[handle] = (address, size)
+        return handle
+
+    def deregister_mem(self, handle: bytes) -> int:
+        del self.registered[handle]
+        return 0
+
+    def check_registered(self, handle: bytes, address: int, size: int) -> None:
+        if self.flags & NEEDS_REGISTRATION:
+            begin, length = self.registered[handle]
+            assert begin <= address
+            assert address + size <= begin + length
+
+    def put(self, endpoint: Endpoint, descriptor: Descriptor) -> int:
+        return self.access(descriptor, "put", descriptor.remote_address, descriptor.local_address, self.put_limit)
+
+    def get(self, endpoint: Endpoint, descriptor: Descriptor) -> int:
+        return self.access(descriptor, "get", descriptor.local_address, descriptor.remote_address, self.get_limit)
+
+    def access(self, descriptor: Descriptor, what: str, target: int, source: int, limit: int) -> int:
+        assert self.peer is not None
+        assert not limit or descriptor.size <= limit
+        self.done.append(what)
+        if what == self.fails:
+            descriptor.complete(16)
+            return TAKEN
+        self.check_registered(descriptor.local_handle, descriptor.local_address, descriptor.size)
+        self.peer.check_registered(descriptor.remote_handle, descriptor.remote_address, descriptor.size)
+        ctypes.memmove(target, source, descriptor.size)
+        self.unfinished.append(descriptor)
+        return TAKEN
+
+
+class Side:
+    """One of the two processes."""
+
+    def __init__(self, rank: int, btls: Sequence[WireBtl], **options: object):
+        set_this_process(rank)
+        self.rank = rank
+        self.btls = list(btls)
+        self.pml = Ob1(R2(btls), **options)
+        self.comm = Communicator(7, make_group([0, 1]), None, f"wire of rank {rank}")
+        self.pml.add_comm(self.comm)
+
+    def isend(self, data: bytearray, tag: int, mode: int = 0, typemap: Typemap | None = None, count: int = -1) -> Request:
+        typemap, count = self.typed(data, typemap, count)
+        request = self.pml.isend(address_of(data), count, typemap, 1 - self.rank, tag, mode, self.comm)
+        request.buffer = data
+        return request
+
+    def irecv(self, data: bytearray, tag: int, source: int | None = None, typemap: Typemap | None = None, count: int = -1) -> Request:
+        typemap, count = self.typed(data, typemap, count)
+        source = 1 - self.rank if source is None else source
+        request = self.pml.irecv(address_of(data), count, typemap, source, tag, self.comm)
+        request.buffer = data
+        return request
+
+    def typed(self, data: bytearray, typemap: Typemap | None, count: int) -> tuple[Typemap, int]:
+        from ompy.core.typemap import predefined
+
+        return (typemap, count) if typemap is not None else (predefined(1), len(data))
+
+
+class Pair:
+    """Two sides, and the loop that drives them."""
+
+    def __init__(self, make: Callable[[], Sequence[WireBtl]], **options: object):
+        process_table().clear()
+        process_table().extend(2)
+        process_table().set_resolver(lambda index: Proc(index, index, "pair", "here", 1, False, True, {}))
+        ends = [make(), make()]
+        for left, right in zip(*ends, strict=True):
+            left.peer, right.peer = right, left
+        self.sides = [Side(rank, btls, **options) for rank, btls in enumerate(ends)]
+
+    def step(self) -> int:
+        events = 0
+        for side in self.sides:
+            for btl in side.btls:
+                events += btl.progress()
+            events += side.pml.engine.progress()
+        return events
+
+    def run(self, *requests: Request) -> None:
+        """Drive both until the requests are complete; fails when nothing moves any more."""
+        idle = 0
+        while not all(request.complete for request in requests):
+            idle = 0 if self.step() else idle + 1
+            assert idle < 100, f"nothing moves: {[side.pml.dump(side.comm) for side in self.sides]}"
+        while self.step():
+            pass
+
+    def kinds(self) -> set[int]:
+        """Kinds of header that crossed the wire."""
+        return {kind for side in self.sides for btl in side.btls for kind in btl.kinds}
+
+
+MATCH, RNDV, RGET, ACK, FRAG, PUT_KIND, FIN = range(1, 8)
+__all__ = ["ACK", "FIN", "FRAG", "GET", "MATCH", "NEEDS_REGISTRATION", "PUT", "PUT_KIND", "RGET", "RNDV", "Pair", "Side", "WireBtl"]

@@ -33,7 +33,7 @@ from ompy.mca.rte import Rte
 
 from ompy_btl_zmq.address import Card, choose, is_loopback, listen, pack, unpack
 from ompy_btl_zmq.endpoint import ZmqEndpoint
-from ompy_btl_zmq.monitor import FAILED, ConnectionMonitor
+from ompy_btl_zmq.monitor import ConnectionMonitor, Visitors
 from ompy_btl_zmq.security import Doorkeeper, Identities, scheme
 
 TYPE_CHECKING = False
@@ -67,9 +67,10 @@ class ZmqBtl(Btl):
         self.one_host = rte.local_size == rte.size
         self.connect_timeout = value("connect_timeout") / 1000
         self.linger = value("linger")
-        self.counters["strangers rejected"] = 0
+        self.counters["messages of strangers dropped"] = 0
         self.counters["connections made"] = 0
         self.counters["sends held back"] = 0
+        self.visitors = Visitors()
         self.lock = allocate_lock()
         self.quiet = False
         self.held_back = False
@@ -172,6 +173,9 @@ class ZmqBtl(Btl):
         self.unanswered.append(endpoint)
         self.counters["connections made"] += 1
 
+    def statistics(self) -> dict[str, int]:
+        return super().statistics() | {"strangers rejected": self.visitors.strangers}
+
     # -- messages
 
     def alloc(self, endpoint: Endpoint, size: int) -> Descriptor | None:
@@ -256,7 +260,7 @@ class ZmqBtl(Btl):
             else:
                 endpoint = self.connection_named(identity)
                 if endpoint is None or len(message):
-                    self.counters["strangers rejected"] += 1
+                    self.counters["messages of strangers dropped"] += 1
                     return
         if len(message):
             self.deliver_view(message[-1], endpoint, message[:-1])
@@ -288,7 +292,7 @@ class ZmqBtl(Btl):
         for event, value, url in self.monitor.events():
             events += 1
             if url == self.url:
-                self.counters["strangers rejected"] += bool(event & FAILED)
+                self.visitors.follow(event, value)
             elif (endpoint := self.peers_by_url.get(url)) is not None:
                 self.follow(endpoint, event, value)
         return events

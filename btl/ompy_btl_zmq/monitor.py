@@ -7,15 +7,45 @@ import struct
 import zmq
 
 EVENTS = (
-    zmq.EVENT_CONNECTED
+    zmq.EVENT_ACCEPTED
+    | zmq.EVENT_CONNECTED
     | zmq.EVENT_DISCONNECTED
     | zmq.EVENT_HANDSHAKE_SUCCEEDED
-    | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
-    | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
     | zmq.EVENT_HANDSHAKE_FAILED_AUTH
 )
-FAILED = zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH
 EVENT = struct.Struct("=Hi")
+
+
+class Visitors:
+    """Tells peers from strangers among those who connect to us, from the events of the listening socket.
+
+    ZeroMQ names the connection (by its descriptor) when it is accepted and when it is gone, but not when its handshake
+    succeeds, and says nothing of the handshake when the caller speaks something older than ZMTP 2.  So those who are
+    inside are found by counting:
+
+        accepted 5, accepted 6, success, gone 6     two at the door, one of them may enter; 6 leaves, so it was 5
+    """
+
+    def __init__(self) -> None:
+        self.at_the_door: set[int] = set()
+        self.successes = 0  # among those at the door
+        self.inside: set[int] = set()
+        self.strangers = 0
+
+    def follow(self, event: int, connection: int) -> None:
+        if event == zmq.EVENT_ACCEPTED:
+            self.at_the_door.add(connection)
+        elif event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+            self.successes += 1
+        elif event == zmq.EVENT_DISCONNECTED:
+            if connection in self.at_the_door:
+                self.at_the_door.discard(connection)
+                self.strangers += 1
+            self.inside.discard(connection)
+        if self.successes and self.successes >= len(self.at_the_door):
+            self.inside |= self.at_the_door
+            self.at_the_door.clear()
+            self.successes = 0
 
 
 class ConnectionMonitor:

@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import threading
+import time
 
 import pytest
 from zmq_ranks import TAG, Rank, open_btl, run
@@ -203,6 +204,24 @@ def test_messages_sent_just_before_finalize_still_arrive() -> None:
             assert [message[0] for message in rank.inbox.messages] == list(range(50))
 
     run(body)
+
+
+def test_a_rank_that_computes_for_longer_than_the_handshake_may_take_gets_its_messages_all_the_same() -> None:
+    def body(rank: Rank) -> None:
+        if rank.rank == 0:
+            rank.post(1, b"hello")
+            rank.post(1, b"again")
+            end = time.monotonic() + 1.0
+            rank.progress_until(lambda: time.monotonic() > end)
+            rank.gather()
+        else:
+            rank.gather()
+            rank.wait_for(2)
+            assert rank.inbox.messages == [b"hello", b"again"]
+        rank.gather()
+        assert not rank.errors
+
+    run(body, handshake_timeout=200)
 
 
 def test_finalize_leaves_no_thread_and_no_descriptor() -> None:

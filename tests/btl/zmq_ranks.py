@@ -20,7 +20,7 @@ from ompy_btl_zmq.module import ZmqBtl
 
 SECRET = b"the secret of the test's job...."
 TAG = 17
-DEADLINE = 60.0
+DEADLINE = 100.0
 
 
 def open_btl(rank: int = 0, size: int = 2, secret: bytes = SECRET, **parameters: Any) -> ZmqBtl:
@@ -142,12 +142,17 @@ def run(body: Callable[[Rank], Any], size: int = 2, expect_killed: tuple[int, ..
 
 
 def serve(wires: list[socket.socket], expect_killed: tuple[int, ...]) -> list[Any]:
-    """Pass values round (`Rank.gather`) until every rank has a result."""
+    """Pass values round (`Rank.gather`) until every rank has a result; the first failure ends the test."""
     results: list[Any] = [None] * len(wires)
     running = dict(enumerate(wires))
+    values: dict[int, Any] = {}
     while running:
-        values: dict[int, Any] = {}
+        waited = [wire for rank, wire in running.items() if rank not in values]
+        ready = select.select(waited, [], [], DEADLINE)[0]
+        assert ready, f"ranks {sorted(running.keys() - values.keys())} said nothing for {DEADLINE:g} s"
         for rank, wire in list(running.items()):
+            if wire not in ready:
+                continue
             try:
                 value = receive_frame(wire)
             except (EOFError, ConnectionError):
@@ -161,6 +166,8 @@ def serve(wires: list[socket.socket], expect_killed: tuple[int, ...]) -> list[An
                 del running[rank]
             else:
                 values[rank] = value
-        for rank in values:
-            wires[rank].sendall(frame([values.get(peer) for peer in range(len(wires))]))
+        if values.keys() == running.keys():
+            for wire in running.values():
+                wire.sendall(frame([values.get(peer) for peer in range(len(wires))]))
+            values.clear()
     return results

@@ -38,4 +38,4 @@ cdef class SmBtl(Btl):
     cdef int cannot_write(self, SmEndpoint endpoint) except -1
     cdef int look_at_peers(self) except -1
     cdef int make_room(self) except -1
-    cdef int finish_copy(self, SmEndpoint endpoint, Descriptor descriptor, int error, str what) except -1
+    cdef int copied(self, Descriptor descriptor, int error) except -1

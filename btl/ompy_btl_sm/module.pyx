@@ -11,6 +11,7 @@ from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.core.doorbell cimport own, ring
 from ompy.core.errors import ERR_INTERN, ERR_OTHER, ERR_PROC_FAILED, MPIError
 from ompy.core.proc cimport Proc
+from ompy.core.progress cimport exclude_watchers, unregister_source
 from ompy.mca.btl cimport (
     FLAG_GET, FLAG_IN_ORDER, FLAG_PUT, FLAG_SEND, FLAG_SENDI, INTERFACE, Btl, Descriptor, Endpoint,
 )
@@ -116,6 +117,7 @@ cdef class SmBtl(Btl):
         cdef void *readers
         cdef void *blocked
         if needed > self.capacity:
+            exclude_watchers()
             needed *= 2
             readers = realloc(self.watched.readers, needed * sizeof(Reader *))
             if readers == NULL:
@@ -143,10 +145,11 @@ cdef class SmBtl(Btl):
     cpdef int finalize(self) except -1:
         if self.inbox is None:
             return 0
+        unregister_source(self)
+        exclude_watchers()
         self.del_procs(list(self.endpoints.values()))
         for incoming in list(self.incoming):
             self.drop_incoming(incoming)
-        self.ready = NULL
         self.inbox.close()
         self.inbox = None
         return 0
@@ -197,6 +200,7 @@ cdef class SmBtl(Btl):
 
     cdef int drop_incoming(self, Incoming incoming) except -1:
         cdef int index = self.incoming.index(incoming)
+        exclude_watchers()
         self.incoming.pop(index)
         self.watched.reader_count -= 1
         while index < self.watched.reader_count:
@@ -247,6 +251,7 @@ cdef class SmBtl(Btl):
     cdef int unblock_writer(self, SmEndpoint endpoint) except -1:
         cdef int index
         cdef int kept = 0
+        exclude_watchers()                       # they read the ring that is about to go
         for index in range(self.watched.blocked_count):
             if self.watched.blocked[index] != &endpoint.writer:
                 self.watched.blocked[kept] = self.watched.blocked[index]
@@ -350,23 +355,19 @@ cdef class SmBtl(Btl):
     # -- single copy
 
     cpdef int put(self, Endpoint endpoint, Descriptor descriptor) except -1:
-        cdef SmEndpoint peer = <SmEndpoint> endpoint
-        return self.finish_copy(peer, descriptor, write_memory(
-            peer.card.pid, descriptor.local_address, descriptor.remote_address, descriptor.size), "written")
+        cdef int error = write_memory((<SmEndpoint> endpoint).card.pid, descriptor.local_address,
+                                      descriptor.remote_address, descriptor.size)
+        return self.copied(descriptor, error)
 
     cpdef int get(self, Endpoint endpoint, Descriptor descriptor) except -1:
-        cdef SmEndpoint peer = <SmEndpoint> endpoint
-        return self.finish_copy(peer, descriptor, read_memory(
-            peer.card.pid, descriptor.local_address, descriptor.remote_address, descriptor.size), "read")
+        cdef int error = read_memory((<SmEndpoint> endpoint).card.pid, descriptor.local_address,
+                                     descriptor.remote_address, descriptor.size)
+        return self.copied(descriptor, error)
 
-    cdef int finish_copy(self, SmEndpoint endpoint, Descriptor descriptor, int error, str what) except -1:
-        if error:
-            raise MPIError(
-                ERR_OTHER,
-                f"{descriptor.size} bytes of process {endpoint.card.pid} can't be {what} by the kernel: {os.strerror(error)}; "
-                "set btl_sm_single_copy to none",
-            )
-        self.copied_by_kernel += descriptor.size
+    cdef int copied(self, Descriptor descriptor, int error) except -1:
+        """The kernel has copied, or has refused: then the PML takes another way."""
+        if error == 0:
+            self.copied_by_kernel += descriptor.size
         descriptor.in_flight = True
-        descriptor.complete()
+        descriptor.complete(ERR_OTHER if error else 0)
         return OK

@@ -16,7 +16,8 @@ from ompy.core.request cimport Request
 ctypedef bint (*ReadyFunction)(void *context) noexcept nogil
 
 cdef class ProgressSource:
-    # Is there anything to do?  Called without the GIL.  NULL for sources that only have a file descriptor.
+    # Is there anything to do?  Called without the GIL.  NULL for sources that only have a file descriptor.  Set before
+    # the source is registered.  While it says no, `progress` is called only now and then, and after others' events.
     cdef ReadyFunction ready
     cdef void *ready_context
 

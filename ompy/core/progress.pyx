@@ -54,9 +54,10 @@ cdef extern from *:
     void poll_for "ompy_poll"(pollfd *descriptors, int count, long nanoseconds) noexcept nogil
     bint any_readable "ompy_any_readable"(pollfd *descriptors, int count) noexcept nogil
 
-# A source without `ready` can only be asked by a call that may be costly (Python, a system call).  While it has nothing
-# to say it is asked after 1, 2, 4 ... rounds, at most this many; any event anywhere starts again from 1.
-cdef int LONGEST_PAUSE = 64
+# A source whose `ready` says no, or that has none, is asked all the same, after 1, 2, 4 ... rounds, at most this many: a
+# call may be costly (Python, a system call).  Its own events start again from 1; those of others do so where there is a
+# `ready`, since such sources are cheap to ask and may have waited for just that.
+cdef int LONGEST_PAUSE = 512
 # Rounds between looks at the clock and at signals.
 cdef int ROUNDS = 32
 # A wait that is kept busy by other events gives the GIL up this often, so that other threads have their turn.
@@ -73,7 +74,7 @@ cdef struct Entry:
     PyObject *source                             # a reference is held
     ReadyFunction ready                          # the source's, where threads without the GIL can read it
     void *ready_context
-    int pause                                    # rounds between two calls, when there is no `ready`
+    int pause                                    # rounds between two calls while it is not known to be ready
     int countdown
 
 cdef Entry *entries = NULL
@@ -160,10 +161,11 @@ cdef int ask(ProgressSource source, int index) except -1:
     if events > 0:
         events_made += events
         for other in range(entry_count):
-            entries[other].pause = 1
-            entries[other].countdown = 0
+            if entries[other].ready != NULL or other == index:
+                entries[other].pause = 1
+                entries[other].countdown = 0
         wake()                                   # another thread's request may be among what is now complete
-    elif source.ready == NULL and index < entry_count:
+    elif index < entry_count:
         if entries[index].pause < LONGEST_PAUSE:
             entries[index].pause *= 2
         entries[index].countdown = entries[index].pause
@@ -176,9 +178,8 @@ cdef inline int poll_once() except -1:
     if polling:
         return 0
     while index < entry_count:
-        if entries[index].ready != NULL:
-            if entries[index].ready(entries[index].ready_context):
-                events += ask(<ProgressSource> entries[index].source, index)
+        if entries[index].ready != NULL and entries[index].ready(entries[index].ready_context):
+            events += ask(<ProgressSource> entries[index].source, index)
         elif entries[index].countdown > 0:
             entries[index].countdown -= 1
         else:
@@ -223,6 +224,7 @@ cdef int wait_long(Request request, DoneFunction done, void *context, Request wh
             if is_done(request, done, context):
                 break
             if watch(flag, before):
+                poll_all()
                 continue
             while True:
                 if not noted:

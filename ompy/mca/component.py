@@ -152,9 +152,10 @@ class Context:
         return list(self.chosen_modules.get(framework, ()))
 
     def inform(self, line: str) -> None:
-        """One line for people, from one process a host; `<framework>_base_verbose -1` silences it."""
+        """One line for people, from one process a host; `<framework>_base_verbose` 1 has all tell, -1 none."""
         framework = self.component.framework
-        if registry.value(f"{framework}_base_verbose") >= 0 and (self.rte is None or self.rte.local_rank == 0):
+        verbosity = registry.value(f"{framework}_base_verbose")
+        if verbosity >= 1 or (verbosity == 0 and (self.rte is None or self.rte.local_rank == 0)):
             import sys
 
             print(f"ompy: {framework}/{self.component.name}: {line}", file=sys.stderr, flush=True)

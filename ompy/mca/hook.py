@@ -45,7 +45,13 @@ def arguments(function: Any) -> tuple[str, ...]:
 
 
 PLAIN_OPTIONS = getattr(hookimpl(lambda: None), f"{PROJECT}_impl")
-REQUIRED = {"ompy_component": (), "ompy_query": ("context",)}
+ARGUMENTS = {"ompy_component": (), "ompy_query": ("context",)}
+
+
+def plain(plugin: ModuleType, hook: str) -> bool:
+    """Whether calling the plugin's function is all that pluggy would do."""
+    function = getattr(plugin, hook, None)
+    return getattr(function, f"{PROJECT}_impl", None) == PLAIN_OPTIONS and arguments(function) == ARGUMENTS[hook]
 
 
 class Hooks:
@@ -53,16 +59,6 @@ class Hooks:
 
     def __init__(self) -> None:
         self.manager: PluginManager | None = None
-
-    def plain(self, plugin: ModuleType) -> bool:
-        """Whether calling the plugin's functions is all that pluggy would do."""
-        if self.manager is not None:
-            return False
-        for name, expected in REQUIRED.items():
-            function = getattr(plugin, name, None)
-            if getattr(function, f"{PROJECT}_impl", None) != PLAIN_OPTIONS or arguments(function) != expected:
-                return False
-        return True
 
     def pluggy(self) -> PluginManager:
         """The plugin manager, made when it is first needed."""
@@ -86,22 +82,27 @@ class Hooks:
 
     def component(self, plugin: ModuleType) -> Component:
         """The plugin's declaration."""
-        component: Component = self.call(plugin, "ompy_component", {})
+        component: Component
+        if plain(plugin, "ompy_component"):
+            component = plugin.ompy_component()
+        else:
+            component = self.call(plugin, "ompy_component", {})
         return component
 
     def query(self, plugin: ModuleType, context: Context) -> Offer | Refusal:
         """The plugin's answer."""
-        answer = self.call(plugin, "ompy_query", {"context": context})
+        if self.manager is None and plain(plugin, "ompy_query"):
+            answer = plugin.ompy_query(context)
+        else:
+            answer = self.call(plugin, "ompy_query", {"context": context})
         if not isinstance(answer, Offer | Refusal):
             raise TypeError(f"ompy_query of {plugin.__name__} must return an Offer or a Refusal, not {answer!r}")
         return answer
 
     def call(self, plugin: ModuleType, hook: str, given: dict[str, Any]) -> Any:
-        if self.plain(plugin):
-            return getattr(plugin, hook)(**given)
+        """Through pluggy: of the plugins that implement the hook this one alone, with whoever wraps it."""
         self.register(plugin)
         manager = self.pluggy()
-        # Of the plugins that implement the hook, this one alone; wrappers go around it whoever they belong to.
         others = [
             implementation.plugin
             for implementation in getattr(manager.hook, hook).get_hookimpls()

@@ -1,0 +1,503 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: embedsignature=True
+"""Communicators: what intra- and inter-communicators share (MPI-4.1, chapter 7)."""
+
+from ompy.core.communicator cimport Communicator
+from ompy.core.constants cimport PROC_NULL, TAG_UPPER_BOUND, UNDEFINED
+from ompy.core.request cimport CompletedRequest, Request as CoreRequest
+from ompy.mpi.errhandler cimport (
+    Errhandler, call_errhandler, create_errhandler, get_errhandler, handle_makers, set_errhandler,
+)
+from ompy.mpi.group cimport Group, checked, compare, new_group
+from ompy.mpi.handle cimport Handle, forget, is_predefined, predefine
+from ompy.mpi.info cimport Info, hints, new_info
+from ompy.mpi.object_collectives cimport ObjectCollectives
+from ompy.mpi.request cimport Request, new_request
+
+from ompy.core.errors import ERR_ARG, ERR_COMM, ERR_UNSUPPORTED_OPERATION, MPIError
+from ompy.mpi import attributes, error_codes
+from ompy.mpi.exceptions import hand_over
+from ompy.runtime import communicators
+
+__all__ = [
+    "COMM_NULL", "COMM_TYPE_HW_GUIDED", "COMM_TYPE_HW_UNGUIDED", "COMM_TYPE_RESOURCE_GUIDED", "COMM_TYPE_SHARED", "Comm",
+]
+
+# Ways to split by hardware (MPI-4.1, 7.4.2), numbered as in Open MPI's mpi.h.
+COMM_TYPE_SHARED = 0
+COMM_TYPE_HW_UNGUIDED = 12
+COMM_TYPE_HW_GUIDED = 13
+COMM_TYPE_RESOURCE_GUIDED = 14
+
+# The info key that names a kind of hardware, and the one kind that this library can tell: a host's memory.
+cdef str RESOURCE_KEY = "mpi_hw_resource_type"
+cdef str SHARED_MEMORY = "mpi_shared_memory"
+
+classes = {}
+
+
+cdef class Comm(ObjectCollectives):
+    """A communicator: a group of processes, or two, and a context of their own for messages.
+
+    `Comm(other)` is a second handle on the same communicator.  A null handle's methods raise ERR_COMM.
+    """
+
+    def __cinit__(self, Comm comm=None):
+        if comm is not None:
+            self.comm = comm.comm
+
+    cdef type family(self):
+        return Comm
+
+    cdef object core(self):
+        return self.comm
+
+    cdef int become(self, object core) except -1:
+        self.comm = core
+        return 0
+
+    @classmethod
+    def fromhandle(cls, handle: int) -> Comm:
+        """A new handle on the communicator that the integer (of `handle`) stands for, of the class that fits it."""
+        cdef Comm made = super().fromhandle(handle)
+        return made if made.comm is None else new_comm(made.comm)
+
+    @classmethod
+    def fromint(cls, arg: int, /) -> Comm:
+        """A new handle on the communicator that the integer (of `toint`) stands for."""
+        return cls.fromhandle(arg)
+
+    @classmethod
+    def f2py(cls, arg: int) -> Comm:
+        """A new handle on the communicator that the Fortran integer (of `py2f`) stands for."""
+        return cls.fromhandle(arg)
+
+    # --- group
+
+    def Get_size(self) -> int:
+        """Number of processes in the (local) group (MPI-4.1, 7.4.1)."""
+        if self.comm is None:
+            self.refuse_null()
+        return self.comm.size
+
+    def Get_rank(self) -> int:
+        """Rank of this process in the (local) group (MPI-4.1, 7.4.1)."""
+        if self.comm is None:
+            self.refuse_null()
+        return self.comm.rank
+
+    def Get_group(self) -> Group:
+        """The (local) group (MPI-4.1, 7.3.2)."""
+        if self.comm is None:
+            self.refuse_null()
+        return new_group(Group, self.comm.group)
+
+    @property
+    def size(self) -> int:
+        """Number of processes in the (local) group."""
+        return self.Get_size()
+
+    @property
+    def rank(self) -> int:
+        """Rank of this process in the (local) group."""
+        return self.Get_rank()
+
+    @property
+    def group(self) -> Group:
+        """The (local) group."""
+        return self.Get_group()
+
+    def Compare(self, Comm comm not None) -> int:
+        """IDENT: the same communicator; CONGRUENT: the same groups in the same order; SIMILAR: the same groups;
+        else UNEQUAL (MPI-4.1, 7.4.1)."""
+        cdef int local, remote = 0
+        if self.comm is None or comm.comm is None:
+            self.refuse_null()
+        if self.comm is comm.comm:
+            return 0
+        if self.comm.is_inter != comm.comm.is_inter:
+            return 3
+        local = compare(self.comm.group, comm.comm.group)
+        if self.comm.is_inter:
+            remote = compare(self.comm.remote_group, comm.comm.remote_group)
+        return max(local, remote, 1)
+
+    def Is_inter(self) -> bool:
+        """Whether there are two groups (MPI-4.1, 7.6.1)."""
+        if self.comm is None:
+            self.refuse_null()
+        return self.comm.is_inter
+
+    def Is_intra(self) -> bool:
+        """Whether there is one group."""
+        return not self.Is_inter()
+
+    @property
+    def is_inter(self) -> bool:
+        """Whether there are two groups."""
+        return self.Is_inter()
+
+    @property
+    def is_intra(self) -> bool:
+        """Whether there is one group."""
+        return not self.Is_inter()
+
+    def Get_topology(self) -> int:
+        """CART, GRAPH, DIST_GRAPH or UNDEFINED (MPI-4.1, 8.5.5)."""
+        if self.comm is None:
+            self.refuse_null()
+        topology = self.comm.attributes.get("topology")
+        return UNDEFINED if topology is None else topology.kind
+
+    @property
+    def topology(self) -> int:
+        """CART, GRAPH, DIST_GRAPH or UNDEFINED."""
+        return self.Get_topology()
+
+    @property
+    def is_topo(self) -> bool:
+        """Whether the processes have a topology."""
+        return self.comm is not None and "topology" in self.comm.attributes
+
+    # --- new communicators
+
+    def Clone(self) -> Comm:
+        """`Dup` without info."""
+        return self.Dup()
+
+    def Dup(self, Info info=None) -> Comm:
+        """A communicator with the same groups, topology and attributes, in a context of its own (MPI-4.1, 7.4.2).
+
+        Parameters:
+            info: hints for the new communicator.
+        """
+        cdef Communicator parent
+        cdef Comm made
+        try:
+            parent = self.live()
+            made = self.heir(communicators.duplicate(parent, self.kept_by_duplicate()), type(self), info)
+            attributes.copy_attrs(self, parent.attributes, made.comm.attributes)
+        except MPIError as error:
+            hand_over(error, self.comm)
+        return made
+
+    def Dup_with_info(self, Info info) -> Comm:
+        """`Dup` with hints (MPI-4.1, 7.4.2)."""
+        return self.Dup(info)
+
+    def Idup(self, Info info=None) -> tuple:
+        """`Dup` as a request (MPI-4.1, 7.4.2).
+
+        Returns:
+            (communicator, request); the communicator is COMM_NULL until the request is complete.
+        """
+        cdef Comm made = type(self).__new__(type(self))
+        cdef CoreRequest request
+
+        def finished(core):
+            made.comm = self.heir(core, Comm, info).comm
+            attributes.copy_attrs(self, self.comm.attributes, made.comm.attributes)
+
+        try:
+            request = communicators.iduplicate(self.live(), finished, self.kept_by_duplicate())
+        except MPIError as error:
+            hand_over(error, self.comm)
+        return made, new_request(CompletedRequest() if request is None else request, made)
+
+    def Idup_with_info(self, Info info) -> tuple:
+        """`Idup` with hints (MPI-4.1, 7.4.2)."""
+        return self.Idup(info)
+
+    def Create(self, Group group not None) -> Comm:
+        """A communicator for a subgroup; COMM_NULL for those who aren't in it (MPI-4.1, 7.4.2).
+
+        Every process of the communicator calls it; disjoint groups may be given at the same time.
+        """
+        try:
+            return self.heir(communicators.create(self.live(), checked(group, "group")), None, None)
+        except MPIError as error:
+            hand_over(error, self.comm)
+
+    def Split(self, int color=0, int key=0) -> Comm:
+        """One communicator for each color (MPI-4.1, 7.4.2).
+
+        Parameters:
+            color: not negative, or UNDEFINED to be in none, which returns COMM_NULL.
+            key: orders the ranks of the new communicator; equal keys keep their order.
+        """
+        try:
+            if color < 0 and color != UNDEFINED:
+                raise MPIError(ERR_ARG, f"color: a number that isn't negative, or UNDEFINED, expected, got {color}")
+            return self.heir(communicators.split(self.live(), color, key), None, None)
+        except MPIError as error:
+            hand_over(error, self.comm)
+
+    def Split_type(self, int split_type, int key=0, Info info=None) -> Comm:
+        """One communicator for each set of processes that share hardware (MPI-4.1, 7.4.2).
+
+        Parameters:
+            split_type: COMM_TYPE_SHARED: those that can share memory; COMM_TYPE_HW_GUIDED or COMM_TYPE_RESOURCE_GUIDED:
+                what `info` names under "mpi_hw_resource_type"; COMM_TYPE_HW_UNGUIDED: the next smaller such set, named
+                in `info` on return; UNDEFINED to be in none.
+            key: orders the ranks of the new communicator.
+
+        Returns:
+            COMM_NULL for UNDEFINED, for an unknown resource, and where the set would not be smaller (UNGUIDED).
+        """
+        cdef Communicator parent, made
+        try:
+            parent = self.live()
+            if split_type not in (COMM_TYPE_SHARED, COMM_TYPE_HW_UNGUIDED, COMM_TYPE_HW_GUIDED, COMM_TYPE_RESOURCE_GUIDED,
+                                  UNDEFINED):
+                raise MPIError(ERR_ARG, f"split_type: one of MPI.COMM_TYPE_*, or UNDEFINED, expected, got {split_type}")
+            takes_part = split_type in (COMM_TYPE_SHARED, COMM_TYPE_HW_UNGUIDED)
+            if split_type in (COMM_TYPE_HW_GUIDED, COMM_TYPE_RESOURCE_GUIDED):
+                takes_part = hints(info).get(RESOURCE_KEY) == SHARED_MEMORY
+            made = communicators.split(parent, communicators.host_number() if takes_part else UNDEFINED, key)
+            if made is not None and split_type == COMM_TYPE_HW_UNGUIDED:
+                if made.size == parent.size:
+                    communicators.free_communicator(made)
+                    made = None
+                elif info is not None and info.entries is not None:
+                    info.entries[RESOURCE_KEY] = SHARED_MEMORY
+            return self.heir(made, None, None)
+        except MPIError as error:
+            hand_over(error, self.comm)
+
+    def Free(self) -> None:
+        """Let go of the communicator on every process; the handle becomes COMM_NULL (MPI-4.1, 7.4.3).
+
+        What is under way on it completes.  The attributes' delete functions run first.
+        """
+        try:
+            self.live()
+            if is_predefined(self):
+                raise MPIError(ERR_COMM, f"{self.comm.name} can't be freed")
+            attributes.delete_attrs(self, self.comm.attributes)
+            communicators.free_communicator(self.comm)
+        except MPIError as error:
+            hand_over(error, self.comm)
+        forget(self)
+        self.comm = None
+
+    def Disconnect(self) -> None:
+        """Wait for what is under way on the communicator, then `Free` it (MPI-4.1, 11.10.4)."""
+        try:
+            communicators.settle(self.live())
+        except MPIError as error:
+            hand_over(error, self.comm)
+        self.Free()
+
+    # --- attributes
+
+    def Get_attr(self, int keyval):
+        """Value of a key, or None (MPI-4.1, 7.7.2).  The library's own keys are TAG_UB, HOST, IO, WTIME_IS_GLOBAL,
+        UNIVERSE_SIZE, APPNUM and LASTUSEDCODE (MPI-4.1, 9.1.2 and 11.10)."""
+        if self.comm is None:
+            self.refuse_null()
+        if 0 <= keyval < attributes.FIRST_KEYVAL:
+            return predefined_attribute(keyval)
+        try:
+            return attributes.get_attr("Comm", self.comm.attributes, keyval)
+        except MPIError as error:
+            hand_over(error, self.comm)
+
+    def Set_attr(self, int keyval, object attrval) -> None:
+        """Cache a value under a key (MPI-4.1, 7.7.2)."""
+        try:
+            attributes.set_attr("Comm", self, self.live().attributes, keyval, attrval)
+        except MPIError as error:
+            hand_over(error, self.comm)
+
+    def Delete_attr(self, int keyval) -> None:
+        """Remove the value of a key (MPI-4.1, 7.7.2)."""
+        try:
+            attributes.delete_attr("Comm", self, self.live().attributes, keyval)
+        except MPIError as error:
+            hand_over(error, self.comm)
+
+    @classmethod
+    def Create_keyval(cls, copy_fn=None, delete_fn=None, bint nopython=False) -> int:
+        """A new key for attributes of communicators (MPI-4.1, 7.7.2).
+
+        Parameters:
+            copy_fn: function(comm, keyval, value) that `Dup` asks for the new communicator's value, or NotImplemented
+                for none; True to hand the value on.
+            delete_fn: function(comm, keyval, value), called when the value is removed or the communicator freed.
+            nopython: values are integers only.
+        """
+        return attributes.create_keyval("Comm", copy_fn, delete_fn, nopython)
+
+    @classmethod
+    def Free_keyval(cls, int keyval) -> int:
+        """Give up a key; values under it stay until they are removed.  Returns KEYVAL_INVALID (MPI-4.1, 7.7.2)."""
+        return attributes.free_keyval("Comm", keyval)
+
+    # --- error handlers
+
+    @classmethod
+    def Create_errhandler(cls, errhandler_fn) -> Errhandler:
+        """An error handler from function(comm, error code) (MPI-4.1, 9.3.1).
+
+        The error is raised as MPI.Exception after the function has returned.
+        """
+        return create_errhandler("Comm", errhandler_fn)
+
+    def Get_errhandler(self) -> Errhandler:
+        """The error handler (MPI-4.1, 9.3.1)."""
+        if self.comm is None:
+            self.refuse_null()
+        return get_errhandler(self.comm.attributes)
+
+    def Set_errhandler(self, Errhandler errhandler not None) -> None:
+        """Set the error handler of this process for the communicator (MPI-4.1, 9.3.1)."""
+        try:
+            set_errhandler(self.live().attributes, "Comm", errhandler)
+        except MPIError as error:
+            hand_over(error, self.comm)
+
+    def Call_errhandler(self, int errorcode) -> None:
+        """Call the error handler (MPI-4.1, 9.5.4)."""
+        if self.comm is None:
+            self.refuse_null()
+        call_errhandler(self.comm, errorcode)
+
+    def Abort(self, int errorcode=0):
+        """End the job with this exit status (MPI-4.1, 11.2.5)."""
+        from ompy.mpi.environment import abort
+        abort(errorcode, f"rank {self.comm.rank if self.comm is not None else '?'} called Abort({errorcode}) on "
+                         f"{self.Get_name() or 'a communicator'}")
+
+    # --- name and hints
+
+    def Get_name(self) -> str:
+        """Name, for people (MPI-4.1, 7.8)."""
+        return "MPI_COMM_NULL" if self.comm is None else self.comm.name
+
+    def Set_name(self, str name not None) -> None:
+        """Give it a name (MPI-4.1, 7.8)."""
+        if self.comm is None:
+            self.refuse_null()
+        self.comm.name = name
+
+    @property
+    def name(self) -> str:
+        """Name, for people."""
+        return self.Get_name()
+
+    @name.setter
+    def name(self, str value):
+        self.Set_name(value)
+
+    def Set_info(self, Info info not None) -> None:
+        """Add hints (MPI-4.1, 7.4.4)."""
+        if self.comm is None:
+            self.refuse_null()
+        self.comm.attributes.setdefault("info", {}).update(hints(info))
+
+    def Get_info(self) -> Info:
+        """The hints, as a new info object (MPI-4.1, 7.4.4)."""
+        if self.comm is None:
+            self.refuse_null()
+        return new_info(self.comm.attributes.get("info", {}))
+
+    @property
+    def info(self) -> Info:
+        """The hints, as a new info object."""
+        return self.Get_info()
+
+    @info.setter
+    def info(self, Info value):
+        self.Set_info(value)
+
+    # --- of other jobs
+
+    @classmethod
+    def Get_parent(cls):
+        """The inter-communicator to the processes that spawned this job, or COMM_NULL (MPI-4.1, 11.8.2)."""
+        return classes["inter"]()
+
+    # --- within
+
+    def refuse_null(self):
+        hand_over(MPIError(ERR_COMM, "a communicator expected, not COMM_NULL"), None)
+
+    cdef dict kept_by_duplicate(self):
+        if self.comm is not None and "topology" in self.comm.attributes:
+            return {"topology": self.comm.attributes["topology"]}
+        return None
+
+    cdef Comm heir(self, Communicator core, object cls, object info):
+        cdef Comm made
+        if core is None:
+            return new_comm(None)
+        made = new_comm(core) if cls is None else cls.__new__(cls)
+        made.comm = core
+        if "errhandler" in self.comm.attributes:
+            core.attributes["errhandler"] = self.comm.attributes["errhandler"]
+        if hints(info):
+            core.attributes["info"] = hints(info)
+        return made
+
+
+cdef Comm new_comm(object core):
+    cdef Comm made
+    cdef Communicator comm = core
+    if comm is None:
+        return Comm.__new__(Comm)
+    if comm.is_inter:
+        cls = classes["inter"]
+    else:
+        topology = comm.attributes.get("topology")
+        cls = classes["intra" if topology is None else topology.kind]
+    made = cls.__new__(cls)
+    made.comm = comm
+    return made
+
+
+def handle_of(core):
+    """A handle on a core communicator, for the program's error handler."""
+    return new_comm(core)
+
+
+handle_makers[Communicator] = handle_of
+
+
+cdef object predefined_attribute(int keyval):
+    if keyval == attributes.TAG_UB:
+        return TAG_UPPER_BOUND
+    if keyval == attributes.HOST:
+        return PROC_NULL
+    if keyval == attributes.IO:
+        return -1                                # ANY_SOURCE: every process can do I/O
+    if keyval == attributes.LASTUSEDCODE:
+        return error_codes.last_used
+    rte = communicators.rte
+    if keyval == attributes.WTIME_IS_GLOBAL:
+        # The clock is the host's monotonic one.
+        return int(rte.local_size == rte.size)
+    if keyval == attributes.UNIVERSE_SIZE:
+        return rte.size
+    if keyval == attributes.APPNUM:
+        return getattr(rte, "appnum", 0)
+    raise MPIError(attributes.ERR_KEYVAL, f"keyval: {keyval} is no key for a Comm")
+
+
+# --- names that mpi4py's own Python parts use
+
+cdef dict locks_of(Comm comm):
+    return comm.live().attributes.setdefault("locks", {})
+
+
+def _comm_lock(Comm comm not None, key=None):
+    """The lock that the communicator keeps under a key."""
+    from _thread import allocate_lock
+    return locks_of(comm).setdefault(key, allocate_lock())
+
+
+def _comm_lock_table(Comm comm not None) -> dict:
+    """All locks that the communicator keeps."""
+    return locks_of(comm)
+
+
+COMM_NULL = predefine(Comm(), "COMM_NULL")

@@ -1,0 +1,287 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: embedsignature=True
+"""Intra-communicators: one group (MPI-4.1, 7.2), and the topologies and inter-communicators made from it."""
+
+from ompy.core.communicator cimport Communicator
+from ompy.core.constants cimport UNDEFINED
+from ompy.mca.coll cimport EXSCAN, SCAN
+from ompy.mpi.comm cimport Comm, classes
+from ompy.mpi.errhandler cimport Errhandler, set_errhandler
+from ompy.mpi.group cimport Group, checked
+from ompy.mpi.handle cimport predefine
+from ompy.mpi.info cimport Info, hints
+from ompy.mpi.object_collectives cimport prefix
+from ompy.mpi.request cimport Prequest, Request
+
+from ompy.core.errors import ERR_COMM, ERR_TAG, MPIError
+from ompy.mpi.attributes import delete_attrs
+from ompy.mpi.exceptions import hand_over
+from ompy.mpi.op import SUM
+from ompy.mpi.topology import (
+    CART, DIST_GRAPH, GRAPH, Cartesian, DistributedGraph, Graph, checked_graph, checked_grid, checked_ranks,
+    checked_weights, product,
+)
+from ompy.runtime import communicators
+
+__all__ = ["COMM_SELF", "COMM_WORLD", "Intracomm"]
+
+
+cdef class Intracomm(Comm):
+    """A communicator of one group."""
+
+    def __cinit__(self, Comm comm=None):
+        if self.comm is not None and self.comm.is_inter:
+            raise TypeError("expecting an intra-communicator")
+
+    # --- new communicators
+
+    def Create_group(self, Group group not None, int tag=0):
+        """`Create`, called by the members of the group alone (MPI-4.1, 7.4.2).
+
+        Parameters:
+            tag: keeps apart the calls that threads make at the same time.
+        """
+        try:
+            return self.heir(communicators.create_group(self.live(), checked(group, "group"), tag), None, None)
+        except MPIError as error:
+            hand_over(error, self.comm)
+
+    @classmethod
+    def Create_from_group(cls, Group group not None, str stringtag="org.mpi4py", Info info=None,
+                          Errhandler errhandler=None):
+        """A communicator for a group, without a parent (MPI-4.1, 7.4.2).
+
+        Parameters:
+            stringtag: keeps concurrent calls apart.
+            errhandler: of the new communicator; default ERRORS_RETURN.
+        """
+        cdef Intracomm made = cls.__new__(cls)
+        try:
+            made.comm = communicators.from_group(checked(group, "group"), stringtag)
+            if errhandler is not None:
+                set_errhandler(made.comm.attributes, "Comm", errhandler)
+            if hints(info):
+                made.comm.attributes["info"] = hints(info)
+        except MPIError as error:
+            hand_over(error, None)
+        return made
+
+    def Create_intercomm(self, int local_leader, Intracomm peer_comm not None, int remote_leader, int tag=0):
+        """An inter-communicator with the group that does the same (MPI-4.1, 7.6.2).
+
+        Parameters:
+            local_leader: rank here of the process that speaks for this group.
+            peer_comm: contains both leaders; looked at on the local leader only.
+            remote_leader: rank in `peer_comm` of the other group's leader.
+            tag: keeps concurrent calls apart.
+        """
+        try:
+            if tag < 0:
+                raise MPIError(ERR_TAG, f"tag: a number that isn't negative expected, got {tag}")
+            return self.heir(communicators.connect(self.live(), local_leader, peer_comm.comm, remote_leader, tag), None, None)
+        except MPIError as error:
+            hand_over(error, self.comm)
+
+    # --- topologies
+
+    def Create_cart(self, dims, periods=None, bint reorder=False):
+        """Arrange the first processes in a grid, in row-major order (MPI-4.1, 8.5.1).
+
+        Parameters:
+            dims: size of each dimension; their product is at most the number of processes.
+            periods: for each dimension whether it is a ring; one for all; default none.
+            reorder: whether ranks may change; they don't.
+
+        Returns:
+            a Cartcomm; COMM_NULL for the processes left over.
+        """
+        cdef Communicator parent
+        try:
+            parent = self.live()
+            extents, rings = checked_grid(dims, periods, parent.size)
+            count = product(extents)
+            topology = Cartesian(extents, rings, parent.rank) if parent.rank < count else None
+            return self.arranged(topology, CART)
+        except MPIError as error:
+            hand_over(error, self.comm)
+
+    def Create_graph(self, index, edges, bint reorder=False):
+        """Arrange the first processes in a graph that all of them know (MPI-4.1, 8.5.3).
+
+        Parameters:
+            index: for each node how many edges the nodes up to it have; a leading 0 may be there or not.
+            edges: neighbours of node 0, then of node 1, ...
+            reorder: whether ranks may change; they don't.
+
+        Returns:
+            a Graphcomm; COMM_NULL for the processes left over.
+        """
+        cdef Communicator parent
+        try:
+            parent = self.live()
+            ends, targets = checked_graph(index, edges, parent.size)
+            return self.arranged(Graph(ends, targets, parent.rank) if parent.rank < len(ends) else None, GRAPH)
+        except MPIError as error:
+            hand_over(error, self.comm)
+
+    def Create_dist_graph_adjacent(self, sources, destinations, sourceweights=None, destweights=None, Info info=None,
+                                   bint reorder=False):
+        """A graph of which each process gives its own edges, at both ends (MPI-4.1, 8.5.4).
+
+        Parameters:
+            sources, destinations: ranks of the neighbours; None for none.
+            sourceweights, destweights: one a neighbour; default UNWEIGHTED; WEIGHTS_EMPTY for none in a weighted graph.
+            reorder: whether ranks may change; they don't.
+        """
+        cdef Communicator parent
+        try:
+            parent = self.live()
+            incoming = checked_ranks(sources, parent.size, "sources")
+            outgoing = checked_ranks(destinations, parent.size, "destinations")
+            in_weights = checked_weights(sourceweights, len(incoming), "sourceweights")
+            out_weights = checked_weights(destweights, len(outgoing), "destweights")
+            if in_weights is None or out_weights is None:
+                in_weights = out_weights = None
+            return self.arranged(DistributedGraph(incoming, outgoing, in_weights, out_weights), DIST_GRAPH, info)
+        except MPIError as error:
+            hand_over(error, self.comm)
+
+    def Create_dist_graph(self, sources, degrees, destinations, weights=None, Info info=None, bint reorder=False):
+        """A graph of which each process gives any edges (MPI-4.1, 8.5.4).
+
+        Parameters:
+            sources: ranks from which edges given here start.
+            degrees: how many edges start from each of them.
+            destinations: where the edges end, those from the first source first.
+            weights: one an edge; default UNWEIGHTED; WEIGHTS_EMPTY for none in a weighted graph.
+            reorder: whether ranks may change; they don't.
+        """
+        cdef Communicator parent
+        try:
+            parent = self.live()
+            starts = [source for source, degree in zip(checked_ranks(sources, parent.size, "sources"), degrees)
+                      for _ in range(degree)]
+            ends = checked_ranks(destinations, parent.size, "destinations")
+            if len(starts) != len(ends):
+                raise ValueError(f"destinations: {len(starts)} expected, as degrees say, got {len(ends)}")
+            costs = checked_weights(weights, len(ends), "weights")
+            everyones = self.allgather((starts, ends, costs))
+            return self.arranged(own_edges(everyones, parent.rank), DIST_GRAPH, info)
+        except MPIError as error:
+            hand_over(error, self.comm)
+
+    def Cart_map(self, dims, periods=None) -> int:
+        """Rank that this process would have in a grid, or UNDEFINED (MPI-4.1, 8.5.8)."""
+        try:
+            extents, _ = checked_grid(dims, periods, self.live().size)
+            return self.comm.rank if self.comm.rank < product(extents) else UNDEFINED
+        except MPIError as error:
+            hand_over(error, self.comm)
+
+    def Graph_map(self, index, edges) -> int:
+        """Rank that this process would have in a graph, or UNDEFINED (MPI-4.1, 8.5.8)."""
+        try:
+            ends, _ = checked_graph(index, edges, self.live().size)
+            return self.comm.rank if self.comm.rank < len(ends) else UNDEFINED
+        except MPIError as error:
+            hand_over(error, self.comm)
+
+    def arranged(self, topology, kind, info=None):
+        """A communicator of the processes that have a topology."""
+        cdef Communicator parent = self.live()
+        core = communicators.split(parent, UNDEFINED if topology is None else 0, parent.rank, {"topology": topology})
+        return self.heir(core, None if core is None else classes[kind], info)
+
+    # --- prefix reductions
+
+    def Scan(self, sendbuf, recvbuf, op=SUM) -> None:
+        """Combine the elements of the ranks up to this one, itself included (MPI-4.1, 6.11.1).
+
+        Parameters:
+            sendbuf: message; IN_PLACE when the elements are in `recvbuf`.
+            recvbuf: room for as many elements.
+            op: an Op.
+        """
+        self.carry_out(SCAN, sendbuf, recvbuf, op, None, 0)
+
+    def Exscan(self, sendbuf, recvbuf, op=SUM) -> None:
+        """Combine the elements of the ranks before this one; rank 0 receives nothing (MPI-4.1, 6.11.2).
+
+        Parameters:
+            sendbuf: message; IN_PLACE when the elements are in `recvbuf`.
+            recvbuf: room for as many elements.
+            op: an Op.
+        """
+        self.carry_out(EXSCAN, sendbuf, recvbuf, op, None, 0)
+
+    def Iscan(self, sendbuf, recvbuf, op=SUM) -> Request:
+        """`Scan` as a request (MPI-4.1, 6.12)."""
+        return self.begin(SCAN, sendbuf, recvbuf, op, None, 0)
+
+    def Iexscan(self, sendbuf, recvbuf, op=SUM) -> Request:
+        """`Exscan` as a request (MPI-4.1, 6.12)."""
+        return self.begin(EXSCAN, sendbuf, recvbuf, op, None, 0)
+
+    def Scan_init(self, sendbuf, recvbuf, op=SUM, Info info=None) -> Prequest:
+        """`Scan` as a persistent request (MPI-4.1, 6.13)."""
+        return self.prepare(SCAN, sendbuf, recvbuf, op, None, 0)
+
+    def Exscan_init(self, sendbuf, recvbuf, op=SUM, Info info=None) -> Prequest:
+        """`Exscan` as a persistent request (MPI-4.1, 6.13)."""
+        return self.prepare(EXSCAN, sendbuf, recvbuf, op, None, 0)
+
+    def scan(self, sendobj, op=SUM):
+        """Combine the objects of the ranks up to this one, itself included (MPI-4.1, 6.11.1).
+
+        Parameters:
+            op: an Op or a function of two objects; associative.
+        """
+        try:
+            return prefix(sendobj, op, self.live(), True)
+        except MPIError as error:
+            hand_over(error, self.comm)
+
+    def exscan(self, sendobj, op=SUM):
+        """Combine the objects of the ranks before this one; None on rank 0 (MPI-4.1, 6.11.2).
+
+        Parameters:
+            op: an Op or a function of two objects; associative.
+        """
+        try:
+            return prefix(sendobj, op, self.live(), False)
+        except MPIError as error:
+            hand_over(error, self.comm)
+
+
+cdef object own_edges(list everyones, int rank):
+    """This rank's part of a graph, from the edges that each rank gave."""
+    sources, destinations, in_weights, out_weights = [], [], [], []
+    weighted = all(costs is not None for _, _, costs in everyones)
+    for starts, ends, costs in everyones:
+        for start, end, cost in zip(starts, ends, costs if weighted else [1] * len(ends)):
+            if end == rank:
+                sources.append(start)
+                in_weights.append(cost)
+            if start == rank:
+                destinations.append(end)
+                out_weights.append(cost)
+    return DistributedGraph(sources, destinations, in_weights if weighted else None, out_weights if weighted else None)
+
+
+classes["intra"] = Intracomm
+
+COMM_SELF = Intracomm()
+COMM_WORLD = Intracomm()
+
+
+def open_world(instance) -> None:
+    """COMM_WORLD and COMM_SELF stand for the communicators of a bring-up from now on."""
+    communicators.begin(instance)
+    for handle, core, name in ((COMM_SELF, instance.own, "COMM_SELF"), (COMM_WORLD, instance.world, "COMM_WORLD")):
+        (<Intracomm> handle).comm = core
+        predefine(handle, name)
+
+
+def close_world() -> None:
+    """The end of MPI: attributes on COMM_SELF are deleted first (MPI-4.1, 11.2.4)."""
+    delete_attrs(COMM_SELF, (<Intracomm> COMM_SELF).comm.attributes)

@@ -1,0 +1,423 @@
+# cython: language_level=3
+"""New communicators: how their members agree on context and order (MPI-4.1, 7.4 and 7.6).
+
+A context id must be the same number in every member and unique in the universe.  Each process numbers the contexts that
+it hands out; the leader of a new group (its rank 0) hands out the group's:
+
+    | job number | leader's world rank | leader's counter |       16, 24 and 24 bits
+
+so agreement costs one collective over the parent: every rank contributes the number that it would hand out, and the
+members take that of their leader.
+
+    split of 4 ranks by color      rank        0    1    2    3
+                                   color       a    b    a    b
+                                   offers      c0   c1   c2   c3     one allgather
+                                   context     c0   c1   c0   c1
+
+An inter-communicator's groups agree by their leaders, who swap what each has gathered; the smaller of the two leaders'
+offers is the context.
+"""
+
+import marshal
+from array import array
+
+from ompy.core.basic cimport BASIC_BYTE, BASIC_COUNT
+from ompy.core.communicator cimport Communicator
+from ompy.core.constants cimport MODE_STANDARD, TAG_COLLECTIVE_LAST, TAG_CONTEXT, UNDEFINED
+from ompy.core.group cimport Group, make_group
+from ompy.core.progress cimport wait
+from ompy.core.proc cimport table
+from ompy.core.request cimport CompletionHook, Request
+from ompy.core.typemap cimport Typemap, predefined
+from ompy.mca.coll cimport ALLGATHER, BARRIER, BCAST, CollectiveCall, CollModule, CollTable
+from ompy.mca.pml cimport pml
+
+from ompy.core.errors import ERR_GROUP, ERR_INTERN, ERR_RANK, ERR_UNSUPPORTED_OPERATION, MPIError
+from ompy.mca import selection
+
+# Tags below all collective ones, for agreements under a tag of the program's.
+cdef enum:
+    TAGS = 1 << 30
+    FIRST_CONTEXT = 16
+
+cdef object next_context = None
+
+
+# --- who this process is
+
+cdef Communicator world = None
+
+# The run-time environment, and the two communicators that a process starts with; None before bring-up.
+rte = None
+own = None
+
+
+def begin(instance) -> None:
+    """Hand out contexts from now on, over the world of this bring-up."""
+    global rte, world, own, next_context
+    rte, world, own = instance.rte, instance.world, instance.own
+    base = <long long> rte.job_number << 48 | <long long> world.rank << 24
+    next_context = iter(range(base + FIRST_CONTEXT, base + (1 << 24)))
+
+
+cdef object new_context():
+    try:
+        return next(next_context)
+    except StopIteration:
+        raise MPIError(ERR_INTERN, "this process has made 2^24 communicators: no context is left") from None
+
+
+cdef tuple identity(int index):
+    """A process as any other process knows it: (job, rank in its world)."""
+    if index < world.size:
+        return ("", index)
+    proc = table.get(index)
+    return (proc.job, proc.rank)
+
+
+cdef int index_of(tuple who) except -1:
+    job, rank = who
+    if not job:
+        return rank
+    for proc in table.known():
+        if (proc.job, proc.rank) == who:
+            return proc.index
+    raise MPIError(ERR_UNSUPPORTED_OPERATION, f"rank {rank} of job {job} is unknown to this process")
+
+
+# --- messages of the library's own
+
+cdef list allgather(Communicator comm, list numbers):
+    """Each rank's numbers, in rank order."""
+    sent = array("q", numbers)
+    received = array("q", bytes(8 * len(numbers) * comm.size))
+    cdef CollectiveCall call = CollectiveCall.__new__(CollectiveCall)
+    call.send_address, call.recv_address = sent.buffer_info()[0], received.buffer_info()[0]
+    call.send_count = call.recv_count = len(numbers)
+    call.send_type = call.recv_type = predefined(BASIC_COUNT)
+    (<CollTable> comm.coll).of(ALLGATHER).run(ALLGATHER, call, comm)
+    width = len(numbers)
+    return [list(received[rank * width:(rank + 1) * width]) for rank in range(comm.size)]
+
+
+cdef int bcast_buffer(Communicator comm, object buffer, int root) except -1:
+    """`buffer` is an array.array."""
+    cdef CollectiveCall call = CollectiveCall.__new__(CollectiveCall)
+    call.send_address, length = buffer.buffer_info()
+    call.send_count = length * buffer.itemsize
+    call.send_type = predefined(BASIC_BYTE)
+    call.root = root
+    return (<CollTable> comm.coll).of(BCAST).run(BCAST, call, comm)
+
+
+cdef object bcast(Communicator comm, object value, int root):
+    """A value that `marshal` knows, from the root to all."""
+    data = array("b", marshal.dumps(value)) if comm.rank == root else None
+    length = array("q", [len(data) if comm.rank == root else 0])
+    bcast_buffer(comm, length, root)
+    if comm.rank != root:
+        data = array("b", bytes(length[0]))
+    bcast_buffer(comm, data, root)
+    return value if comm.rank == root else marshal.loads(data.tobytes())
+
+
+cdef int complete(Request request) except -1:
+    wait(request)
+    if request.error is not None:
+        raise request.error
+    return 0
+
+
+cdef Request send(Communicator comm, object data, int dest, int tag):
+    """`data` is an array.array, and must live until the request is complete."""
+    address, length = data.buffer_info()
+    return pml.isend(address, length * data.itemsize, predefined(BASIC_BYTE), dest, tag, MODE_STANDARD, comm)
+
+
+cdef object recv(Communicator comm, int source, int tag):
+    cdef Request request = pml.irecv_object(bytearray, source, tag, comm)
+    complete(request)
+    return marshal.loads(bytes(request.buffer))
+
+
+cdef object swap(Communicator comm, object value, int peer, int tag):
+    data = array("b", marshal.dumps(value))
+    cdef Request leaving = send(comm, data, peer, tag)
+    theirs = recv(comm, peer, tag)
+    complete(leaving)
+    return theirs
+
+
+cdef int tag_below(int tag):
+    """A tag of the program's as one that neither a program nor a collective uses."""
+    return TAG_COLLECTIVE_LAST - 1 - tag % TAGS
+
+
+# --- construction and destruction
+
+def make_communicator(context, Group group not None, Group remote_group=None, Communicator local_communicator=None,
+                      str name="", dict attributes=None):
+    """A core communicator that can be used at once: known to the PML, its collectives chosen.
+
+    Parameters:
+        context: agreed among the members.
+        group, remote_group: local members, and those of the other side of an inter-communicator.
+        local_communicator: an inter-communicator's own intra-communicator over `group`.
+        attributes: what must be there when collectives are chosen (the topology).
+    """
+    cdef Communicator comm = Communicator(context, group, remote_group, name)
+    comm.local_communicator = local_communicator
+    if attributes:
+        comm.attributes.update(attributes)
+    pml.add_comm(comm)
+    comm.coll = selection.select_collectives(comm)
+    return comm
+
+
+def free_communicator(Communicator comm not None) -> None:
+    """Let go of a communicator; what is under way on it completes (MPI-4.1, 7.4.3)."""
+    comm.mark_freed()
+    for module in (<CollTable> comm.coll).modules():
+        (<CollModule> module).free()
+    pml.del_comm(comm)
+    if comm.local_communicator is not None:
+        free_communicator(comm.local_communicator)
+
+
+def settle(Communicator comm not None) -> None:
+    """Wait until every member is here, and with it whatever it had under way (MPI-4.1, 11.10.4)."""
+    cdef CollectiveCall call = CollectiveCall.__new__(CollectiveCall)
+    (<CollTable> comm.coll).of(BARRIER).run(BARRIER, call, comm)
+
+
+def host_number() -> int:
+    """A number that processes have in common exactly when they can share memory: drawn from host name and boot."""
+    from hashlib import blake2b
+    from os import uname
+
+    try:
+        with open("/proc/sys/kernel/random/boot_id", "rb") as source:
+            boot = source.read()
+    except OSError:
+        boot = b""
+    return int.from_bytes(blake2b(uname().nodename.encode() + boot, digest_size=7).digest(), "little")
+
+
+# --- from one communicator
+
+def duplicate(Communicator comm not None, dict attributes=None):
+    """The same members in the same order, in a context of their own (MPI-4.1, 7.4.2)."""
+    if comm.is_inter:
+        return paired(comm, meet(comm, [new_context(), new_context()]), lambda row: True, attributes)
+    context = array("q", [new_context() if comm.rank == 0 else 0])
+    bcast_buffer(comm, context, 0)
+    return make_communicator(context[0], comm.group, attributes=attributes)
+
+
+cdef class Duplication:
+    """What an `iduplicate` still has to do when the context has arrived."""
+    cdef Communicator parent
+    cdef object context, attributes, made
+
+
+cdef int duplication_arrived(object state, Request request) except -1:
+    cdef Duplication duplication = state
+    if request.error is None:
+        duplication.made(make_communicator(duplication.context[0], duplication.parent.group, attributes=duplication.attributes))
+    return 0
+
+
+def iduplicate(Communicator comm not None, made, dict attributes=None):
+    """`duplicate` as a request; `made(communicator)` is called on completion.
+
+    An inter-communicator is duplicated at once; the result is then (None, the request is complete).
+    """
+    cdef CollectiveCall call
+    cdef Duplication duplication
+    cdef Request request
+    if comm.is_inter:
+        made(duplicate(comm, attributes))
+        return None
+    duplication = Duplication.__new__(Duplication)
+    duplication.parent, duplication.attributes, duplication.made = comm, attributes, made
+    duplication.context = array("q", [new_context() if comm.rank == 0 else 0])
+    call = CollectiveCall.__new__(CollectiveCall)
+    call.send_address, call.send_count, call.send_type = duplication.context.buffer_info()[0], 8, predefined(BASIC_BYTE)
+    request = (<CollModule> (<CollTable> comm.coll).nonblocking[<int> BCAST]).start(BCAST, call, comm)
+    if request.complete:
+        duplication_arrived(duplication, request)
+    else:
+        request.hook = duplication_arrived
+        request.hook_context = duplication
+    return request
+
+
+def split(Communicator comm not None, long long color, int key, dict attributes=None):
+    """One communicator for each color, ordered by key, then by rank; None for color UNDEFINED (MPI-4.1, 7.4.2)."""
+    if comm.is_inter:
+        rows = meet(comm, [new_context(), new_context(), color, key])
+        if color == UNDEFINED:
+            return None
+        return paired(comm, rows, lambda row: row[2] == color, None, lambda row: row[3])
+    rows = allgather(comm, [new_context(), color, key])
+    if color == UNDEFINED:
+        return None
+    ranks = sorted((rank for rank in range(comm.size) if rows[rank][1] == color), key=lambda rank: rows[rank][2])
+    return make_communicator(rows[ranks[0]][0], subgroup(comm.group, ranks), attributes=attributes)
+
+
+def create(Communicator comm not None, Group group not None):
+    """A communicator for a subgroup of the parent; None where this process isn't in it (MPI-4.1, 7.4.2).
+
+    Every rank of the parent calls it; disjoint groups at the same time are allowed.  Errors: ERR_GROUP.
+    """
+    ranks = ranks_in(comm.group, group)
+    if comm.is_inter:
+        # A group's order travels as each member's rank in it.
+        rows = meet(comm, [new_context(), new_context(), group.rank])
+        if group.rank == UNDEFINED:
+            return None
+        return paired(comm, rows, lambda row: row[2] != UNDEFINED, None, lambda row: row[2])
+    rows = allgather(comm, [new_context()])
+    if group.rank == UNDEFINED:
+        return None
+    return make_communicator(rows[ranks[0]][0], group)
+
+
+def create_group(Communicator comm not None, Group group not None, int tag):
+    """`create`, called by the members of the group alone; `tag` keeps concurrent calls apart (MPI-4.1, 7.4.2)."""
+    return make_communicator(lead(comm, group, ranks_in(comm.group, group), tag), group)
+
+
+def from_group(Group group not None, str stringtag):
+    """A communicator for a group, without a parent (MPI-4.1, 7.4.2)."""
+    return create_group(world, group, number_of(stringtag))
+
+
+cdef object lead(Communicator comm, Group group, list ranks, int tag):
+    """The context that the group's leader hands out to its members, who have `ranks` in `comm`."""
+    cdef int below = tag_below(tag)
+    if group.rank == UNDEFINED:
+        raise MPIError(ERR_GROUP, "group: this process must be a member")
+    if group.rank != 0:
+        return recv(comm, ranks[0], below)
+    context = new_context()
+    data = array("b", marshal.dumps(context))
+    for request in [send(comm, data, rank, below) for rank in ranks[1:]]:
+        complete(request)
+    return context
+
+
+cdef list ranks_in(Group parent, Group group):
+    """Ranks in the parent of the group's members.  Errors: ERR_GROUP for one that isn't there."""
+    ranks = [parent.rank_of(index) for index in group.indices()]
+    if UNDEFINED in ranks:
+        raise MPIError(ERR_GROUP, f"group: its rank {ranks.index(UNDEFINED)} is not in the communicator's group")
+    return ranks
+
+
+cdef Group subgroup(Group group, list ranks):
+    indices = group.indices()
+    return make_group([indices[rank] for rank in ranks])
+
+
+cdef int number_of(str text):
+    from zlib import crc32
+    return crc32(text.encode()) % TAGS
+
+
+# --- from two groups
+
+cdef tuple meet(Communicator comm, list numbers):
+    """Every rank's numbers, of both sides of an inter-communicator: (local rows, remote rows)."""
+    local = comm.local_communicator
+    rows = allgather(local, numbers)
+    theirs = swap(comm, rows, 0, TAG_CONTEXT) if comm.rank == 0 else None
+    return rows, bcast(local, theirs, 0)
+
+
+cdef object paired(Communicator comm, tuple sides, taken, dict attributes, order=None):
+    """An inter-communicator from those rows of both sides of another that are `taken`, sorted by `order`.
+
+    A row begins with two offers: a context for the new communicator, and one for its local communicator.
+    """
+    chosen = []
+    for rows in sides:
+        ranks = [rank for rank in range(len(rows)) if taken(rows[rank])]
+        if order is not None:
+            ranks.sort(key=lambda rank: order(rows[rank]))
+        chosen.append(ranks)
+    mine, theirs = chosen
+    if not mine or not theirs or comm.rank not in mine:
+        return None
+    local_leader, remote_leader = sides[0][mine[0]], sides[1][theirs[0]]
+    group = subgroup(comm.group, mine)
+    local = make_communicator(local_leader[1], group)
+    return make_communicator(min(local_leader[0], remote_leader[0]), group, subgroup(comm.remote_group, theirs), local,
+                             attributes=attributes)
+
+
+def connect(Communicator local not None, int local_leader, Communicator peer, int remote_leader, int tag):
+    """An inter-communicator between the group of `local` and the one that does the same (MPI-4.1, 7.6.2).
+
+    Parameters:
+        local_leader: rank in `local`, the same in all its members.
+        peer: contains both leaders; looked at on the local leader only.
+        remote_leader: rank in `peer` of the other group's leader.
+        tag: of the program's, the same on both sides.
+
+    Errors: ERR_RANK for a leader out of range, ERR_GROUP for groups that overlap.
+    """
+    if not 0 <= local_leader < local.size:
+        raise MPIError(ERR_RANK, f"local_leader: a rank from 0 to {local.size - 1} expected, got {local_leader}")
+    answer = None
+    if local.rank == local_leader:
+        answer = introduce(local, peer, remote_leader, tag_below(tag))
+    context, local_context, members = bcast(local, answer, local_leader)
+    return joined(local, context, local_context, members)
+
+
+cdef tuple introduce(Communicator local, Communicator peer, int remote_leader, int tag):
+    """The leader's part: (context, context of the local communicator, identities of the remote group)."""
+    if peer is None or not 0 <= remote_leader < peer.remote_size:
+        return None, f"remote_leader: {remote_leader} is not a rank of peer_comm", None
+    mine = [identity(index) for index in local.group.indices()]
+    offer = new_context()
+    theirs, members = swap(peer, (offer, mine), remote_leader, tag)
+    return min(offer, theirs), new_context(), members
+
+
+cdef object joined(Communicator local, object context, object local_context, object members):
+    if context is None:
+        raise MPIError(ERR_RANK, local_context)
+    indices = [index_of(tuple(who)) for who in members]
+    if set(indices) & set(local.group.indices()):
+        raise MPIError(ERR_GROUP, "the two groups of an inter-communicator must not share a process")
+    own = make_communicator(local_context, local.group)
+    return make_communicator(context, local.group, make_group(indices), own)
+
+
+def from_groups(Group local_group not None, int local_leader, Group remote_group not None, int remote_leader, str stringtag):
+    """An inter-communicator between two groups, without a parent (MPI-4.1, 7.6.2)."""
+    cdef int tag = number_of(stringtag)
+    if not 0 <= local_leader < local_group.size:
+        raise MPIError(ERR_RANK, f"local_leader: a rank from 0 to {local_group.size - 1} expected, got {local_leader}")
+    if not 0 <= remote_leader < remote_group.size:
+        raise MPIError(ERR_RANK, f"remote_leader: a rank from 0 to {remote_group.size - 1} expected, got {remote_leader}")
+    local = create_group(world, local_group, tag)
+    remote_rank = world.group.rank_of(remote_group.indices()[remote_leader])
+    made = connect(local, local_leader, world, remote_rank, tag)
+    free_communicator(local)
+    return made
+
+
+def merge(Communicator comm not None, bint high):
+    """Both groups of an inter-communicator in one; the group that says `high` comes second (MPI-4.1, 7.6.2).
+
+    Where both say the same, the group whose leader offers the smaller context comes first.
+    """
+    ours, theirs = meet(comm, [new_context(), high])
+    first = not high if ours[0][1] != theirs[0][1] else ours[0][0] < theirs[0][0]
+    groups = (comm.group, comm.remote_group) if first else (comm.remote_group, comm.group)
+    context = ours[0][0] if first else theirs[0][0]
+    return make_communicator(context, make_group(groups[0].indices() + groups[1].indices()))

@@ -146,9 +146,10 @@ def test_a_query_that_returns_neither_offer_nor_refusal_is_told_so(outside: Outs
 
 def test_a_hook_with_a_misspelt_argument_gets_the_account_of_pluggy(outside: Outside, run) -> None:
     source = """
-        from ompy.mca.component import hookimpl
+        from ompy.mca.component import Component, hookimpl
         @hookimpl
-        def ompy_component(): pass
+        def ompy_component():
+            return Component(framework="btl", name="owl", version="1", interface=1, summary="")
         @hookimpl
         def ompy_query(contxt): pass
     """

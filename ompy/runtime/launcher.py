@@ -112,6 +112,9 @@ class Launcher:
             "MPI_LOCALNRANKS": str(self.job.size),
             "OMPY_BOARD_FD": str(self.board),
         }
+        if self.job.report_bindings:
+            words = "all processors" if processors is None else "processors " + ",".join(map(str, sorted(processors)))
+            self.printers[2].write(say(f"rank {rank}: {words}"))
         # A child starts with its parent's working directory and processors: set both, start it, set them back.
         try:
             if program.directory is not None:
@@ -130,6 +133,8 @@ class Launcher:
             self.fail(127 if isinstance(error, FileNotFoundError) else 126, f"can't start {program.command[0]!r}: {error.strerror}")
             return False
         self.keeper.tell(f"+{process.pid}")
+        if self.job.verbose:
+            self.printers[2].write(say(f"rank {rank} (process {process.pid}): {' '.join(program.command)}"))
         self.processes.append(process)
         process.session = Session(self.space, rank, number, lambda data: self.send(process, data))
         self.watch(process.pmi, lambda: self.on_pmi(process))
@@ -289,6 +294,8 @@ class Launcher:
         self.read_output(process)
         session = process.session
         others = f"{self.name(process)} "
+        if self.job.verbose:
+            self.printers[2].write(say(others + process.ending))
         if process.status != 0:
             self.fail(process.exit_code, others + process.ending)
         elif session.initialised and not session.finalised:

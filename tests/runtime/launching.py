@@ -1,0 +1,108 @@
+"""Run `ompyrun` with real processes, and see that it leaves none."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Sequence
+
+MARK = "OMPY_TEST_MARK"
+DEADLINE = 30.0
+OMPYRUN = (sys.executable, "-m", "ompy.cli.ompyrun")
+
+
+class Launch:
+    """A started `ompyrun`; as a context manager it ends the job whatever the test does.
+
+    Parameters:
+        arguments: of ompyrun.
+        stdin: what the launcher reads; None for nothing.
+    """
+
+    def __init__(self, *arguments: str, stdin: str | None = None, environment: dict[str, str] | None = None) -> None:
+        self.mark = uuid.uuid4().hex
+        self.begun = time.monotonic()
+        self.stdin = stdin
+        self.process = subprocess.Popen(
+            [*OMPYRUN, *arguments],
+            stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | {MARK: self.mark} | (environment or {}),
+        )
+        self.stdout = ""
+        self.stderr = ""
+
+    def __enter__(self) -> Launch:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        for pid in self.living():
+            os.kill(pid, signal.SIGKILL)
+        self.process.wait()
+        for stream in (self.process.stdout, self.process.stderr):
+            assert stream is not None
+            stream.close()
+
+    def lines(self, count: int) -> list[str]:
+        """The next lines of standard output, as they come."""
+        assert self.process.stdout is not None
+        return [self.process.stdout.readline().rstrip("\n") for _ in range(count)]
+
+    def finish(self) -> int:
+        """Wait for the end; returns the exit code.  What it printed is in `stdout` and `stderr`."""
+        out, err = self.process.communicate(self.stdin, timeout=DEADLINE)
+        self.stdout += out
+        self.stderr += err
+        self.seconds = time.monotonic() - self.begun
+        return self.process.returncode
+
+    def living(self) -> list[int]:
+        """Processes of this launch that still run: the launcher, its ranks, and what they started."""
+        needle = f"{MARK}={self.mark}".encode()
+        found = []
+        for name in os.listdir("/proc"):
+            if name.isdigit():
+                try:
+                    with open(f"/proc/{name}/environ", "rb") as stream:
+                        if needle in stream.read():
+                            found.append(int(name))
+                except OSError:
+                    continue
+        return found
+
+    def wait_until_gone(self, seconds: float = 5.0) -> list[int]:
+        """Processes that are still there when the time is over."""
+        end = time.monotonic() + seconds
+        while (left := self.living()) and time.monotonic() < end:
+            time.sleep(0.01)
+        return left
+
+    def segments(self) -> list[str]:
+        """What the job has left in /dev/shm."""
+        return [name for name in os.listdir("/dev/shm") if f"ompy-{self.process.pid}-" in name]
+
+
+def launch(*arguments: str, stdin: str | None = None, environment: dict[str, str] | None = None) -> Launch:
+    """Run to the end, and check that nothing is left."""
+    with Launch(*arguments, stdin=stdin, environment=environment) as job:
+        job.finish()
+        assert job.wait_until_gone() == []
+        assert job.segments() == []
+    return job
+
+
+def python(source: str) -> Sequence[str]:
+    """The command that runs a program's text."""
+    return (sys.executable, "-c", source)
+
+
+def mpi(source: str) -> Sequence[str]:
+    """The command that runs an MPI program's text, with `MPI`, `comm` and `rank` at hand."""
+    head = "import os, signal, sys, time\nfrom ompy import MPI\ncomm = MPI.COMM_WORLD\nrank = comm.Get_rank()\n"
+    return python(head + source)

@@ -117,11 +117,87 @@ def siege(security: str, attempts: int) -> None:
     run(body, size=3, security=security)
 
 
-@pytest.mark.parametrize("security", ["plain", "curve"])
-def test_strangers_deliver_nothing_and_are_counted(security: str) -> None:
-    siege(security, 500)
+@pytest.mark.parametrize(("security", "attempts"), [("plain", 10_000), ("curve", 500)])
+def test_strangers_deliver_nothing_and_are_counted(security: str, attempts: int) -> None:
+    siege(security, attempts)
 
 
-@pytest.mark.slow
-def test_ten_thousand_strangers() -> None:
-    siege("plain", 10_000)
+def test_connections_that_never_introduce_themselves_are_closed_and_counted() -> None:
+    def body(rank: Rank) -> None:
+        card = unpack(rank.gather(rank.btl.address())[0])
+        if rank.rank == 0:
+            files = len(os.listdir("/proc/self/fd"))
+            rank.progress_until(lambda: rank.btl.statistics()["strangers rejected"] == 50)
+            rank.progress_until(lambda: len(os.listdir("/proc/self/fd")) == files, sleep=False)
+        else:
+            silent = [socket.create_connection(port_of(card.url)) for _ in range(50)]
+            for caller in silent:
+                caller.settimeout(20)
+                while caller.recv(1000):  # ZeroMQ's greeting, then the end
+                    pass
+        rank.gather()
+
+    run(body, handshake_timeout=300)
+
+
+def test_without_security_messages_of_strangers_are_dropped() -> None:
+    def body(rank: Rank) -> None:
+        card = unpack(rank.gather(rank.btl.address())[0])
+        if rank.rank == 0:
+            rank.progress_until(lambda: rank.btl.statistics()["messages of strangers dropped"] == 2)
+            rank.wait_for(1)
+            assert rank.inbox.messages == [b"from a rank"]
+        else:
+            context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+            for identity in (b"", Identities(b"another secret", "test", 2).of(1)):
+                with context.socket(zmq.DEALER) as caller:
+                    if identity:
+                        caller.setsockopt(zmq.ROUTING_ID, identity)
+                    caller.connect(card.url)
+                    caller.send(b"let me in\x11")
+            context.term()
+            rank.post(0, b"from a rank")
+        rank.gather()
+
+    run(body, security="none")
+
+
+def test_an_identity_proves_the_rank_and_nothing_else_does() -> None:
+    identities = Identities(SECRET, "job", 4)
+    assert [identities.rank(identities.of(rank)) for rank in range(4)] == [0, 1, 2, 3]
+    assert identities.rank(identities.of(4)) == -1
+    assert identities.rank(Identities(SECRET, "other job", 4).of(1)) == -1
+    assert identities.rank(Identities(b"other", "job", 4).of(1)) == -1
+    forged = bytearray(identities.of(1))
+    forged[1] = 2
+    assert identities.rank(bytes(forged)) == -1
+    assert identities.rank(b"") == -1
+
+
+def test_a_port_in_use_names_the_parameters_and_the_remedy() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(OSError, match="btl_zmq_port_min") as caught:
+            open_btl(port_min=port, port_range=1)
+    assert str(port) in str(caught.value)
+    assert "in use" in str(caught.value)
+
+
+def test_an_unknown_interface_names_the_known_ones() -> None:
+    with pytest.raises(OSError, match=r"btl_zmq_interface.*'wlan77'.*lo \(127\.0\.0\.1\)"):
+        open_btl(interface="wlan77")
+
+
+def test_ranks_share_a_port_range() -> None:
+    opened = []
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        first = probe.getsockname()[1]
+    try:
+        for rank in range(3):
+            opened.append(open_btl(rank, size=3, port_min=first, port_range=20))
+        ports = [port_of(btl.url)[1] for btl in opened]
+        assert len(set(ports)) == 3
+        assert all(first <= port < first + 20 for port in ports)
+    finally:
+        for btl in opened:
+            btl.finalize()

@@ -60,6 +60,11 @@ def begin(instance) -> None:
     next_context = iter(range(base + FIRST_CONTEXT, base + (1 << 24)))
 
 
+def world_communicator():
+    """The core communicator behind COMM_WORLD, or None before bring-up."""
+    return world
+
+
 cdef object new_context():
     try:
         return next(next_context)

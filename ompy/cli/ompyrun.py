@@ -86,18 +86,16 @@ def parameters(segments: Sequence[Segment]) -> dict[str, str]:
     """The environment that hands on --mca and --tune, checked: a rank should not be the first to find a wrong name."""
     pairs = [(name, value) for segment in segments for name, value in segment.options.get("mca", [])]
     files = [path for segment in segments for (value,) in segment.options.get("tune", []) for path in value.split(",")]
-    environment: dict[str, str] = {}
     from ompy.mca import discovery
+    from ompy.mca.params import command_line, registry
 
-    environment |= discovery.handed_down()
+    environment = discovery.handed_down()
     if files:
         environment["OMPY_TUNE"] = ",".join(os.path.abspath(path) for path in files)
     if pairs:
-        from ompy.mca.params import command_line
-
         environment |= command_line(pairs)
     os.environ.update(environment)
-    if pairs or files or any(name.startswith("OMPY_MCA_") for name in os.environ):
+    if registry.read():
         from ompy.mca.loading import check_parameters
 
         check_parameters()

@@ -43,7 +43,7 @@ cdef enum:
     FLAG_ATOMICS = 0x08
     FLAG_IN_ORDER = 0x10        # messages to one peer arrive in the order of the calls
     FLAG_SENDI = 0x20           # `sendi` is worth calling
-    FLAG_NEEDS_REGISTRATION = 0x40   # put and get want `register_mem` of both sides
+    FLAG_NEEDS_REGISTRATION = 0x40  # put and get want `register_mem` of both sides
 
 # Who an active message is for.  0 to 15 are the core's, 16 to 255 free.
 cdef enum:
@@ -101,7 +101,7 @@ cdef class Btl(ProgressSource):
     cdef public size_t eager_limit               # header and payload that may be sent before a match
     cdef public size_t rndv_eager_limit          # payload that travels with a rendezvous
     cdef public size_t max_send_size             # header and payload of any one send
-    cdef public size_t rdma_pipeline_send_length # bytes sent by copy while registrations are made
+    cdef public size_t rdma_pipeline_send_length  # bytes sent by copy while registrations are made
     cdef public size_t rdma_pipeline_frag_size
     cdef public size_t min_rdma_pipeline_size
     cdef public size_t put_limit, get_limit      # bytes of one put, one get; 0 for no limit

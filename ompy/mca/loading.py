@@ -9,6 +9,7 @@ from ompy.mca.component import Component
 from ompy.mca.errors import ComponentError, ParameterError, suggestion
 from ompy.mca.frameworks import FRAMEWORKS, declare
 from ompy.mca.hook import hooks
+from ompy.mca.lists import named
 from ompy.mca.params import registry
 
 TYPE_CHECKING = False
@@ -92,7 +93,8 @@ def load_quietly(found: Found) -> bool:
 def check_parameters() -> None:
     """Raise ParameterError for a name that a source sets and nothing installed knows, and for a value that is not taken.
 
-    A component that is not loaded yet is loaded only if a name may be its own.
+    A component that is not loaded yet is loaded only if a name may be its own.  Lists of components are checked too:
+    ComponentError.
     """
     declare()
     for name, setting in registry.unknown().items():
@@ -100,6 +102,9 @@ def check_parameters() -> None:
         if not all(load_quietly(found) for found in may_be) or name in registry.entries:
             continue
         raise ParameterError(unknown_name(name, setting))
+    for framework in FRAMEWORKS:
+        if framework in registry.read():
+            named(framework)
 
 
 def unknown_name(name: str, setting: Setting) -> str:

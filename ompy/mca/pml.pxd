@@ -2,7 +2,8 @@
 #
 # The layer above has checked arguments: ranks are in range and never PROC_NULL, counts not negative.  Memory is given
 # as address, count and typemap; whoever calls keeps it alive until completion.  Every method may progress the engine.
-# `mode` is one of MODE_STANDARD, MODE_BUFFERED, MODE_SYNCHRONOUS, MODE_READY.
+# `mode` is MODE_STANDARD, MODE_SYNCHRONOUS or MODE_READY; buffered sends are standard sends of a copy that the layer above
+# makes in the attached memory.
 from ompy.core.communicator cimport Communicator
 from ompy.core.proc cimport Proc
 from ompy.core.request cimport Request

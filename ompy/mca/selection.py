@@ -11,6 +11,7 @@ from ompy.mca.component import Component, Context, Offer, Refusal
 from ompy.mca.errors import ComponentError, ParameterError, suggestion
 from ompy.mca.frameworks import FRAMEWORKS, declare
 from ompy.mca.hook import hooks
+from ompy.mca.lists import named
 from ompy.mca.loading import check_parameters, interface_mismatch, load, load_quietly
 from ompy.mca.params import registry
 from ompy.mca.verdicts import record
@@ -41,26 +42,6 @@ REACHES = ("process", "host", "network")
 chosen_modules: dict[str, list[Any]] = {}
 
 verdicts = record.of
-
-
-def named(framework: str) -> tuple[list[str], bool]:
-    """The framework's list, and whether it excludes; an empty one includes all."""
-    entry = registry.lookup(framework)
-    names = [name.strip() for name in entry.value.split(",") if name.strip()]
-    excluding = bool(names) and names[0].startswith("^")
-    if excluding:
-        names[0] = names[0][1:]
-    where = f"parameter {framework} ({entry.source}): {entry.value!r}"
-    if any(name.startswith("^") for name in names):
-        raise ComponentError(f"{where} mixes including and excluding; one ^, at the front, excludes the whole list")
-    known = discovery.installed().get(framework, {})
-    for name in names:
-        if name not in known:
-            listing = ", ".join(sorted(known)) or "none is installed"
-            raise ComponentError(
-                f"{where}: no {framework} component is called {name}; known: {listing}.{suggestion(name, list(known))}"
-            )
-    return names, excluding
 
 
 def candidates(framework: str) -> tuple[list[Found], bool]:

@@ -58,7 +58,7 @@ def summary(rows: Sequence[Sequence[str]], hosts: Sequence[str]) -> str:
             where = "to itself" if source == target else "within a host" if hosts[source] == hosts[target] else "between hosts"
             pairs[where, name] = pairs.get((where, name), 0) + 1
     lines = [f"  {where}: {name} for {count} pairs" for (where, name), count in sorted(pairs.items())]
-    return f"ompy: transports of {len(rows)} ranks on {len(set(hosts))} hosts\n" + "\n".join(lines)
+    return f"ompy: transports of {len(rows)} ranks, by pairs\n" + "\n".join(lines)
 
 
 def display(rte: Rte, pml: Pml, most: int) -> None:

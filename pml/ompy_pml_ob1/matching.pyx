@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Matching queues of one communicator; see `matching.pxd` for how they work."""
-from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
@@ -10,7 +10,8 @@ cdef size_t FIRST_BUCKETS = 64
 
 
 cdef inline size_t bucket_of(QueueTable *table, int source, int tag) noexcept nogil:
-    cdef uint64_t key = (<uint64_t> <unsigned int> source) * 0x9E3779B97F4A7C15u + (<uint64_t> <unsigned int> tag) * 0xC2B2AE3D27D4EB4Fu
+    cdef uint64_t key = (<uint64_t> <unsigned int> source) * 0x9E3779B97F4A7C15u
+    key += (<uint64_t> <unsigned int> tag) * 0xC2B2AE3D27D4EB4Fu
     return <size_t> (key >> 32) & (table.bucket_count - 1)
 
 
@@ -139,7 +140,6 @@ cdef class Matching:
         open_table(&self.unexpected)
 
     def __dealloc__(self):
-        cdef Unexpected *message
         if self.unexpected.buckets != NULL:
             self.free_unexpected()
         close_table(&self.posted)
@@ -149,6 +149,7 @@ cdef class Matching:
     cdef void free_unexpected(self) noexcept:
         cdef size_t bucket
         cdef Queue *queue
+        cdef Unexpected *message
         for bucket in range(self.unexpected.bucket_count):
             while self.unexpected.buckets[bucket] != NULL:
                 queue = self.unexpected.buckets[bucket]

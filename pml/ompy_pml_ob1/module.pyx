@@ -1,16 +1,14 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """ob1: MPI's matching in software, over any byte transports."""
 from cpython.ref cimport Py_DECREF
-from libc.stdint cimport int16_t
-from libc.string cimport memcpy
 
 from ompy.core.board cimport IRECV, ISEND, MRECV, PROBE, RECV, SEND
 from ompy.core.communicator cimport Communicator
-from ompy.core.constants cimport ANY_SOURCE, MODE_BUFFERED, MODE_SYNCHRONOUS, OK
-from ompy.core.errors import ERR_INTERN, ERR_OTHER, ERR_PROC_FAILED, MPIError
+from ompy.core.constants cimport MODE_SYNCHRONOUS, OK
+from ompy.core.errors import ERR_INTERN, ERR_PROC_FAILED, MPIError
 from ompy.core.proc cimport Proc
 from ompy.core.progress cimport progress, wait, wait_until
-from ompy.core.request cimport CompletedRequest, Request
+from ompy.core.request cimport Request
 from ompy.core.status cimport StatusRecord
 from ompy.core.typemap cimport Typemap
 from ompy.mca.bml cimport PeerRoutes, Route
@@ -19,7 +17,7 @@ from ompy.mca.pml cimport INTERFACE
 
 from ompy_pml_ob1.engine cimport Transfer
 from ompy_pml_ob1.header cimport (
-    KIND_ACK, KIND_FIN, KIND_FRAG, KIND_MATCH, KIND_PUT, KIND_RGET, KIND_RNDV, AckHeader, Envelope, FinHeader,
+    KIND_ACK, KIND_FIN, KIND_FRAG, KIND_MATCH, KIND_PUT, KIND_RGET, AckHeader, Envelope, FinHeader,
     FragmentHeader, PutHeader, RendezvousHeader,
 )
 from ompy_pml_ob1.matching cimport Posted, free_message, message_bytes, message_envelope

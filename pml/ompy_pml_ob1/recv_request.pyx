@@ -1,17 +1,17 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The receiver's half of ob1's protocols."""
 cimport cython
-from libc.string cimport memcpy, memset, strncpy
+from libc.string cimport memcpy, memset
 
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.core.errors import ERR_INTERN, ERR_OTHER, ERR_TRUNCATE, MPIError
 from ompy.core.memory cimport address_of
-from ompy.mca.bml cimport PeerRoutes, Route
+from ompy.mca.bml cimport Route
 from ompy.mca.btl cimport FLAG_GET, FLAG_PUT, Btl, Descriptor
 
 from ompy_pml_ob1.engine cimport route_with
 from ompy_pml_ob1.header cimport (
-    FLAG_CAN_PUT, HANDLE_LIMIT, KIND_ACK, KIND_FIN, KIND_MATCH, KIND_PUT, KIND_RGET, KIND_RNDV, PACKET_SIZE, ROUTE_NAME,
+    FLAG_CAN_PUT, HANDLE_LIMIT, KIND_ACK, KIND_FIN, KIND_MATCH, KIND_PUT, KIND_RGET, PACKET_SIZE, ROUTE_NAME,
     AckHeader, PutHeader,
 )
 from ompy_pml_ob1.matching cimport free_message, message_bytes

@@ -39,7 +39,6 @@ cdef class SendRequest(Transfer):
     cdef size_t under_way           # fragments and puts that a BTL has
     cdef bint pushing
     cdef list puts                  # bytes of PUT headers that wait for resources
-    cdef object packed              # copy of a buffered send's data
     cdef bytes get_handle
 
     cdef int prepare(self, Engine engine, Matching matching, size_t address, Py_ssize_t count, Typemap typemap,
@@ -48,7 +47,6 @@ cdef class SendRequest(Transfer):
     cdef int put_asked(self, const PutHeader *header) except -1
     cdef int fetched(self, const FinHeader *header) except -1
 
-    cdef int start_buffered(self) except -1
     cdef int announce(self) except -1
     cdef int announce_rendezvous(self, Route route) except -1
     cdef int announce_get(self, Route route, Route reader) except -1

@@ -1,15 +1,12 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The sender's half of ob1's protocols; pictured in `send_request.pxd`."""
 cimport cython
-from cpython.bytearray cimport PyByteArray_AS_STRING
-from libc.string cimport memcpy, memset, strncpy
+from libc.string cimport memcpy, memset
 
-from ompy.core.constants cimport MODE_BUFFERED, MODE_SYNCHRONOUS, OK, OUT_OF_RESOURCE
-from ompy.core.convertor cimport pack_all
-from ompy.core.errors import ERR_INTERN, ERR_OTHER, MPIError
-from ompy.core.status cimport set_empty
+from ompy.core.constants cimport MODE_SYNCHRONOUS, OK, OUT_OF_RESOURCE
+from ompy.core.errors import ERR_INTERN, MPIError
 from ompy.mca.bml cimport Route
-from ompy.mca.btl cimport FLAG_GET, FLAG_NEEDS_REGISTRATION, FLAG_PUT, TAG_PML, Btl, Descriptor
+from ompy.mca.btl cimport FLAG_GET, FLAG_NEEDS_REGISTRATION, FLAG_PUT, TAG_PML, Descriptor
 
 from ompy_pml_ob1.engine cimport route_with
 from ompy_pml_ob1.header cimport (
@@ -56,34 +53,9 @@ cdef class SendRequest(Transfer):
         self.envelope.tag = self.tag
         self.envelope.spare = 0
         self.envelope.context = self.matching.communicator.context
-        if self.mode == MODE_BUFFERED:
-            return self.start_buffered()
         if self.push() == OUT_OF_RESOURCE:
             self.engine.retry(self)
         return 0
-
-    cdef int start_buffered(self) except -1:
-        """The program is done with its memory at once: a standard send of a copy goes on behind its back."""
-        cdef SendRequest behind = SendRequest.__new__(SendRequest)
-        cdef bytearray packed = bytearray(<Py_ssize_t> self.length)
-        if self.length:
-            pack_all(<char *> self.address, self.count, self.typemap, PyByteArray_AS_STRING(packed))
-        behind.engine = self.engine
-        behind.matching = self.matching
-        behind.communicator = self.communicator
-        behind.routes = self.routes
-        behind.packed = packed
-        behind.address = <size_t> PyByteArray_AS_STRING(packed)
-        behind.peer = self.peer
-        behind.tag = self.tag
-        behind.length = behind.total = self.length
-        behind.nbytes = self.length
-        behind.envelope = self.envelope
-        behind.stage = STAGE_ANNOUNCE
-        behind.begin()
-        if behind.push() == OUT_OF_RESOURCE:
-            self.engine.retry(behind)
-        return self.finish()
 
     cdef int push(self) except -1:
         if self.complete:
@@ -96,7 +68,6 @@ cdef class SendRequest(Transfer):
 
     cdef int finish(self) except -1:
         self.engine.strike(self)
-        self.packed = None
         if self.get_handle is not None:
             self.release_get_handle()
         return Transfer.finish(self)
@@ -149,7 +120,8 @@ cdef class SendRequest(Transfer):
             self.get_handle = reader.btl.register_mem(reader.endpoint, self.address, self.length)
         handle_length = 0 if self.get_handle is None else len(self.get_handle)
         if handle_length > HANDLE_LIMIT:
-            raise MPIError(ERR_INTERN, f"btl {reader.btl.name}: registration handles may have {HANDLE_LIMIT} bytes, not {handle_length}")
+            raise MPIError(ERR_INTERN, f"btl {reader.btl.name}: registration handles may have {HANDLE_LIMIT} bytes, "
+                                       f"not {handle_length}")
         header.rendezvous.envelope = self.envelope
         header.rendezvous.envelope.kind = KIND_RGET
         header.rendezvous.length = self.length

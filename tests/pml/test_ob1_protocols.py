@@ -15,7 +15,7 @@ from ob1_wire import ACK, FIN, FRAG, GET, MATCH, NEEDS_REGISTRATION, PUT, PUT_KI
 BYTE = predefined(1)
 LIMITS = {"eager_limit": 256, "rndv_eager_limit": 100, "max_send_size": 512, "rdma_pipeline_send_length": 300,
           "rdma_pipeline_frag_size": 700, "min_rdma_pipeline_size": 600}  # fmt: skip
-SYNCHRONOUS, BUFFERED = 2, 1
+SYNCHRONOUS = 2
 
 
 def wires(flags: int = SEND | IN_ORDER, count: int = 1, **options):
@@ -81,20 +81,6 @@ def test_a_synchronous_send_completes_only_after_the_match(size):
     assert not send.complete
     receive = right.irecv(bytearray(size), 3)
     pair.run(send, receive)
-
-
-@pytest.mark.parametrize("size", [10, 3000])
-def test_a_buffered_send_completes_at_once_and_its_memory_may_be_reused(size):
-    pair = Pair(wires())
-    left, right = pair.sides
-    data = payload(size)
-    expected = bytes(data)
-    send = left.isend(data, 3, BUFFERED)
-    assert send.complete
-    data[:] = bytes(size)
-    received = bytearray(size)
-    pair.run(right.irecv(received, 3))
-    assert received == expected
 
 
 @pytest.mark.parametrize(("flags", "fails"), [(SEND | GET, "get"), (SEND | PUT, "put")])

@@ -60,9 +60,12 @@ cdef class CollModule:
         """A persistent request for the collective, not started."""
         raise NotImplementedError(f"coll {self.component} has no persistent {FUNCTIONS[function]}")
 
-    def explain(self, int function, Py_ssize_t nbytes, Communicator comm):
-        """How the blocking form would be carried out for so many bytes a rank, in words: the algorithm, and why it."""
-        return "its only algorithm"
+    def explain(self, int function, Communicator comm not None, Py_ssize_t nbytes, bint commutative=True):
+        """[(algorithm, whether it would serve)] for a block of so many bytes, in the order in which they are asked.
+
+        An algorithm has a `name` and a `summary`.  Empty: the component has one way for all.
+        """
+        return []
 
     cpdef int free(self) except -1:
         """The communicator is gone."""

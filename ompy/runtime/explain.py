@@ -52,7 +52,8 @@ def explain_peer(rank: int) -> list[Explanation]:
 
 
 def explain_collective(function: str, nbytes: int, communicator: Communicator) -> list[Explanation]:
-    """Which `coll` component serves a function of a communicator, and why; the winner says by which algorithm.
+    """Which `coll` component serves a function of a communicator, and why; then the winner's algorithms, the first that
+    suits first.
 
     Parameters:
         function: `allreduce`, `bcast`, ...
@@ -65,17 +66,17 @@ def explain_collective(function: str, nbytes: int, communicator: Communicator) -
 
         names = list(FUNCTIONS)
         raise MPIError(ERR_ARG, f"no collective is called {function}; known: {', '.join(names)}.{suggestion(function, names)}")
+    number = FUNCTIONS.index(function)
     told = []
     for name, component, priority, chosen, reason in communicator.coll.verdicts:
-        if name != function:
-            continue
-        if chosen:
-            number = FUNCTIONS.index(function)
-            reason = f"{communicator.coll.module(number).explain(number, nbytes, communicator)}; {reason}"
-        told.append(Explanation(component, chosen, priority, reason))
+        if name == function:
+            told.append(Explanation(component, chosen, priority, reason))
+            if chosen:
+                algorithms = communicator.coll.module(number).explain(number, communicator, nbytes)
+                told += [Explanation(f"{component}: {it.name}", serves, None, it.summary) for it, serves in algorithms]
     told += [
         Explanation(verdict.component, False, None, verdict.reason)
         for verdict in selection.verdicts("coll")
         if not verdict.chosen
     ]
-    return sorted(told, key=lambda explanation: not explanation.chosen)
+    return told

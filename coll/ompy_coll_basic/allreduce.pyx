@@ -7,7 +7,7 @@ from ompy.core.typemap cimport Typemap
 from ompy.mca.coll cimport CollectiveCall
 from ompy_coll_basic.bcast cimport send_down_tree, send_to_each
 from ompy_coll_basic.builder cimport builder
-from ompy_coll_basic.reduce cimport own_address, reduce_in_turn, reduce_up_tree, take_in
+from ompy_coll_basic.reduce cimport own_address, reduce_in_turn, reduce_up_tree, take_in_at_once
 
 
 cdef int linear(Schedule schedule, CollectiveCall call, Communicator comm) except -1:
@@ -129,7 +129,7 @@ cdef int between_groups(Schedule schedule, CollectiveCall call, Communicator com
     cdef int rank
     for rank in range(comm.remote_size):
         schedule.send(call.send_address, call.send_count, call.send_type, rank)
-    return take_in(schedule, 0, -1, call.recv_address, call.recv_count, call.recv_type, call.operation, comm.remote_size)
+    return take_in_at_once(schedule, call.recv_address, call.recv_count, call.recv_type, call.operation, comm.remote_size)
 
 
 BUILDERS = {

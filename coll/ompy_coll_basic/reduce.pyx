@@ -42,6 +42,19 @@ cdef int take_in(Schedule schedule, size_t own, int local, size_t result, Py_ssi
     return 0
 
 
+cdef int take_in_at_once(Schedule schedule, size_t result, Py_ssize_t count, Typemap typemap, Operation operation,
+                         int size) except -1:
+    cdef size_t operands = schedule.scratch(count * (size - 1), typemap)
+    cdef int rank
+    schedule.recv(result, count, typemap, size - 1)
+    for rank in range(size - 1):
+        schedule.recv(operands + rank * count * typemap.extent, count, typemap, rank)
+    schedule.next_round()
+    for rank in range(size - 2, -1, -1):
+        schedule.reduce(operands + rank * count * typemap.extent, result, count, typemap, operation)
+    return 0
+
+
 cdef int reduce_in_turn(Schedule schedule, size_t own, size_t result, Py_ssize_t count, Typemap typemap,
                         Operation operation, int root, Communicator comm) except -1:
     if comm.rank != root:

@@ -5,9 +5,7 @@ from ompy.core.schedule cimport Schedule
 from ompy.core.typemap cimport Typemap
 from ompy.mca.coll cimport CollectiveCall
 from ompy_coll_basic.builder cimport builder
-from ompy_coll_basic.layout cimport Layout, copy_block, regular
-from ompy_coll_basic.reduce cimport own_address, reduce_in_turn, reduce_up_tree, take_in
-from ompy_coll_basic.scatter cimport from_root
+from ompy_coll_basic.reduce cimport own_address, reduce_in_turn, reduce_up_tree, take_in_at_once
 
 
 cdef inline Py_ssize_t part(CollectiveCall call, int rank) noexcept:
@@ -29,7 +27,6 @@ cdef int by_root(Schedule schedule, CollectiveCall call, Communicator comm, bint
     """All of it reduced on rank 0, which hands out the parts."""
     cdef Py_ssize_t total = before(call, comm.size), extent = call.recv_type.extent, own = part(call, comm.rank)
     cdef size_t result = schedule.scratch(total, call.recv_type) if comm.rank == 0 else 0
-    cdef Layout blocks = regular(result, 1, call.recv_type)
     cdef int rank
     if tree:
         reduce_up_tree(schedule, own_address(call), result, total, call.recv_type, call.operation, 0, comm)
@@ -81,7 +78,7 @@ cdef int block_between_groups(Schedule schedule, CollectiveCall call, Communicat
     cdef int rank
     for rank in range(comm.remote_size):
         schedule.send(call.send_address + rank * share * call.recv_type.extent, share, call.recv_type, rank)
-    return take_in(schedule, 0, -1, call.recv_address, call.recv_count, call.recv_type, call.operation, comm.remote_size)
+    return take_in_at_once(schedule, call.recv_address, call.recv_count, call.recv_type, call.operation, comm.remote_size)
 
 
 cdef int between_groups(Schedule schedule, CollectiveCall call, Communicator comm) except -1:
@@ -91,7 +88,7 @@ cdef int between_groups(Schedule schedule, CollectiveCall call, Communicator com
     cdef int rank
     for rank in range(comm.remote_size):
         schedule.send(call.send_address, total, call.recv_type, rank)
-    take_in(schedule, 0, -1, result, total, call.recv_type, call.operation, comm.remote_size)
+    take_in_at_once(schedule, result, total, call.recv_type, call.operation, comm.remote_size)
     schedule.next_round()
     return schedule.copy(result + before(call, comm.rank) * call.recv_type.extent, own, call.recv_type,
                          call.recv_address, own, call.recv_type)

@@ -53,7 +53,7 @@ cdef int logarithmic(Schedule schedule, CollectiveCall call, Communicator comm) 
     cdef Layout source, blocks
     cdef Typemap typemap
     if place and subtree == 1:
-        return schedule.recv(call.recv_address, call.recv_count, call.recv_type, (place - 1 + root) % size)
+        return schedule.recv(call.recv_address, call.recv_count, call.recv_type, (place - (place & -place) + root) % size)
     if place:
         blocks = regular(schedule.scratch(call.recv_count * subtree, call.recv_type), call.recv_count, call.recv_type)
         schedule.recv(blocks.address, subtree * call.recv_count, call.recv_type, (place - (place & -place) + root) % size)

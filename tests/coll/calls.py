@@ -1,0 +1,394 @@
+"""Calls of every collective with known data, and what each rank's memory must hold afterwards.
+
+Every value tells where it comes from: `value(source, destination, index)`.
+"""
+
+from __future__ import annotations
+
+import numpy
+from ompy.core.operation import predefined as operation
+from ompy.core.typemap import predefined
+from ompy.mca.coll import FUNCTIONS, CollectiveCall
+
+INT32 = predefined(9)
+UNTOUCHED = -7
+NUMBERS = {name: number for number, name in enumerate(FUNCTIONS)}
+REDUCTIONS = ("reduce", "allreduce", "reduce_scatter_block", "reduce_scatter", "scan", "exscan")
+ROOTED = ("bcast", "gather", "gatherv", "scatter", "scatterv", "reduce")
+IN_PLACE = (*ROOTED[1:], "allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw", *REDUCTIONS[1:])
+ROOT, PROC_NULL = -4, -2
+
+
+class Reduction:
+    """A core operation, and what it does to two numbers, the lower rank's first."""
+
+    def __init__(self, core, of):
+        self.core = core
+        self.of = of
+
+    def __repr__(self):
+        return self.core.name
+
+
+SUM = Reduction(operation("SUM"), lambda left, right: left + right)
+MAX = Reduction(operation("MAX"), max)
+FIRST = Reduction(operation("REPLACE"), lambda left, right: left)
+LAST = Reduction(operation("NO_OP"), lambda left, right: right)
+
+
+class Shape:
+    """A datatype of int32 entries, and where they lie: `places` in one element, `step` from one element to the next."""
+
+    def __init__(self, name, typemap, places, step):
+        self.name = name
+        self.typemap = typemap
+        self.places = places
+        self.step = step
+
+    def __repr__(self):
+        return self.name
+
+
+PLAIN = Shape("plain", INT32, (0,), 1)
+PAIR_WITH_GAP = Shape("pair with gap", INT32.create_vector(2, 1, 2).create_resized(0, 16), (0, 2), 4)
+SHIFTED = Shape("shifted", INT32.create_hindexed([1], [4]).create_resized(0, 12), (1,), 3)
+SHAPES = (PLAIN, PAIR_WITH_GAP, SHIFTED)
+
+
+def value(source, destination, index):
+    return source * 10007 + destination * 101 + index * 3 + 1
+
+
+class Memory:
+    """One side of a rank's call: int32s, what they should become, and blocks of elements at places in them."""
+
+    def __init__(self, size):
+        self.array = numpy.full(max(size, 1), UNTOUCHED, dtype=numpy.int32)
+        self.expected = {}
+
+    @property
+    def address(self):
+        return self.array.ctypes.data
+
+    def fill(self, shape, first, values):
+        for index, number in zip(entries(shape, first), values, strict=False):
+            self.array[index] = number
+
+    def expect(self, shape, first, values):
+        self.expected.update(zip(entries(shape, first), values, strict=False))
+
+    def check(self, before, words):
+        wanted = before.copy()
+        for index, number in self.expected.items():
+            wanted[index] = number
+        assert (self.array == wanted).all(), f"{words}: {self.array.tolist()}, expected {wanted.tolist()}"
+
+
+def entries(shape, first):
+    """Indices of an array's entries, from the element whose first byte is at index `first`."""
+    while True:
+        for place in shape.places:
+            yield first + place
+        first += shape.step
+
+
+def values(source, destination, count, shape):
+    return [value(source, destination, index) for index in range(count * len(shape.places))]
+
+
+class Side:
+    """Blocks of elements, one for each peer: in a row, or for the v and w forms apart from each other and backwards."""
+
+    def __init__(self, counts, shape, form):
+        self.shape = shape
+        self.counts = list(counts)
+        self.form = form
+        if form == "plain":
+            self.starts = [sum(self.counts[:peer]) for peer in range(len(self.counts))]
+            elements = sum(self.counts)
+        else:
+            self.starts, elements = [0] * len(self.counts), 0
+            for peer in reversed(range(len(self.counts))):
+                self.starts[peer] = elements
+                elements += self.counts[peer] + 1
+        self.memory = Memory((elements + 2) * shape.step)
+
+    def first(self, peer):
+        return self.starts[peer] * self.shape.step
+
+    def fill(self, peer, numbers):
+        self.memory.fill(self.shape, self.first(peer), numbers)
+
+    def expect(self, peer, numbers):
+        self.memory.expect(self.shape, self.first(peer), numbers)
+
+    def put_into(self, call, side):
+        setattr(call, f"{side}_address", self.memory.address)
+        setattr(call, f"{side}_type", self.shape.typemap)
+        setattr(call, f"{side}_count", self.counts[0] if self.counts else 0)
+        if self.form == "plain":
+            return {}
+        unit = self.shape.typemap.extent if self.form == "w" else 1
+        if self.form == "w":
+            setattr(call, f"{side}_types", [self.shape.typemap] * len(self.counts))
+        return {f"{side}_counts": self.counts, f"{side}_displacements": [start * unit for start in self.starts]}
+
+
+class Case:
+    """One rank's call and what it must do."""
+
+    def __init__(self):
+        self.call = CollectiveCall()
+        self.send = self.recv = None
+        self.vectors = {}
+
+    def ready(self, send, recv, operation=None, root=0):
+        if send is not None:
+            self.send = send
+            self.vectors |= send.put_into(self.call, "send")
+        if recv is not None:
+            self.recv = recv
+            self.vectors |= recv.put_into(self.call, "recv")
+        self.call.set_vectors(**self.vectors)
+        self.call.operation = operation and operation.core
+        self.call.root = root
+        self.before = [side.memory.array.copy() if side else None for side in (self.send, self.recv)]
+        return self
+
+    def again(self):
+        """The memory as it was before the call, for a persistent request's next start."""
+        for side, before in zip((self.send, self.recv), self.before, strict=True):
+            if side:
+                side.memory.array[:] = before
+
+    def check(self, words):
+        for name, side, before in zip(("send", "recv"), (self.send, self.recv), self.before, strict=True):
+            if side:
+                side.memory.check(before, f"{words}, {name} side")
+
+
+def uneven(source, destination, count):
+    """Elements from one rank to another in a v form, the same both ways so that it can be done in place."""
+    return (source + destination) % 3 * count
+
+
+def form_of(function):
+    return "w" if function.endswith("w") else "v" if function.endswith("v") else "plain"
+
+
+def combined(operation, ranks, destination, count, shape):
+    """What a reduction of these ranks' data gives, in rank order."""
+    total = values(ranks[0], destination, count, shape)
+    for rank in ranks[1:]:
+        total = [operation.of(left, right) for left, right in zip(total, values(rank, destination, count, shape), strict=True)]
+    return total
+
+
+def intra_case(function, rank, size, count, shape, root, in_place, operation):
+    """The case of one rank of an intra-communicator."""
+    case = Case()
+    form = form_of(function)
+    vector = form != "plain"
+
+    def many(a, b):
+        return uneven(a, b, count) if vector else count
+
+    if function == "barrier":
+        return case.ready(None, None)
+    if function == "bcast":
+        side = Side([count], shape, "plain")
+        (side.fill if rank == root else side.expect)(0, values(root, 0, count, shape))
+        return case.ready(side, None, root=root)
+    if function in ("gather", "gatherv", "allgather", "allgatherv"):
+        everywhere = function.startswith("all")
+        target = 0 if everywhere else root
+        counts = [many(source, 0) for source in range(size)]
+        own = values(rank, 0, counts[rank], shape)
+        recv = Side(counts, shape, form) if everywhere or rank == root else None
+        case.call.send_in_place = in_place and (everywhere or rank == root)
+        if recv:
+            for source in range(size):
+                recv.expect(source, values(source, 0, counts[source], shape))
+        if case.call.send_in_place:
+            recv.fill(rank, own)
+            return case.ready(None, recv, root=target)
+        send = Side([counts[rank]], shape, "plain")
+        send.fill(0, own)
+        return case.ready(send, recv, root=target)
+    if function in ("scatter", "scatterv"):
+        counts = [many(0, target) for target in range(size)]
+        send = Side(counts, shape, form) if rank == root else None
+        if send:
+            for target in range(size):
+                send.fill(target, values(root, target, counts[target], shape))
+        case.call.recv_in_place = in_place and rank == root
+        if case.call.recv_in_place:
+            return case.ready(send, None, root=root)
+        recv = Side([counts[rank]], shape, "plain")
+        recv.expect(0, values(root, rank, counts[rank], shape))
+        return case.ready(send, recv, root=root)
+    if function.startswith("alltoall"):
+        counts = [many(rank, peer) for peer in range(size)]
+        recv = Side(counts, shape, form)
+        for peer in range(size):
+            recv.expect(peer, values(peer, rank, counts[peer], shape))
+        sending = recv if in_place else Side(counts, shape, form)
+        for peer in range(size):
+            sending.fill(peer, values(rank, peer, counts[peer], shape))
+        case.call.send_in_place = in_place
+        return case.ready(None if in_place else sending, recv)
+    return reduction_case(case, function, rank, size, count, shape, root, in_place, operation)
+
+
+def reduction_case(case, function, rank, size, count, shape, root, in_place, operation):
+    ranks = list(range(size))
+    if function.startswith("reduce_scatter"):
+        parts = [count] * size if function.endswith("block") else [uneven(peer, 1, count) for peer in ranks]
+        send = Side(parts, shape, "plain")
+        for peer in ranks:
+            send.fill(peer, values(rank, peer, parts[peer], shape))
+        result = combined(operation, ranks, rank, parts[rank], shape)
+        case.call.send_in_place = in_place
+        if in_place:
+            # Beyond the result the memory's contents are the library's own business.
+            recv = send
+            recv.memory.check = lambda before, words: check_start(recv, result, words)
+        else:
+            recv = Side([parts[rank]], shape, "plain")
+            recv.expect(0, result)
+        case.ready(None if in_place else send, recv, operation)
+        case.call.recv_count = count
+        if not function.endswith("block"):
+            case.vectors["recv_counts"] = parts
+            case.call.set_vectors(**case.vectors)
+        return case
+    own = values(rank, 0, count, shape)
+    with_result = function != "reduce" or rank == root
+    case.call.send_in_place = in_place and with_result
+    recv = Side([count], shape, "plain") if with_result else None
+    if with_result:
+        involved = {"scan": ranks[: rank + 1], "exscan": ranks[:rank]}.get(function, ranks)
+        if involved:
+            recv.expect(0, combined(operation, involved, 0, count, shape))
+    if case.call.send_in_place:
+        recv.fill(0, own)
+        return case.ready(None, recv, operation, root)
+    send = Side([count], shape, "plain")
+    send.fill(0, own)
+    return case.ready(send, recv, operation, root)
+
+
+def check_start(side, result, words):
+    found = [int(side.memory.array[index]) for index, _ in zip(entries(side.shape, 0), result, strict=False)]
+    assert found == result, f"{words}: {found}, expected {result}"
+
+
+def inter_case(function, process, size, remote_size, count, shape, root, operation):
+    """The case of one process of an inter-communicator; a root is a process of the first group, or of the second."""
+    here = process < size
+    rank = process if here else process - size
+    local, remote = (size, remote_size) if here else (remote_size, size)
+    base, remote_base = (0, size) if here else (size, 0)
+    form = form_of(function)
+    case = Case()
+
+    def many(a, b):
+        return uneven(a, b, count) if form != "plain" else count
+
+    if function in ROOTED:
+        same_group = (root < size) == here
+        if same_group:
+            named = ROOT if root == process else PROC_NULL
+        else:
+            named = root if root < size else root - size
+    else:
+        named = 0
+    if function == "barrier":
+        return case.ready(None, None)
+    if named == PROC_NULL:
+        return case.ready(None, None, operation, root=named)
+    peers = [remote_base + peer for peer in range(remote)]
+    if function == "bcast":
+        side = Side([count], shape, "plain")
+        (side.fill if named == ROOT else side.expect)(0, values(root, 0, count, shape))
+        return case.ready(side, None, root=named)
+    if function in ("gather", "gatherv", "allgather", "allgatherv"):
+        everywhere = function.startswith("all")
+        send = recv = None
+        if everywhere or named == ROOT:
+            recv = Side([many(peer, 0) for peer in peers], shape, form)
+            for index, peer in enumerate(peers):
+                recv.expect(index, values(peer, 0, many(peer, 0), shape))
+        if everywhere or named != ROOT:
+            send = Side([many(process, 0)], shape, "plain")
+            send.fill(0, values(process, 0, many(process, 0), shape))
+        return case.ready(send, recv, root=named)
+    if function in ("scatter", "scatterv"):
+        if named == ROOT:
+            send = Side([many(0, peer) for peer in peers], shape, form)
+            for index, peer in enumerate(peers):
+                send.fill(index, values(process, peer, many(0, peer), shape))
+            return case.ready(send, None, root=named)
+        recv = Side([many(0, process)], shape, "plain")
+        recv.expect(0, values(root, process, many(0, process), shape))
+        return case.ready(None, recv, root=named)
+    if function.startswith("alltoall"):
+        counts = [many(process, peer) for peer in peers]
+        send, recv = Side(counts, shape, form), Side(counts, shape, form)
+        for index, peer in enumerate(peers):
+            send.fill(index, values(process, peer, counts[index], shape))
+            recv.expect(index, values(peer, process, counts[index], shape))
+        return case.ready(send, recv)
+    if function.startswith("reduce_scatter"):
+        # Each group shares out the same number of elements among its own ranks: here `local` parts of `remote * count`.
+        parts = [remote * count] * local
+        total = sum(parts)
+        send, recv = Side([total], shape, "plain"), Side([parts[rank]], shape, "plain")
+        send.fill(0, values(process, 0, total, shape))
+        start = rank * parts[rank] * len(shape.places)
+        recv.expect(0, combined(operation, peers, 0, total, shape)[start:])
+        recv.memory.expected = dict(list(recv.memory.expected.items())[: parts[rank] * len(shape.places)])
+        case.ready(send, recv, operation)
+        case.call.recv_count = parts[rank]
+        if not function.endswith("block"):
+            case.vectors["recv_counts"] = parts
+            case.call.set_vectors(**case.vectors)
+        return case
+    send = recv = None
+    if function == "allreduce" or named == ROOT:
+        recv = Side([count], shape, "plain")
+        recv.expect(0, combined(operation, peers, 0, count, shape))
+    if function == "allreduce" or named != ROOT:
+        send = Side([count], shape, "plain")
+        send.fill(0, values(process, 0, count, shape))
+    return case.ready(send, recv, operation, root=named)
+
+
+def neighbor_case(function, comm, rank, count, shape, arrives):
+    """The case of one rank of a topology; `arrives(rank, slot)` is the (rank, slot) that an in-block comes from, or None."""
+    topology = comm.attributes["topology"]
+    form = form_of(function)
+    same = "allgather" in function
+    case = Case()
+
+    def many(source, slot):
+        return uneven(source, 0 if same else slot, count) if form != "plain" else count
+
+    origins = [arrives(rank, slot) for slot in range(len(topology.in_neighbors))]
+    recv = Side([many(*origin) if origin else count for origin in origins], shape, form)
+    for slot, origin in enumerate(origins):
+        if origin:
+            recv.expect(slot, values(origin[0], 0 if same else origin[1], many(*origin), shape))
+    if same:
+        send = Side([many(rank, 0)], shape, "plain")
+        send.fill(0, values(rank, 0, many(rank, 0), shape))
+    else:
+        slots = range(len(topology.out_neighbors))
+        send = Side([many(rank, slot) for slot in slots], shape, form)
+        for slot in slots:
+            send.fill(slot, values(rank, slot, many(rank, slot), shape))
+    case.ready(send, recv)
+    case.call.send_count = case.call.recv_count = count
+    if same:
+        case.call.send_count = many(rank, 0)
+    return case

@@ -1,0 +1,261 @@
+"""Every algorithm of coll/basic against plain Python, on 1 to 17 ranks in one process, its messages in random order."""
+
+from __future__ import annotations
+
+import os
+import random
+
+import pytest
+from calls import (
+    FIRST, IN_PLACE, LAST, NUMBERS, PAIR_WITH_GAP, PLAIN, REDUCTIONS, ROOTED, SHAPES, SHIFTED, SUM, inter_case, intra_case,
+    neighbor_case,
+)  # fmt: skip
+from in_memory import InMemoryPml, finish, inter, intra
+from ompy.core.errors import ERR_PROC_FAILED, MPIError
+from ompy.core.progress import progress_once
+from ompy.mca import pml
+from ompy.mpi.topology import Cartesian
+from ompy_coll_basic.algorithms import INTER, INTRA
+from ompy_coll_basic.module import BasicModule
+
+SEED = int(os.environ.get("OMPY_TEST_SEED", random.SystemRandom().randrange(1 << 32)))
+ALGORITHMS = [
+    (function, algorithm)
+    for function in INTRA
+    if not function.startswith("neighbor_")
+    for algorithm in INTRA[function]
+]
+NAMES = [f"{function}-{algorithm.name}" for function, algorithm in ALGORITHMS]
+
+
+@pytest.fixture
+def messages():
+    print(f"seed {SEED} (OMPY_TEST_SEED)")
+    chosen = pml.chosen()
+    layer = InMemoryPml(random.Random(SEED), eager=True)
+    pml.choose(layer)
+    yield layer
+    pml.choose(chosen)
+
+
+def run(messages, function, ranks, cases, algorithm="auto", crossover=4, persistent=False):
+    """The collective on every rank at once, begun in random order; persistent ones twice."""
+    number = NUMBERS[function]
+    modules = [BasicModule(comm, crossover, {function: algorithm}) for comm in ranks]
+    order = list(range(len(ranks)))
+    messages.random.shuffle(order)
+    requests = [None] * len(ranks)
+    form = "init" if persistent else "start"
+    for rank in order:
+        requests[rank] = getattr(modules[rank], form)(number, cases[rank].call, ranks[rank])
+    for _ in range(2 if persistent else 1):
+        for rank in order:
+            if persistent:
+                cases[rank].again()
+                requests[rank].start()
+        finish(messages, requests)
+        for rank, case in enumerate(cases):
+            case.check(f"{function} {algorithm} rank {rank} of {len(ranks)}")
+
+
+def operations_for(function, algorithm):
+    if function not in REDUCTIONS:
+        return [None]
+    return [SUM, FIRST, LAST] if algorithm.ordered else [SUM]
+
+
+@pytest.mark.parametrize(("function", "algorithm"), ALGORITHMS, ids=NAMES)
+def test_gives_every_rank_its_data_on_1_to_17_ranks(messages, function, algorithm):
+    for size in range(1, 18):
+        for operation in operations_for(function, algorithm):
+            root = messages.random.randrange(size)
+            ranks = intra(size)
+            cases = [intra_case(function, rank, size, 3, PLAIN, root, False, operation) for rank in range(size)]
+            run(messages, function, ranks, cases, algorithm.name)
+
+
+@pytest.mark.parametrize(("function", "algorithm"), ALGORITHMS, ids=NAMES)
+def test_handles_gaps_in_datatypes_and_no_data_at_all(messages, function, algorithm):
+    for size in (2, 3, 5, 8):
+        for shape in SHAPES:
+            for count in (0, 1, 7):
+                operation = operations_for(function, algorithm)[0]
+                ranks = intra(size)
+                root = messages.random.randrange(size)
+                cases = [intra_case(function, rank, size, count, shape, root, False, operation) for rank in range(size)]
+                run(messages, function, ranks, cases, algorithm.name)
+
+
+@pytest.mark.parametrize(
+    ("function", "algorithm"), [it for it in ALGORITHMS if it[0] in IN_PLACE], ids=[n for n in NAMES if n.split("-")[0] in IN_PLACE]
+)
+def test_works_in_place(messages, function, algorithm):
+    for size in (1, 2, 3, 4, 6, 9):
+        for operation in operations_for(function, algorithm):
+            for shape in (PLAIN, PAIR_WITH_GAP):
+                ranks = intra(size)
+                root = messages.random.randrange(size)
+                cases = [intra_case(function, rank, size, 4, shape, root, True, operation) for rank in range(size)]
+                run(messages, function, ranks, cases, algorithm.name)
+
+
+@pytest.mark.parametrize(("function", "algorithm"), ALGORITHMS, ids=NAMES)
+def test_a_persistent_one_runs_again(messages, function, algorithm):
+    for size in (1, 4, 5):
+        operation = operations_for(function, algorithm)[0]
+        ranks = intra(size)
+        root = messages.random.randrange(size)
+        cases = [intra_case(function, rank, size, 2, SHIFTED, root, False, operation) for rank in range(size)]
+        run(messages, function, ranks, cases, algorithm.name, persistent=True)
+
+
+@pytest.mark.parametrize("function", ROOTED)
+def test_any_rank_can_be_the_root(messages, function):
+    for algorithm in INTRA[function]:
+        for size in (2, 5, 7, 8):
+            for root in range(size):
+                ranks = intra(size)
+                cases = [intra_case(function, rank, size, 2, PLAIN, root, False, FIRST) for rank in range(size)]
+                run(messages, function, ranks, cases, algorithm.name)
+
+
+@pytest.mark.parametrize("function", INTER)
+def test_between_groups_of_different_sizes(messages, function):
+    for size, remote in ((1, 1), (1, 3), (2, 3), (4, 2), (3, 5)):
+        for operation in (SUM, FIRST, LAST) if function in REDUCTIONS else (None,):
+            for root in range(size + remote) if function in ROOTED else (0,):
+                for shape, count in ((PLAIN, 2), (PAIR_WITH_GAP, 1), (PLAIN, 0)):
+                    ranks = inter(size, remote)
+                    cases = [
+                        inter_case(function, process, size, remote, count, shape, root, operation)
+                        for process in range(size + remote)
+                    ]
+                    run(messages, function, ranks, cases)
+
+
+class Neighbors:
+    is_cartesian = False
+
+    def __init__(self, sources, destinations):
+        self.in_neighbors = sources
+        self.out_neighbors = destinations
+
+
+NEIGHBORHOODS = [function for function in INTRA if function.startswith("neighbor_")]
+
+
+@pytest.mark.parametrize("function", NEIGHBORHOODS)
+@pytest.mark.parametrize(
+    ("dims", "periods"),
+    [((1,), (True,)), ((1,), (False,)), ((2,), (True,)), ((5,), (True,)), ((2, 3), (True, False)), ((2, 1, 2), (True, True, True))],
+)
+def test_grid_neighbors_swap_with_the_opposite_direction(messages, function, dims, periods):
+    ranks = intra(Cartesian(dims, periods, 0).size)
+    for rank, comm in enumerate(ranks):
+        comm.attributes["topology"] = Cartesian(list(dims), list(periods), rank)
+
+    def arrives(rank, slot):
+        """(rank, slot) that a block comes from: what the neighbour below sent above, and the other way round."""
+        source = ranks[rank].attributes["topology"].in_neighbors[slot]
+        return None if source < 0 else (source, slot ^ 1)
+
+    for count, shape in ((3, PLAIN), (1, PAIR_WITH_GAP), (0, PLAIN)):
+        cases = [neighbor_case(function, comm, rank, count, shape, arrives) for rank, comm in enumerate(ranks)]
+        run(messages, function, ranks, cases)
+
+
+@pytest.mark.parametrize("function", NEIGHBORHOODS)
+def test_graph_neighbors_may_be_repeated_oneself_or_nobody(messages, function):
+    """Edges (from, to) in the order in which both ends list them: the k-th between two ranks is the k-th on either side."""
+    for size in (1, 2, 5):
+        edges = [(messages.random.randrange(size), messages.random.randrange(size)) for _ in range(4 * size)]
+        ranks = intra(size)
+        incoming = [[edge for edge in range(len(edges)) if edges[edge][1] == rank] for rank in range(size)]
+        outgoing = [[edge for edge in range(len(edges)) if edges[edge][0] == rank] for rank in range(size)]
+        for rank, comm in enumerate(ranks):
+            sources = [edges[edge][0] for edge in incoming[rank]]
+            comm.attributes["topology"] = Neighbors(sources, [edges[edge][1] for edge in outgoing[rank]])
+
+        def arrives(rank, slot, incoming=incoming, outgoing=outgoing, edges=edges):
+            edge = incoming[rank][slot]
+            source = edges[edge][0]
+            return source, outgoing[source].index(edge)
+
+        cases = [neighbor_case(function, comm, rank, 2, PLAIN, arrives) for rank, comm in enumerate(ranks)]
+        run(messages, function, ranks, cases, persistent=True)
+
+
+def test_an_error_in_one_message_fails_the_request_and_names_the_peer(messages):
+    ranks = intra(3)
+    cases = [intra_case("gather", rank, 3, 4, PLAIN, 0, False, None) for rank in range(3)]
+    request = BasicModule(ranks[0], 4, {}).start(NUMBERS["gather"], cases[0].call, ranks[0])
+    assert not request.complete
+    assert request.peer == 1
+    (lost,) = [queue[0] for key, queue in messages.wanted.items() if key[2] == 2]
+    lost.request.fail(MPIError(ERR_PROC_FAILED, "killed"))
+    progress_once()
+    assert request.complete
+    assert request.error.code == ERR_PROC_FAILED
+    assert "killed" in str(request.error)
+    assert "rank 2" in str(request.error)
+
+
+def test_a_waiting_request_names_the_first_rank_that_is_missing(messages):
+    ranks = intra(4)
+    messages.eager = False
+    modules = [BasicModule(comm, 4, {}) for comm in ranks]
+    cases = [intra_case("gather", rank, 4, 4, PLAIN, 0, False, None) for rank in range(4)]
+    request = modules[0].start(NUMBERS["gather"], cases[0].call, ranks[0])
+    for rank, then in ((2, 1), (1, 3), (3, None)):
+        other = modules[rank].start(NUMBERS["gather"], cases[rank].call, ranks[rank])
+        assert messages.deliver()
+        progress_once()
+        assert other.complete
+        assert request.complete == (then is None)
+        assert then is None or request.peer == then
+
+
+def test_calls_that_overlap_on_one_communicator_keep_their_messages_apart(messages):
+    size = 5
+    ranks = intra(size)
+    modules = [BasicModule(comm, 4, {}) for comm in ranks]
+    calls = []
+    for function in ("bcast", "allgather", "allreduce", "alltoall", "bcast"):
+        cases = [intra_case(function, rank, size, 3, PLAIN, 1, False, SUM) for rank in range(size)]
+        calls.append((function, cases))
+    requests = []
+    for rank in range(size):
+        for function, cases in calls:
+            requests.append(modules[rank].start(NUMBERS[function], cases[rank].call, ranks[rank]))
+    finish(messages, requests)
+    for function, cases in calls:
+        for rank, case in enumerate(cases):
+            case.check(f"{function} rank {rank}")
+
+
+def test_no_message_is_sent_twice_by_a_tree(messages):
+    """n - 1 messages carry a broadcast to n ranks, in any form of tree."""
+    for size in range(1, 18):
+        for name in ("linear", "logarithmic"):
+            messages.messages = 0
+            cases = [intra_case("bcast", rank, size, 1, PLAIN, 0, False, None) for rank in range(size)]
+            run(messages, "bcast", intra(size), cases, name)
+            assert messages.messages == size - 1
+
+
+def test_the_crossover_separates_linear_from_logarithmic():
+    for size, crossover, expected in ((4, 4, "linear"), (5, 4, "logarithmic"), (5, 8, "linear"), (2, 1, "logarithmic")):
+        comm = intra(size)[0]
+        module = BasicModule(comm, crossover, {})
+        for function in ("barrier", "bcast", "reduce", "allreduce", "allgather", "scan"):
+            chosen = [algorithm.name for algorithm, suits in module.explain(NUMBERS[function], comm, 8) if suits]
+            assert chosen == [expected], (function, size, crossover)
+
+
+def test_a_forced_algorithm_that_cannot_serve_leaves_the_call_to_another():
+    comm = intra(6)[0]
+    module = BasicModule(comm, 4, {"allreduce": "ring"})
+    told = {suits: algorithm.name for algorithm, suits in module.explain(NUMBERS["allreduce"], comm, 8)}
+    assert told[True] == "ring"
+    told = {suits: algorithm.name for algorithm, suits in module.explain(NUMBERS["allreduce"], comm, 8, False)}
+    assert told[True] == "logarithmic"

@@ -1,0 +1,21 @@
+from typing import Any
+
+from ompy.core.group import Group
+
+class Communicator:
+    context: int
+    rank: int
+    size: int
+    remote_size: int
+    is_inter: bool
+    group: Group
+    remote_group: Group
+    pml: Any
+    coll: Any
+    local_communicator: Communicator | None
+    attributes: dict[Any, Any]
+    name: str
+    freed: bool
+    def __init__(self, context: int, group: Group, remote_group: Group | None = None, name: str = "") -> None: ...
+    def take_collective_tag(self) -> int: ...
+    def mark_freed(self) -> None: ...

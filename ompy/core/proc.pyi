@@ -1,0 +1,28 @@
+from collections.abc import Callable
+from typing import Any
+
+class Proc:
+    index: int
+    rank: int
+    job: str
+    is_self: bool
+    is_local: bool
+    host: str
+    pid: int
+    card: dict[str, bytes]
+    routes: Any
+    pml: Any
+    failure: BaseException | None
+    def __init__(
+        self, index: int, rank: int, job: str, host: str, pid: int, is_self: bool, is_local: bool, card: dict[str, bytes]
+    ) -> None: ...
+
+class ProcTable:
+    def set_resolver(self, resolver: Callable[[int], Proc]) -> None: ...
+    def extend(self, count: int) -> int: ...
+    def known(self) -> list[Proc]: ...
+    def clear(self) -> int: ...
+    def get(self, index: int) -> Proc: ...
+    def __len__(self) -> int: ...
+
+def process_table() -> ProcTable: ...

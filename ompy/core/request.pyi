@@ -1,0 +1,19 @@
+class Request:
+    complete: bool
+    active: bool
+    persistent: bool
+    error: BaseException | None
+    buffer: object
+    operation: int
+    peer: int
+    tag: int
+    nbytes: int
+    communicator: object
+    def start(self) -> int: ...
+    def cancel(self) -> int: ...
+    def release(self) -> int: ...
+    def fail(self, error: BaseException) -> int: ...
+    @property
+    def result(self) -> tuple[int, int, int, bool, int]: ...
+
+class CompletedRequest(Request): ...

@@ -1,0 +1,43 @@
+from typing import Any
+
+from ompy.core.communicator import Communicator
+from ompy.core.operation import Operation
+from ompy.core.request import Request
+from ompy.core.typemap import Typemap
+
+interface: int
+FUNCTIONS: tuple[str, ...]
+
+class CollectiveCall:
+    send_address: int
+    recv_address: int
+    send_count: int
+    recv_count: int
+    send_type: Typemap | None
+    recv_type: Typemap | None
+    send_types: list[Typemap] | None
+    recv_types: list[Typemap] | None
+    operation: Operation | None
+    root: int
+    send_in_place: bool
+    recv_in_place: bool
+    owner: Any
+
+class CollModule:
+    component: str
+    def run(self, function: int, call: CollectiveCall, comm: Communicator) -> int: ...
+    def start(self, function: int, call: CollectiveCall, comm: Communicator) -> Request: ...
+    def init(self, function: int, call: CollectiveCall, comm: Communicator) -> Request: ...
+    def free(self) -> int: ...
+
+class CollTable:
+    verdicts: list[tuple[str, str, int, bool, str]]
+    def __init__(
+        self,
+        blocking: list[CollModule],
+        nonblocking: list[CollModule],
+        persistent: list[CollModule],
+        verdicts: list[tuple[str, str, int, bool, str]],
+    ) -> None: ...
+    def modules(self) -> list[CollModule]: ...
+    def module(self, function: int) -> CollModule: ...

@@ -1,0 +1,3 @@
+from ompy_pml_ob1.engine import Transfer
+
+class SendRequest(Transfer): ...

@@ -159,3 +159,11 @@ define_integers()
 define_bytes_and_logicals()
 define_floats()
 define_pairs()
+
+
+def describe(int code) -> tuple:
+    """`(name, group, element, size)` of a code, for Python tables; size in bytes."""
+    if not 0 <= code < BASIC_TYPES:
+        raise IndexError(f"{code} is no code of a predefined datatype")
+    cdef Basic *basic = &basics[code]
+    return (<bytes> basic.name).decode(), <int> basic.group, <int> basic.element, basic.size

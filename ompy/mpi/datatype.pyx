@@ -1,0 +1,770 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: embedsignature=True, annotation_typing=False
+"""Datatypes: predefined, derived, packed (MPI-4.1, chapter 5)."""
+
+from cpython.buffer cimport Py_buffer, PyBuffer_Release, PyBUF_SIMPLE, PyBUF_WRITABLE
+
+from ompy.core.basic cimport BASIC_TYPES
+from ompy.core.convertor cimport pack_all, unpack_all
+from ompy.core.typemap cimport Typemap, create_struct, predefined
+from ompy.mpi.external cimport external_size, pack_external, unpack_external
+from ompy.mpi.handle cimport Handle, forget, predefine
+from ompy.mpi.memory cimport acquire
+
+from array import array
+
+from ompy.core.basic import describe
+from ompy.core.errors import ERR_ARG, ERR_COMM, ERR_TRUNCATE, ERR_TYPE, ERR_UNSUPPORTED_DATAREP, MPIError
+from ompy.mpi import attributes
+from ompy.mpi.description import (
+    COMBINER_CONTIGUOUS,
+    COMBINER_DARRAY,
+    COMBINER_DUP,
+    COMBINER_F90_COMPLEX,
+    COMBINER_F90_INTEGER,
+    COMBINER_F90_REAL,
+    COMBINER_HINDEXED,
+    COMBINER_HINDEXED_BLOCK,
+    COMBINER_HVECTOR,
+    COMBINER_INDEXED,
+    COMBINER_INDEXED_BLOCK,
+    COMBINER_NAMED,
+    COMBINER_RESIZED,
+    COMBINER_STRUCT,
+    COMBINER_SUBARRAY,
+    COMBINER_VALUE_INDEX,
+    COMBINER_VECTOR,
+    COMBINERS,
+    Description,
+)
+from ompy.mpi.exceptions import Exception as MPIException
+from ompy.mpi.exceptions import hand_over
+from ompy.mpi.type_codes import C_NAMES, F_NAMES, NAMES, codes_of
+
+# Order of an array's dimensions in memory; values follow Open MPI's mpi.h, here and below.
+ORDER_C = 0
+ORDER_FORTRAN = 1
+ORDER_F = ORDER_FORTRAN
+
+TYPECLASS_INTEGER = 1
+TYPECLASS_REAL = 2
+TYPECLASS_COMPLEX = 3
+TYPECLASS_LOGICAL = 4
+
+DISTRIBUTE_BLOCK = 0
+DISTRIBUTE_CYCLIC = 1
+DISTRIBUTE_NONE = 2
+DISTRIBUTE_DFLT_DARG = -1
+
+# What Fortran's kinds hold, smallest first: decimal range of integers; decimal digits and exponent range of reals.
+INTEGER_KINDS = ((2, "INTEGER1"), (4, "INTEGER2"), (9, "INTEGER4"), (18, "INTEGER8"), (38, "INTEGER16"))
+REAL_KINDS = ((6, 37, 4), (15, 307, 8), (33, 4931, 16))
+MATCHES = {
+    TYPECLASS_INTEGER: ("INTEGER", (1, 2, 4, 8, 16)),
+    TYPECLASS_REAL: ("REAL", (2, 4, 8, 16)),
+    TYPECLASS_COMPLEX: ("COMPLEX", (4, 8, 16, 32)),
+    TYPECLASS_LOGICAL: ("LOGICAL", (1, 2, 4, 8, 16)),
+}
+
+
+cdef inline Typemap checked(Datatype datatype):
+    if datatype is None or datatype.typemap is None:
+        raise MPIException(ERR_TYPE, "datatype: a datatype expected, not DATATYPE_NULL")
+    return datatype.typemap
+
+
+cdef object description_of(Typemap typemap):
+    if typemap.description is None:
+        # Made by a component, not by a constructor of this layer.
+        typemap.description = Description(COMBINER_DUP, {}, [typemap.create_dup()])
+    return typemap.description
+
+
+cdef Datatype new_handle(type cls, Typemap typemap):
+    cdef Datatype made = cls.__new__(cls)
+    made.typemap = typemap
+    return made
+
+
+cdef Datatype borrow(Typemap typemap):
+    cdef Datatype made = datatype_of(typemap)
+    if not made.constant:
+        made.borrowed = True
+    return made
+
+
+cdef Datatype derive(type cls, int combiner, Typemap base, dict parameters):
+    """Call the core's constructor of the combiner's name with the parameters, in their order."""
+    cdef Typemap made
+    arguments = dict(parameters)
+    if "order" in arguments:
+        order = arguments.pop("order")
+        if order not in (ORDER_C, ORDER_FORTRAN):
+            raise MPIException(ERR_ARG, f"order: ORDER_C or ORDER_FORTRAN expected, not {order}")
+        arguments["fortran"] = order == ORDER_FORTRAN
+    try:
+        made = getattr(base, f"create_{COMBINERS[combiner].lower()}")(*arguments.values())
+    except MPIError as error:
+        hand_over(error, None)
+    made.description = Description(combiner, parameters, [base])
+    return new_handle(cls, made)
+
+
+cdef object integers(str name, object values, Py_ssize_t expected=-1):
+    """A sequence argument as 64-bit integers, which is how a description keeps it."""
+    converted = array("q", values)
+    if expected >= 0 and len(converted) != expected:
+        raise ValueError(f"{name}: {expected} items expected, not {len(converted)}")
+    return converted
+
+
+cdef Py_ssize_t elements(Py_ssize_t nbytes, Typemap typemap) except -1:
+    if typemap.extent <= 0:
+        raise ValueError(f"datatype: its extent of {typemap.extent} bytes does not tell how many elements a buffer holds")
+    return nbytes // typemap.extent
+
+
+cdef int check_position(Py_ssize_t position, Py_ssize_t needed, Py_ssize_t available) except -1:
+    if position < 0:
+        raise MPIException(ERR_ARG, f"position: {position} is negative")
+    if needed > available - position:
+        raise MPIException(ERR_TRUNCATE, f"{needed} bytes from position {position} do not fit in a buffer of {available}")
+    return 0
+
+
+cdef int check_comm(comm) except -1:
+    if not comm:
+        raise MPIException(ERR_COMM, "comm: a communicator expected, not COMM_NULL")
+    return 0
+
+
+cdef int check_external32(str datarep) except -1:
+    if datarep != "external32":
+        raise MPIException(ERR_UNSUPPORTED_DATAREP, f"datarep: 'external32' expected, not {datarep!r}")
+    return 0
+
+
+cdef class Datatype(Handle):
+    """How data lies in memory: a predefined type, or one derived from others (MPI-4.1, 5.1).
+
+    Sizes, extents and displacements that are not in elements are in bytes.  Constructors take any sequence of integers.
+    Methods of DATATYPE_NULL raise `Exception` with ERR_TYPE; constructors raise it with ERR_COUNT or ERR_ARG for numbers
+    that make no sense, and ValueError for sequences of different lengths.
+    """
+
+    def __cinit__(self, Datatype datatype=None):
+        if datatype is not None:
+            self.typemap = datatype.typemap
+
+    cdef type family(self):
+        return Datatype
+
+    cdef object core(self):
+        return self.typemap
+
+    cdef int become(self, object core) except -1:
+        self.typemap = core
+        return 0
+
+    cdef int dispose(self) except -1:
+        if description_of(self.typemap).predefined:
+            self.typemap = None
+        else:
+            self.Free()
+        return 0
+
+    def __reduce__(self):
+        if self.typemap is None or self.is_named:
+            return Handle.__reduce__(self)
+        return _datatype_create, (*self.decode(), True)
+
+    # -- what it is
+
+    def Get_size(self) -> int:
+        """Bytes of data in one element, without gaps (MPI-4.1, 5.1.5)."""
+        return checked(self).size
+
+    @property
+    def size(self) -> int:
+        """Bytes of data in one element."""
+        return checked(self).size
+
+    def Get_extent(self) -> tuple:
+        """Lower bound, and bytes from one element to the next (MPI-4.1, 5.1.7)."""
+        cdef Typemap typemap = checked(self)
+        return typemap.lower_bound, typemap.extent
+
+    @property
+    def extent(self) -> int:
+        """Bytes from one element to the next."""
+        return checked(self).extent
+
+    @property
+    def lb(self) -> int:
+        """Lower bound, in bytes."""
+        return checked(self).lower_bound
+
+    @property
+    def ub(self) -> int:
+        """Upper bound, in bytes."""
+        cdef Typemap typemap = checked(self)
+        return typemap.lower_bound + typemap.extent
+
+    def Get_true_extent(self) -> tuple:
+        """Offset of the first byte of data, and bytes from there to the last (MPI-4.1, 5.1.8)."""
+        cdef Typemap typemap = checked(self)
+        return typemap.true_lower_bound, typemap.true_extent
+
+    @property
+    def true_extent(self) -> int:
+        """Bytes from the first to the last byte of data."""
+        return checked(self).true_extent
+
+    @property
+    def true_lb(self) -> int:
+        """Offset of the first byte of data."""
+        return checked(self).true_lower_bound
+
+    @property
+    def true_ub(self) -> int:
+        """Offset after the last byte of data."""
+        cdef Typemap typemap = checked(self)
+        return typemap.true_lower_bound + typemap.true_extent
+
+    # -- constructors
+
+    def Dup(self) -> Datatype:
+        """A new datatype of the same layout; attributes are copied as their keys say (MPI-4.1, 5.1.10)."""
+        cdef Datatype made = derive(type(self), COMBINER_DUP, checked(self), {})
+        description = description_of(self.typemap)
+        made.typemap.description.codes = description.codes
+        attributes.copy_attrs(self, description.attributes, made.typemap.description.attributes)
+        return made
+
+    def Create_dup(self) -> Datatype:
+        """A new datatype of the same layout: `Dup`."""
+        return self.Dup()
+
+    def Create_contiguous(self, count: int) -> Datatype:
+        """`count` elements, one after the other (MPI-4.1, 5.1.2)."""
+        return derive(type(self), COMBINER_CONTIGUOUS, checked(self), {"count": count})
+
+    def Create_vector(self, count: int, blocklength: int, stride: int) -> Datatype:
+        """`count` blocks of `blocklength` elements that begin `stride` elements apart (MPI-4.1, 5.1.2)."""
+        parameters = {"count": count, "blocklength": blocklength, "stride": stride}
+        return derive(type(self), COMBINER_VECTOR, checked(self), parameters)
+
+    def Create_hvector(self, count: int, blocklength: int, stride: int) -> Datatype:
+        """`count` blocks of `blocklength` elements that begin `stride` bytes apart (MPI-4.1, 5.1.2)."""
+        parameters = {"count": count, "blocklength": blocklength, "stride": stride}
+        return derive(type(self), COMBINER_HVECTOR, checked(self), parameters)
+
+    def Create_indexed(self, blocklengths, displacements) -> Datatype:
+        """Blocks of `blocklengths[i]` elements at `displacements[i]` elements (MPI-4.1, 5.1.2)."""
+        return indexed(self, COMBINER_INDEXED, blocklengths, displacements)
+
+    def Create_hindexed(self, blocklengths, displacements) -> Datatype:
+        """Blocks of `blocklengths[i]` elements at `displacements[i]` bytes (MPI-4.1, 5.1.2)."""
+        return indexed(self, COMBINER_HINDEXED, blocklengths, displacements)
+
+    def Create_indexed_block(self, blocklength: int, displacements) -> Datatype:
+        """Blocks of `blocklength` elements at `displacements[i]` elements (MPI-4.1, 5.1.2)."""
+        parameters = {"blocklength": blocklength, "displacements": integers("displacements", displacements)}
+        return derive(type(self), COMBINER_INDEXED_BLOCK, checked(self), parameters)
+
+    def Create_hindexed_block(self, blocklength: int, displacements) -> Datatype:
+        """Blocks of `blocklength` elements at `displacements[i]` bytes (MPI-4.1, 5.1.2)."""
+        parameters = {"blocklength": blocklength, "displacements": integers("displacements", displacements)}
+        return derive(type(self), COMBINER_HINDEXED_BLOCK, checked(self), parameters)
+
+    @classmethod
+    def Create_struct(cls, blocklengths, displacements, datatypes) -> Datatype:
+        """Blocks of `blocklengths[i]` elements of `datatypes[i]` at `displacements[i]` bytes (MPI-4.1, 5.1.2)."""
+        cdef Typemap made
+        lengths = integers("blocklengths", blocklengths)
+        offsets = integers("displacements", displacements, len(lengths))
+        types = [checked(datatype) for datatype in datatypes]
+        if len(types) != len(lengths):
+            raise ValueError(f"datatypes: {len(lengths)} items expected, not {len(types)}")
+        try:
+            made = create_struct(lengths, offsets, types)
+        except MPIError as error:
+            hand_over(error, None)
+        made.description = Description(COMBINER_STRUCT, {"blocklengths": lengths, "displacements": offsets}, types)
+        return new_handle(cls, made)
+
+    def Create_subarray(self, sizes, subsizes, starts, order: int = ORDER_C) -> Datatype:
+        """The box of `subsizes` elements at `starts` in an array of `sizes` elements (MPI-4.1, 5.1.3)."""
+        parameters = {"sizes": integers("sizes", sizes)}
+        dimensions = len(parameters["sizes"])
+        parameters["subsizes"] = integers("subsizes", subsizes, dimensions)
+        parameters["starts"] = integers("starts", starts, dimensions)
+        parameters["order"] = order
+        return derive(type(self), COMBINER_SUBARRAY, checked(self), parameters)
+
+    def Create_darray(self, size: int, rank: int, gsizes, distribs, dargs, psizes, order: int = ORDER_C) -> Datatype:
+        """The part of process `rank` of `size` in an array of `gsizes` elements (MPI-4.1, 5.1.4).
+
+        Parameters:
+            distribs: DISTRIBUTE_BLOCK, DISTRIBUTE_CYCLIC or DISTRIBUTE_NONE for each dimension.
+            dargs: elements in a block for each dimension, or DISTRIBUTE_DFLT_DARG.
+            psizes: processes in each dimension of the grid.
+        """
+        parameters = {"size": size, "rank": rank, "gsizes": integers("gsizes", gsizes)}
+        dimensions = len(parameters["gsizes"])
+        parameters["distribs"] = integers("distribs", distribs, dimensions)
+        parameters["dargs"] = integers("dargs", dargs, dimensions)
+        parameters["psizes"] = integers("psizes", psizes, dimensions)
+        parameters["order"] = order
+        return derive(type(self), COMBINER_DARRAY, checked(self), parameters)
+
+    def Create_resized(self, lb: int, extent: int) -> Datatype:
+        """The same data with another lower bound and extent, in bytes (MPI-4.1, 5.1.7)."""
+        return derive(type(self), COMBINER_RESIZED, checked(self), {"lb": lb, "extent": extent})
+
+    Resized = Create_resized
+
+    @classmethod
+    def Get_value_index(cls, Datatype value, Datatype index) -> Datatype:
+        """The predefined pair for MINLOC and MAXLOC, or DATATYPE_NULL where there is none (MPI-4.1, 5.1.13)."""
+        checked(value)
+        checked(index)
+        pair = value_indices.get((value.typemap.basic, index.typemap.basic))
+        return new_handle(cls, None if pair is None else named_typemaps[pair])
+
+    @classmethod
+    def Create_f90_integer(cls, r: int) -> Datatype:
+        """Fortran's integer of `selected_int_kind(r)` (MPI-4.1, 19.1.9)."""
+        for digits, name in INTEGER_KINDS:
+            if r <= digits:
+                return new_handle(cls, parametrised(COMBINER_F90_INTEGER, {"r": r}, name))
+        raise MPIException(ERR_ARG, f"r: no integer has {r} decimal digits")
+
+    @classmethod
+    def Create_f90_real(cls, p: int, r: int) -> Datatype:
+        """Fortran's real of `selected_real_kind(p, r)`; UNDEFINED for either leaves it open (MPI-4.1, 19.1.9)."""
+        return new_handle(cls, parametrised(COMBINER_F90_REAL, {"p": p, "r": r}, f"REAL{real_size(p, r)}"))
+
+    @classmethod
+    def Create_f90_complex(cls, p: int, r: int) -> Datatype:
+        """Fortran's complex of `selected_real_kind(p, r)`; UNDEFINED for either leaves it open (MPI-4.1, 19.1.9)."""
+        return new_handle(cls, parametrised(COMBINER_F90_COMPLEX, {"p": p, "r": r}, f"COMPLEX{2 * real_size(p, r)}"))
+
+    @classmethod
+    def Match_size(cls, typeclass: int, size: int) -> Datatype:
+        """Fortran's type of a TYPECLASS_* with so many bytes (MPI-4.1, 19.1.9)."""
+        name, sizes = MATCHES.get(typeclass, ("", ()))
+        if size not in sizes:
+            raise MPIException(ERR_ARG, f"size: type class {typeclass} has no type of {size} bytes; it has {sizes}")
+        return new_handle(cls, named_typemaps[f"{name}{size}"])
+
+    def Commit(self) -> Datatype:
+        """Declare the datatype ready for communication; returns it (MPI-4.1, 5.1.9)."""
+        checked(self)
+        return self
+
+    def Free(self) -> None:
+        """Give the datatype up; types derived from it, and operations under way, are not affected (MPI-4.1, 5.1.9).
+
+        Raises:
+            Exception: ERR_TYPE for a predefined datatype.
+        """
+        description = description_of(checked(self))
+        if description.predefined:
+            raise MPIException(ERR_TYPE, f"datatype: {description.name or 'a predefined datatype'} can't be freed")
+        if not self.borrowed:
+            attributes.delete_attrs(self, description.attributes)
+            forget(self)
+        self.typemap = None
+
+    # -- how it was made
+
+    def Get_envelope(self) -> tuple:
+        """Numbers of integers, addresses, counts and datatypes in `Get_contents`, and the combiner (MPI-4.1, 5.1.13)."""
+        description = description_of(checked(self))
+        values, counts = description.contents()
+        return len(values), 0, len(counts), len(description.types), description.combiner
+
+    @property
+    def envelope(self) -> tuple:
+        """What `Get_envelope` returns."""
+        return self.Get_envelope()
+
+    def Get_contents(self) -> tuple:
+        """Arguments of the constructor: lists of integers, addresses, counts, datatypes (MPI-4.1, 5.1.13)."""
+        description = description_of(checked(self))
+        if description.combiner == COMBINER_NAMED:
+            raise MPIException(ERR_TYPE, f"datatype: {description.name} was made by no constructor")
+        values, counts = description.contents()
+        return values, [], counts, [borrow(typemap) for typemap in description.types]
+
+    @property
+    def contents(self) -> tuple:
+        """What `Get_contents` returns."""
+        return self.Get_contents()
+
+    def decode(self) -> tuple:
+        """The datatype that this one was made of, the constructor's name in capitals, and its arguments as a dict.
+
+        For several datatypes the first item is DATATYPE_NULL, and they are among the arguments; a predefined datatype
+        is itself, "NAMED", and no arguments.
+        """
+        description = description_of(checked(self))
+        if description.combiner == COMBINER_NAMED:
+            return self, "NAMED", {}
+        types = [borrow(typemap) for typemap in description.types]
+        parameters = {name: list(value) if isinstance(value, array) else value
+                      for name, value in description.parameters.items()}
+        if description.combiner == COMBINER_STRUCT:
+            parameters["datatypes"] = types
+        return types[0] if len(types) == 1 else DATATYPE_NULL, COMBINERS[description.combiner], parameters
+
+    @property
+    def combiner(self) -> int:
+        """Which constructor made it: COMBINER_*."""
+        return description_of(checked(self)).combiner
+
+    @property
+    def is_named(self) -> bool:
+        """Whether it is predefined and has a name."""
+        return description_of(checked(self)).combiner == COMBINER_NAMED
+
+    @property
+    def is_predefined(self) -> bool:
+        """Whether it is predefined; DATATYPE_NULL is."""
+        return self.typemap is None or description_of(self.typemap).predefined
+
+    # -- packing
+
+    def Pack(self, inbuf, outbuf, position: int, comm) -> int:
+        """Copy the elements that `inbuf` holds into `outbuf` without gaps (MPI-4.1, 5.2).
+
+        Parameters:
+            inbuf: buffer of whole elements, from their first byte on.
+            outbuf: writable buffer for the packed bytes.
+            position: where in `outbuf` to begin, in bytes.
+
+        Returns:
+            the position after what was packed.
+
+        Raises:
+            Exception: ERR_TRUNCATE when `outbuf` is too small.
+        """
+        cdef Typemap typemap = checked(self)
+        cdef Py_buffer source, target
+        cdef Py_ssize_t count, begin = position
+        check_comm(comm)
+        acquire(inbuf, &source, PyBUF_SIMPLE)
+        try:
+            count = elements(source.len, typemap)
+            acquire(outbuf, &target, PyBUF_WRITABLE)
+            try:
+                check_position(begin, count * typemap.size, target.len)
+                return begin + pack_all(<char *> source.buf, count, typemap, <char *> target.buf + begin)
+            finally:
+                PyBuffer_Release(&target)
+        finally:
+            PyBuffer_Release(&source)
+
+    def Unpack(self, inbuf, position: int, outbuf, comm) -> int:
+        """Copy packed bytes of `inbuf` to the elements that `outbuf` has room for; as `Pack` (MPI-4.1, 5.2)."""
+        cdef Typemap typemap = checked(self)
+        cdef Py_buffer source, target
+        cdef Py_ssize_t count, begin = position
+        check_comm(comm)
+        acquire(outbuf, &target, PyBUF_WRITABLE)
+        try:
+            count = elements(target.len, typemap)
+            acquire(inbuf, &source, PyBUF_SIMPLE)
+            try:
+                check_position(begin, count * typemap.size, source.len)
+                return begin + unpack_all(<char *> source.buf + begin, count * typemap.size, <char *> target.buf, count, typemap)
+            finally:
+                PyBuffer_Release(&source)
+        finally:
+            PyBuffer_Release(&target)
+
+    def Pack_size(self, count: int, comm) -> int:
+        """Bytes that `Pack` needs for `count` elements (MPI-4.1, 5.2)."""
+        check_comm(comm)
+        return count * checked(self).size
+
+    def Pack_external(self, datarep: str, inbuf, outbuf, position: int) -> int:
+        """`Pack` in the portable representation "external32": big-endian, sizes of MPI-4.1, 15.5.2 (MPI-4.1, 5.3).
+
+        Raises:
+            Exception: ERR_UNSUPPORTED_DATAREP for another `datarep`, ERR_CONVERSION for an integer that does not fit in
+                the portable size (a LONG has four bytes there), ERR_TRUNCATE when `outbuf` is too small.
+        """
+        cdef Typemap typemap = checked(self)
+        cdef Py_buffer source, target
+        cdef Py_ssize_t count, needed, begin = position
+        check_external32(datarep)
+        acquire(inbuf, &source, PyBUF_SIMPLE)
+        try:
+            count = elements(source.len, typemap)
+            needed = count * external_size(typemap)
+            acquire(outbuf, &target, PyBUF_WRITABLE)
+            try:
+                check_position(begin, needed, target.len)
+                pack_external(<char *> source.buf, count, typemap, <char *> target.buf + begin)
+                return begin + needed
+            except MPIError as error:
+                hand_over(error, None)
+            finally:
+                PyBuffer_Release(&target)
+        finally:
+            PyBuffer_Release(&source)
+
+    def Unpack_external(self, datarep: str, inbuf, position: int, outbuf) -> int:
+        """`Unpack` from the portable representation "external32"; as `Pack_external` (MPI-4.1, 5.3)."""
+        cdef Typemap typemap = checked(self)
+        cdef Py_buffer source, target
+        cdef Py_ssize_t count, needed, begin = position
+        check_external32(datarep)
+        acquire(outbuf, &target, PyBUF_WRITABLE)
+        try:
+            count = elements(target.len, typemap)
+            needed = count * external_size(typemap)
+            acquire(inbuf, &source, PyBUF_SIMPLE)
+            try:
+                check_position(begin, needed, source.len)
+                unpack_external(<char *> source.buf + begin, <char *> target.buf, count, typemap)
+                return begin + needed
+            except MPIError as error:
+                hand_over(error, None)
+            finally:
+                PyBuffer_Release(&source)
+        finally:
+            PyBuffer_Release(&target)
+
+    def Pack_external_size(self, datarep: str, count: int) -> int:
+        """Bytes that `Pack_external` needs for `count` elements (MPI-4.1, 5.3)."""
+        check_external32(datarep)
+        return count * external_size(checked(self))
+
+    # -- attributes and name
+
+    def Get_attr(self, keyval: int):
+        """Value of an attribute, None where it has none (MPI-4.1, 7.7.4)."""
+        return attributes.get_attr("Datatype", description_of(checked(self)).attributes, keyval)
+
+    def Set_attr(self, keyval: int, attrval) -> None:
+        """Set the value of an attribute (MPI-4.1, 7.7.4)."""
+        attributes.set_attr("Datatype", self, description_of(checked(self)).attributes, keyval, attrval)
+
+    def Delete_attr(self, keyval: int) -> None:
+        """Remove an attribute (MPI-4.1, 7.7.4)."""
+        attributes.delete_attr("Datatype", self, description_of(checked(self)).attributes, keyval)
+
+    @classmethod
+    def Create_keyval(cls, copy_fn=None, delete_fn=None, nopython: bool = False) -> int:
+        """A new attribute key for datatypes; the functions are called as fn(datatype, keyval, value) (MPI-4.1, 7.7.4)."""
+        return attributes.create_keyval("Datatype", copy_fn, delete_fn, nopython)
+
+    @classmethod
+    def Free_keyval(cls, keyval: int) -> int:
+        """Give a key up; returns KEYVAL_INVALID (MPI-4.1, 7.7.4)."""
+        return attributes.free_keyval("Datatype", keyval)
+
+    def Get_name(self) -> str:
+        """The name for people: "MPI_INT", what `Set_name` gave, or "" (MPI-4.1, 7.8)."""
+        return "MPI_DATATYPE_NULL" if self.typemap is None else description_of(self.typemap).name
+
+    def Set_name(self, name: str) -> None:
+        """Give the datatype a name for people (MPI-4.1, 7.8)."""
+        description_of(checked(self)).name = str(name)
+
+    @property
+    def name(self) -> str:
+        """The name for people."""
+        return self.Get_name()
+
+    @name.setter
+    def name(self, value: str) -> None:
+        self.Set_name(value)
+
+    # -- codes
+
+    def tocode(self) -> str:
+        """Character or type string that leads back to the datatype with `fromcode`; ValueError where there is none."""
+        code = "" if self.typemap is None else description_of(self.typemap).codes[2]
+        if not code:
+            raise ValueError(f"datatype: {self.Get_name() or 'a derived datatype'} has no character code or type string")
+        return code
+
+    @classmethod
+    def fromcode(cls, code: str) -> Datatype:
+        """The predefined datatype of a character ("d") or type string ("f8"); ValueError where there is none."""
+        try:
+            return _typedict[code]
+        except KeyError:
+            raise ValueError(f"code: {code!r} stands for no predefined datatype") from None
+
+    @property
+    def typestr(self) -> str:
+        """NumPy's type string: "f8"; "V" and the extent for what has none."""
+        if self.typemap is None:
+            return ""
+        return description_of(self.typemap).codes[1] or f"V{self.typemap.extent}"
+
+    @property
+    def typechar(self) -> str:
+        """The buffer protocol's character: "d"; "V" for what has none."""
+        return "" if self.typemap is None else description_of(self.typemap).codes[0] or "V"
+
+
+cdef Datatype indexed(Datatype datatype, int combiner, blocklengths, displacements):
+    lengths = integers("blocklengths", blocklengths)
+    parameters = {"blocklengths": lengths, "displacements": integers("displacements", displacements, len(lengths))}
+    return derive(type(datatype), combiner, checked(datatype), parameters)
+
+
+cdef int real_size(int digits, int exponent) except -1:
+    """Bytes of the smallest real with so many decimal digits and such a decimal exponent."""
+    for most_digits, most_exponent, size in REAL_KINDS:
+        if digits <= most_digits and exponent <= most_exponent:
+            return size
+    raise MPIException(ERR_ARG, f"p, r: no real has {digits} decimal digits and exponents of {exponent}")
+
+
+# (combiner, arguments) -> the typemap that was made: MPI gives the same datatype for the same arguments.
+cdef dict parametrised_typemaps = {}
+
+
+cdef Typemap parametrised(int combiner, dict parameters, str name):
+    cdef Typemap made, base = named_typemaps[name]
+    key = (combiner, *parameters.values())
+    if key not in parametrised_typemaps:
+        made = base.create_dup()
+        character, string, _ = base.description.codes
+        made.description = Description(combiner, parameters, [], codes=(character, string, string))
+        parametrised_typemaps[key] = made
+    return parametrised_typemaps[key]
+
+
+def _datatype_create(Datatype datatype, combiner: str, params: dict, free: bool = False) -> Datatype:
+    """The datatype that a constructor, named in capitals as by `decode`, makes of another one; how pickles are read.
+
+    `free`: give up the datatypes it was made of.
+    """
+    bases = params.get("datatypes", [datatype])
+    try:
+        return getattr(datatype, f"Create_{combiner.lower()}")(**params).Commit()
+    finally:
+        if free:
+            for base in bases:
+                (<Datatype?> base).free()
+
+
+def _datatype_decode(Datatype datatype, mark: bool = False) -> tuple:
+    """`datatype.decode()`."""
+    return datatype.decode()
+
+
+def _typecode(Datatype datatype):
+    """Character or type string of a datatype, or None."""
+    return None if datatype.typemap is None else description_of(datatype.typemap).codes[2] or None
+
+
+def _typealign(Datatype datatype):
+    """Alignment of a predefined datatype in bytes, or None."""
+    if datatype.typemap is None or not (datatype.typechar != "V" or datatype.is_named):
+        return None
+    return datatype.typemap.alignment
+
+
+# -- the predefined datatypes
+
+# By its name without MPI_, and by its code in `ompy.core.basic`.
+cdef dict named_typemaps = {}
+cdef list handle_of_basic = []
+
+# Other names that programs know types by.
+ALIASES = {
+    "FLOAT32_T": "FLOAT",
+    "FLOAT64_T": "DOUBLE",
+    "C_COMPLEX": "C_FLOAT_COMPLEX",
+    "INT_INT": "2INT",
+    "TWOINT": "2INT",
+    "UNSIGNED_INT": "UNSIGNED",
+    "SIGNED_SHORT": "SHORT",
+    "SIGNED_INT": "INT",
+    "SIGNED_LONG": "LONG",
+    "SIGNED_LONG_LONG": "LONG_LONG",
+    "BOOL": "C_BOOL",
+    "SINT8_T": "INT8_T",
+    "SINT16_T": "INT16_T",
+    "SINT32_T": "INT32_T",
+    "SINT64_T": "INT64_T",
+    "F_BOOL": "LOGICAL",
+    "F_INT": "INTEGER",
+    "F_FLOAT": "REAL",
+    "F_DOUBLE": "DOUBLE_PRECISION",
+    "F_COMPLEX": "COMPLEX",
+    "F_FLOAT_COMPLEX": "COMPLEX",
+    "F_DOUBLE_COMPLEX": "DOUBLE_COMPLEX",
+}
+
+
+cdef int define_predefined() except -1:
+    """Make the handles, and bind each to its name in this module: names that begin with a digit have none."""
+    cdef Typemap typemap
+    cdef Datatype handle
+    cdef int code
+    public = globals()
+    handles = {}
+    names = {"2INT": "INT_INT"}
+    for code in range(BASIC_TYPES):
+        typemap = predefined(code)
+        name = describe(code)[0]
+        typemap.description = Description(COMBINER_NAMED, {}, [], f"MPI_{name}", codes_of(code))
+        named_typemaps[name] = typemap
+        handle = new_handle(Datatype, typemap)
+        handle_of_basic.append(handle)
+        handles[name] = handle
+        name = names.get(name, name)
+        if not name[0].isdigit():
+            public[name] = predefine(handle, name)
+    for alias, name in ALIASES.items():
+        public[alias] = handles[name]
+    for known, names in ((_typedict, NAMES), (_typedict_c, C_NAMES), (_typedict_f, F_NAMES)):
+        for string, name in names.items():
+            known[string] = handles[name]
+    for name in ("SHORT", "LONG", "FLOAT", "DOUBLE", "LONG_DOUBLE"):
+        value_indices[named_typemaps[name].basic, named_typemaps["INT"].basic] = f"{name}_INT"
+    value_indices[named_typemaps["INT"].basic, named_typemaps["INT"].basic] = "2INT"
+    return 0
+
+
+# (code of the value, code of the index) -> name of the pair.
+cdef dict value_indices = {}
+
+_typedict = {}
+_typedict_c = {}
+_typedict_f = {}
+
+DATATYPE_NULL = predefine(Datatype(), "DATATYPE_NULL")
+define_predefined()
+
+
+cdef Datatype datatype_of_code(object code):
+    try:
+        return <Datatype> _typedict[code]
+    except KeyError:
+        raise KeyError(f"cannot map {code!r} to a datatype") from None
+
+
+cdef Datatype datatype_of(Typemap typemap):
+    if typemap is None:
+        return DATATYPE_NULL
+    if typemap.basic >= 0 and typemap is predefined(typemap.basic):
+        return <Datatype> handle_of_basic[typemap.basic]
+    return new_handle(Datatype, typemap)
+
+
+__all__ = sorted(
+    name
+    for name, value in globals().items()
+    if isinstance(value, Datatype) or name == "Datatype" or name.startswith(("COMBINER_", "DISTRIBUTE_", "ORDER_", "TYPECLASS_"))
+)

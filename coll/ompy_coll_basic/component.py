@@ -50,6 +50,8 @@ def ompy_component() -> Component:
 def ompy_query(context: Context) -> Offer | Refusal:
     from ompy_coll_basic.module import BasicModule
 
+    if context.communicator is None:
+        return Refusal("collectives are offered to a communicator, and none was named")
     forced = {function: context.value(f"{function}_algorithm") for function in INTRA}
     module = BasicModule(context.communicator, context.value("crossover"), forced)
     return Offer(modules=[module], priority=context.value("priority"))

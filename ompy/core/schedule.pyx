@@ -194,16 +194,19 @@ cdef class Schedule(Request):
     cpdef size_t scratch(self, Py_ssize_t count, Typemap typemap) except? 0:
         """Memory of the schedule's own for `count` elements; the result is their address, lower bound and all."""
         cdef Py_ssize_t steps = (count - 1) * typemap.extent if count > 0 else 0
-        cdef Py_ssize_t first = typemap.true_lower_bound + (steps if steps < 0 else 0)
-        cdef Py_ssize_t nbytes = typemap.true_extent + (-steps if steps < 0 else steps)
+        cdef Py_ssize_t low, high
+        # From the address itself to the end of the last extent, and whatever data lies outside: a reduction of the
+        # program's own may look at all of it.
+        low = min(0, typemap.lower_bound, typemap.true_lower_bound) + min(0, steps)
+        high = max(typemap.extent, typemap.lower_bound + typemap.extent,
+                   typemap.true_lower_bound + typemap.true_extent) + max(0, steps)
+        cdef Py_ssize_t nbytes = (high - low if count > 0 else 0) + 15 & ~15
         cdef size_t start
         cdef void **blocks
-        # Both starts are aligned: what the program could do at its own addresses, it can do here.
-        nbytes = ((nbytes if count > 0 else 0) + 15) & ~15
         if self.scratch_used + nbytes + 15 <= INLINE_SCRATCH:
             start = ((<size_t> self.inline_scratch + 15) & ~(<size_t> 15)) + self.scratch_used
             self.scratch_used += nbytes
-            return start - first
+            return start - low
         if self.block_count & (self.block_count - 1) == 0:
             blocks = <void **> PyMem_Malloc(2 * max(self.block_count, 1) * sizeof(void *))
             if blocks == NULL:
@@ -216,7 +219,7 @@ cdef class Schedule(Request):
             raise MemoryError(f"{nbytes} bytes of scratch memory for a collective")
         start = (<size_t> self.blocks[self.block_count] + SCRATCH_ALIGNMENT - 1) & ~(<size_t> SCRATCH_ALIGNMENT - 1)
         self.block_count += 1
-        return start - first
+        return start - low
 
     # -- carrying out -------------------------------------------------------------------------------------------------
 
@@ -398,7 +401,7 @@ cdef class Schedule(Request):
         rounds = [[]]
         for index in range(self.length):
             step = &self.steps[index]
-            rounds[-1].append((names[<int> step.kind], step.peer, step.source, step.target, step.source_count))
+            rounds[len(rounds) - 1].append((names[<int> step.kind], step.peer, step.source, step.target, step.source_count))
             if step.last and index + 1 < self.length:
                 rounds.append([])
         return rounds if self.length else []

@@ -288,7 +288,7 @@ def inter_case(function, process, size, remote_size, count, shape, root, operati
     here = process < size
     rank = process if here else process - size
     local, remote = (size, remote_size) if here else (remote_size, size)
-    base, remote_base = (0, size) if here else (size, 0)
+    remote_base = size if here else 0
     form = form_of(function)
     case = Case()
 

@@ -7,16 +7,29 @@ import random
 
 import pytest
 from calls import (
-    FIRST, IN_PLACE, LAST, NUMBERS, PAIR_WITH_GAP, PLAIN, REDUCTIONS, ROOTED, SHAPES, SHIFTED, SUM, inter_case, intra_case,
+    FIRST,
+    IN_PLACE,
+    LAST,
+    NUMBERS,
+    PAIR_WITH_GAP,
+    PLAIN,
+    REDUCTIONS,
+    ROOTED,
+    SHAPES,
+    SHIFTED,
+    SUM,
+    inter_case,
+    intra_case,
     neighbor_case,
 )  # fmt: skip
 from in_memory import InMemoryPml, finish, inter, intra
-from ompy.core.errors import ERR_PROC_FAILED, MPIError
 from ompy.core.progress import progress_once
-from ompy.mca import pml
-from ompy.mpi.topology import Cartesian
 from ompy_coll_basic.algorithms import INTER, INTRA
 from ompy_coll_basic.module import BasicModule
+
+from ompy.core.errors import ERR_PROC_FAILED, MPIError
+from ompy.mca import pml
+from ompy.mpi.topology import Cartesian
 
 SEED = int(os.environ.get("OMPY_TEST_SEED", random.SystemRandom().randrange(1 << 32)))
 ALGORITHMS = [

@@ -1,0 +1,18 @@
+from ompy.core.communicator import Communicator
+from ompy_coll_basic.algorithms import Algorithm
+from ompy_coll_basic.builder import Builder
+
+class Candidate:
+    algorithm: Algorithm
+    from_bytes: int
+    to_bytes: int
+    ordered: bool
+    def __init__(self, algorithm: Algorithm, builder: Builder, forced: bool = False) -> None: ...
+
+class Choice:
+    function: int
+    candidates: list[Candidate]
+    def __init__(self, function: int, comm: Communicator, crossover: int, forced: str) -> None: ...
+    def explain(self, nbytes: int, commutative: bool = True) -> list[tuple[Algorithm, bool]]: ...
+
+def family(name: str) -> str: ...

@@ -1,0 +1,13 @@
+from collections.abc import Mapping
+
+from ompy.core.communicator import Communicator
+from ompy.mca.coll import CollModule
+from ompy_coll_basic.algorithms import Algorithm
+
+interface: int
+
+class BasicModule(CollModule):
+    crossover: int
+    forced: Mapping[str, str]
+    def __init__(self, comm: Communicator, crossover: int, forced: Mapping[str, str]) -> None: ...
+    def explain(self, function: int, comm: Communicator, nbytes: int, commutative: bool = True) -> list[tuple[Algorithm, bool]]: ...

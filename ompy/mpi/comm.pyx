@@ -483,21 +483,4 @@ cdef object predefined_attribute(int keyval):
     raise MPIError(attributes.ERR_KEYVAL, f"keyval: {keyval} is no key for a Comm")
 
 
-# --- names that mpi4py's own Python parts use
-
-cdef dict locks_of(Comm comm):
-    return comm.live().attributes.setdefault("locks", {})
-
-
-def _comm_lock(Comm comm not None, key=None):
-    """The lock that the communicator keeps under a key."""
-    from _thread import allocate_lock
-    return locks_of(comm).setdefault(key, allocate_lock())
-
-
-def _comm_lock_table(Comm comm not None) -> dict:
-    """All locks that the communicator keeps."""
-    return locks_of(comm)
-
-
 COMM_NULL = predefine(Comm(), "COMM_NULL")

@@ -12,6 +12,7 @@ from libc.string cimport memcpy
 from ompy.core.basic cimport BASIC_BYTE, BASIC_COUNT
 from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport MODE_STANDARD, PROC_NULL, ROOT
+from ompy.core.progress cimport wait
 from ompy.core.request cimport Request as CoreRequest
 from ompy.core.typemap cimport Typemap, predefined
 from ompy.mca.coll cimport ALLGATHER, ALLGATHERV, BARRIER, BCAST, CollectiveCall, CollTable
@@ -19,21 +20,30 @@ from ompy.mca.pml cimport Pml, pml
 from ompy.mpi.buffers cimport parse_counts
 from ompy.mpi.collective_calls cimport check_root
 from ompy.mpi.collectives cimport Collectives
-from ompy.mpi.pickling cimport Parcel, block_address, flatten, new_block, unwrap, wrap
+from ompy.mpi.pickling cimport Parcel, block_address, flatten, unwrap, wrap
 from ompy.mpi.request cimport wait_core
 
 from ompy.core.errors import MPIError
 from ompy.mpi.exceptions import hand_over
-from ompy.mpi.environment import rc
 from ompy.mpi.op import SUM
+from ompy.mpi.pickling import new_block
 
 # Objects of these types can't be changed, so that an alias is as good as a copy.
 cdef frozenset IMMUTABLE = frozenset((int, float, complex, bool, str, bytes, type(None)))
+
+# mpi4py's `rc.fast_reduce`: combine on a tree; else the root gathers the objects and combines them from left to right.
+cdef bint fast_reduce = True
 
 # A broadcast begins with one message of this many bytes: the length of the parcel, then the parcel itself if it fits.
 cdef enum:
     FIRST_BYTES = 512
     ROOM = FIRST_BYTES - 8
+
+
+def set_fast_reduce(bint value) -> None:
+    """How objects are combined; the value of `rc.fast_reduce`."""
+    global fast_reduce
+    fast_reduce = value
 
 
 cdef class ObjectCollectives(Collectives):
@@ -124,7 +134,7 @@ cdef class ObjectCollectives(Collectives):
         cdef Communicator comm
         try:
             comm = self.live()
-            if not rc.fast_reduce:
+            if not fast_reduce:
                 return combined(gathered(sendobj, root, comm), op)
             if not comm.is_inter:
                 return reduced(sendobj, op, root, comm)
@@ -140,7 +150,7 @@ cdef class ObjectCollectives(Collectives):
         cdef Communicator comm
         try:
             comm = self.live()
-            if not rc.fast_reduce:
+            if not fast_reduce:
                 return combined(gathered_everywhere(sendobj, comm), op)
             if not comm.is_inter:
                 return broadcast(reduced(sendobj, op, 0, comm), 0, comm)
@@ -173,8 +183,11 @@ cdef int send_object(object obj, int dest, int tag, Communicator comm) except -1
 
 
 cdef object finished(CoreRequest request):
+    # The block leaves the request before that goes back to its pool.
+    wait(request)
+    cdef object block = request.buffer
     wait_core(request, NULL)
-    return unwrap(request.buffer)
+    return unwrap(block)
 
 
 cdef object recv_object(int source, int tag, Communicator comm):
@@ -388,7 +401,7 @@ cdef object prefix(object obj, object op, Communicator comm, bint inclusive):
     cdef object partial = copy_of(obj), theirs
     cdef object result = partial if inclusive else None
     cdef bint empty = not inclusive
-    if not rc.fast_reduce:
+    if not fast_reduce:
         return prefix_at_root(obj, op, comm, inclusive)
     while mask < comm.size:
         peer = comm.rank ^ mask

@@ -37,7 +37,7 @@ from ompy.mca import selection
 
 # Tags below all collective ones, for agreements under a tag of the program's.
 cdef enum:
-    TAGS = 1 << 30
+    TAGS = 1 << 29
     FIRST_CONTEXT = 16
 
 cdef object next_context = None
@@ -75,19 +75,24 @@ cdef object new_context():
 cdef tuple identity(int index):
     """A process as any other process knows it: (job, rank in its world)."""
     if index < world.size:
-        return ("", index)
+        return (rte.job, index)
     proc = table.get(index)
     return (proc.job, proc.rank)
 
 
 cdef int index_of(tuple who) except -1:
     job, rank = who
-    if not job:
+    if job == rte.job:
         return rank
     for proc in table.known():
         if (proc.job, proc.rank) == who:
             return proc.index
     raise MPIError(ERR_UNSUPPORTED_OPERATION, f"rank {rank} of job {job} is unknown to this process")
+
+
+def comes_first(Communicator comm not None) -> bool:
+    """Which of an inter-communicator's groups is the first one: true in the members of one group, false in the other's."""
+    return identity(comm.group.indices()[0]) < identity(comm.remote_group.indices()[0])
 
 
 # --- messages of the library's own

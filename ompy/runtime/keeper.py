@@ -44,6 +44,8 @@ class Keeper:
             os.closerange(0, reader)
             os.closerange(reader + 1, 4096)
             os.setsid()
+            with open("/proc/self/comm", "w") as name:
+                name.write("ompyrun-keeper")
             try:
                 watch(reader, job)
             finally:

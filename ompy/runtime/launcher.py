@@ -5,10 +5,10 @@ One thread, one loop: signals, PMI, output and standard input are descriptors th
 
 from __future__ import annotations
 
+import errno
 import os
 import selectors
 import signal
-import sys
 import time
 from collections.abc import Callable
 
@@ -19,6 +19,7 @@ from ompy.runtime.output import HIGH_WATER, Lines, Printer
 from ompy.runtime.pmi_server import KeyValueSpace, Session
 from ompy.runtime.process import Process
 from ompy.runtime.signals import SignalQueue
+from ompy.runtime.terminal import TerminalInput
 
 # A rank that fails gives the others this long to say the same; then they get SIGTERM, and SIGKILL after one second more.
 GRACE = 0.25
@@ -29,6 +30,7 @@ INTERRUPT_GRACE = 3.0
 PROMPT_DELAY = 0.1
 # Output of processes that have left their rank's process group is awaited this long.
 DRAIN = 0.25
+TYPING_PAUSE = 0.1
 TIMED_OUT = 124
 BOARD_BYTES_A_RANK = 128
 
@@ -59,6 +61,7 @@ class Launcher:
         self.exit_code: int | None = None
         self.interrupted = False
         self.held = False
+        self.terminal = TerminalInput() if job.stdin is not None and os.isatty(0) else None
         # Zeroes are a board on which nobody has written yet (ompy.core.board); only a report reads it.
         self.board = os.memfd_create("ompy-board")
         os.ftruncate(self.board, BOARD_BYTES_A_RANK * job.size)
@@ -97,6 +100,9 @@ class Launcher:
                 if not self.start_rank(rank, number, program, environment, sets[rank], here):
                     return False
                 rank += 1
+        if self.terminal is not None:
+            os.close(self.terminal.reader)
+            self.watch(0, self.on_typed)
         if self.job.timeout is not None:
             self.set_timer("timeout", self.job.timeout, self.on_timeout)
         return True
@@ -123,7 +129,7 @@ class Launcher:
                 allowed = os.sched_getaffinity(0)
                 os.sched_setaffinity(0, processors)
             try:
-                process = Process(rank, program, own, 0 if rank == self.job.stdin else None, self.job.stack_traces)
+                process = Process(rank, program, own, self.input_of(rank), self.job.stack_traces)
             finally:
                 if processors is not None:
                     os.sched_setaffinity(0, allowed)
@@ -143,6 +149,12 @@ class Launcher:
             process.lines[descriptor] = Lines(self.printers[target], tag)
             self.watch(descriptor, lambda d=descriptor: self.on_output(process, d))  # type: ignore[misc]
         return True
+
+    def input_of(self, rank: int) -> int | None:
+        """The descriptor that a rank reads standard input from."""
+        if rank != self.job.stdin:
+            return None
+        return 0 if self.terminal is None else self.terminal.reader
 
     # -- the loop
 
@@ -180,6 +192,8 @@ class Launcher:
                 self.watch(descriptor, lambda: None, selectors.EVENT_WRITE)
             elif done and watched:
                 self.unwatch(descriptor)
+            if printer.problem is not None and self.exit_code is None:
+                self.on_lost_output(printer.problem)
         pending = max(printer.pending for printer in self.printers.values())
         if not self.held and pending > HIGH_WATER:
             self.held = True
@@ -222,6 +236,23 @@ class Launcher:
         del process.lines[descriptor]
         self.unwatch(descriptor)
         os.close(descriptor)
+
+    def on_typed(self) -> None:
+        assert self.terminal is not None
+        if self.terminal.is_ours():
+            self.terminal.read()
+        if self.terminal.pending or self.terminal.ended or not self.terminal.is_ours():
+            self.unwatch(0)
+            self.set_timer("typed", TYPING_PAUSE, self.on_typing_pause)
+
+    def on_typing_pause(self) -> None:
+        """The rank did not read, or the launcher was in the background: the terminal has kept what was typed."""
+        assert self.terminal is not None
+        self.terminal.write()
+        if self.terminal.pending or not self.terminal.is_ours():
+            self.set_timer("typed", TYPING_PAUSE, self.on_typing_pause)
+        elif not self.terminal.ended:
+            self.watch(0, self.on_typed)
 
     def read_output(self, process: Process) -> None:
         """What a rank said last comes before what is said about it."""
@@ -303,6 +334,14 @@ class Launcher:
         elif not session.initialised and self.space.waiting:
             ranks = ", ".join(str(waiting.rank) for waiting in self.space.waiting)
             self.fail(1, others + f"exited without initialising MPI, and the job's other ranks wait for it (rank {ranks})")
+
+    def on_lost_output(self, problem: OSError) -> None:
+        """Nobody reads any more: the ranks end as a program in a shell's pipeline does, without a word."""
+        if problem.errno == errno.EPIPE:
+            self.exit_code = 128 + signal.SIGPIPE
+            self.terminate()
+        else:
+            self.fail(1, f"output can't be written: {problem.strerror}")
 
     def on_timeout(self) -> None:
         if self.job.report_state:

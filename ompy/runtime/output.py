@@ -27,20 +27,23 @@ class Printer:
 
     Parameters:
         descriptor: 1 or 2.
+
+    Attributes:
+        problem: why nothing can be written any more, or None.
     """
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
         self.queue: deque[memoryview] = deque()
         self.pending = 0
-        self.broken = False
+        self.problem: OSError | None = None
         self.is_terminal = os.isatty(descriptor)
         # Whose unfinished line stands at the end of the output, if any.
         self.open_line: Lines | None = None
         try:
             self.is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
-        except OSError:
-            self.is_file, self.broken = False, True
+        except OSError as error:
+            self.is_file, self.problem = False, error
         self.poller = select.poll()
         self.poller.register(descriptor, select.POLLOUT)
 
@@ -59,7 +62,7 @@ class Printer:
         self._append(data)
 
     def _append(self, data: bytes) -> None:
-        if not self.broken:
+        if self.problem is None:
             self.queue.append(memoryview(data))
             self.pending += len(data)
 
@@ -73,9 +76,9 @@ class Printer:
                 written = os.write(self.descriptor, head if self.is_file else head[:PIECE])
             except BlockingIOError:
                 return False
-            except OSError:
+            except OSError as error:
                 # The reader has gone (EPIPE), or the disk is full: the rest has nowhere to go.
-                self.broken = True
+                self.problem = error
                 self.queue.clear()
                 self.pending = 0
                 return True

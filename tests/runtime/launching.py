@@ -32,7 +32,7 @@ class Launch:
             stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
+            bufsize=0,
             env=os.environ | {MARK: self.mark} | (environment or {}),
         )
         self.stdout = ""
@@ -52,13 +52,13 @@ class Launch:
     def lines(self, count: int) -> list[str]:
         """The next lines of standard output, as they come."""
         assert self.process.stdout is not None
-        return [self.process.stdout.readline().rstrip("\n") for _ in range(count)]
+        return [self.process.stdout.readline().decode().rstrip("\n") for _ in range(count)]
 
     def finish(self) -> int:
         """Wait for the end; returns the exit code.  What it printed is in `stdout` and `stderr`."""
-        out, err = self.process.communicate(self.stdin, timeout=DEADLINE)
-        self.stdout += out
-        self.stderr += err
+        out, err = self.process.communicate(None if self.stdin is None else self.stdin.encode(), timeout=DEADLINE)
+        self.stdout += out.decode()
+        self.stderr += err.decode()
         self.seconds = time.monotonic() - self.begun
         return self.process.returncode
 

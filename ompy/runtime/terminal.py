@@ -1,0 +1,54 @@
+"""What a person types, handed to one rank.
+
+A rank is in a process group of its own, so the kernel would stop it at its first read from the terminal; the launcher,
+which is in the terminal's foreground, reads for it.  Input that is no terminal needs no such help: the rank inherits it,
+and what it does not read stays for whoever comes next (`while read line; do ompyrun ...; done`).
+"""
+
+from __future__ import annotations
+
+import os
+
+LIMIT = 65536
+
+
+class TerminalInput:
+    """Standard input, when it is a terminal, and a pipe to a rank.
+
+    Attributes:
+        reader: the rank's end of the pipe.
+        pending: typed, but not yet taken by the rank.
+        ended: end of file was typed.
+    """
+
+    def __init__(self) -> None:
+        self.reader, self.writer = os.pipe()
+        os.set_blocking(self.writer, False)
+        self.pending = b""
+        self.ended = False
+
+    @staticmethod
+    def is_ours() -> bool:
+        """Whether the launcher is in the terminal's foreground; what is typed otherwise is not for this job."""
+        return os.tcgetpgrp(0) == os.getpgrp()
+
+    def read(self) -> None:
+        """Take what was typed."""
+        data = os.read(0, LIMIT)
+        self.pending += data
+        self.ended = not data
+        self.write()
+
+    def write(self) -> None:
+        """Give the rank what it takes."""
+        try:
+            while self.pending:
+                self.pending = self.pending[os.write(self.writer, self.pending) :]
+        except BlockingIOError:
+            return
+        except BrokenPipeError:
+            self.pending = b""
+            self.ended = True
+        if self.ended and self.writer >= 0:
+            os.close(self.writer)
+            self.writer = -1

@@ -1,0 +1,142 @@
+"""The job board, and what is said of a job that hangs."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import time
+from types import SimpleNamespace
+
+import pytest
+from launching import DEADLINE, OMPYRUN, Launch, launch, mpi
+from ompy.core.board import OPERATIONS, RECORD_BYTES, Board
+from ompy.runtime.launcher import BOARD_BYTES_A_RANK
+from ompy.runtime.report import cycles, dead_ends, table
+
+
+def row(rank: int, peer: int, state: str = "waiting", operation: str = "Recv") -> SimpleNamespace:
+    return SimpleNamespace(
+        rank=rank, pid=1, state=state, operation=operation, peer=peer, tag=3, communicator="c", nbytes=8, seconds=1.5, context=1, waits=0
+    )
+
+
+def test_launcher_makes_boards_of_the_size_that_ranks_expect() -> None:
+    assert BOARD_BYTES_A_RANK == RECORD_BYTES
+
+
+def test_empty_board_shows_ranks_that_have_not_come() -> None:
+    descriptor = os.memfd_create("board")
+    os.ftruncate(descriptor, 3 * RECORD_BYTES)
+    rows = Board(descriptor).rows()
+    assert [(row.rank, row.state, row.operation) for row in rows] == [(rank, "absent", "") for rank in range(3)]
+    os.close(descriptor)
+
+
+@pytest.mark.parametrize("size", [0, 1, RECORD_BYTES + 1])
+def test_memory_that_is_no_board_is_refused(size: int) -> None:
+    descriptor = os.memfd_create("board")
+    os.ftruncate(descriptor, size)
+    with pytest.raises(ValueError, match="no job board"):
+        Board(descriptor)
+    os.close(descriptor)
+
+
+@pytest.mark.parametrize(
+    ("peers", "expected"),
+    [
+        ([1, 0], [[0, 1]]),
+        ([1, 2, 0], [[0, 1, 2]]),
+        ([0], [[0]]),
+        ([1, 2, 1], [[1, 2]]),
+        ([1, 2, -1], []),
+        ([1, 0, 3, 2, 0], [[0, 1], [2, 3]]),
+        ([-1, -1], []),
+    ],
+)
+def test_cycles_of_waits(peers: list[int], expected: list[list[int]]) -> None:
+    assert cycles([row(rank, peer) for rank, peer in enumerate(peers)]) == expected
+
+
+def test_rank_that_runs_breaks_a_cycle() -> None:
+    assert cycles([row(0, 1), row(1, 0, state="running")]) == []
+
+
+def test_wait_for_a_rank_that_has_finalised_is_a_dead_end() -> None:
+    assert dead_ends([row(0, 1), row(1, -1, state="finalized")]) == ["rank 0 waits in Recv for rank 1, which has finalised"]
+
+
+def test_table_is_aligned() -> None:
+    lines = table([row(0, 10), row(1, -1)])
+    assert len({line.index("waiting") for line in lines[1:]} | {lines[0].index("state")}) == 1
+
+
+def table_of(text: str) -> dict[int, list[str]]:
+    """Rank -> the cells of its line."""
+    found = re.findall(r"^(?:ompyrun: )?\s*(\d+)\s+(\d+)\s+(waiting|running|finalized|absent)(.*)$", text, re.MULTILINE)
+    return {int(rank): [state, *rest.split()] for rank, _, state, rest in found}
+
+
+def test_two_synchronous_sends_to_each_other_are_named() -> None:
+    source = "import numpy\ncomm.Ssend(numpy.zeros(10), dest=1 - rank, tag=7)"
+    job = launch("-n", "2", "--timeout", "2", "--report-state-on-timeout", *mpi(source))
+    assert job.process.returncode == 124
+    for rank, cells in table_of(job.stderr).items():
+        assert cells[:6] == ["waiting", "Ssend", str(1 - rank), "7", "MPI_COMM_WORLD", "80"]
+        assert float(cells[6]) > 0.5
+    assert "cycle of waits: rank 0 waits for rank 1 in Ssend; rank 1 waits for rank 0 in Ssend" in job.stderr
+
+
+@pytest.mark.parametrize("transport", ["self,sm", "self,zmq"])
+def test_cycle_of_receives_over_three_ranks_in_a_communicator_of_its_own(transport: str) -> None:
+    source = "turned = comm.Split(0, key=-rank)\nturned.Set_name('turned')\nturned.recv(source=(turned.rank + 1) % 3, tag=5)"
+    job = launch("-n", "3", "--mca", "btl", transport, "--timeout", "2", "--report-state-on-timeout", *mpi(source))
+    cells = table_of(job.stderr)
+    assert [cells[rank][1:4] for rank in range(3)] == [["Recv", str((rank - 1) % 3), "5"] for rank in range(3)]
+    assert all("turned" in cells[rank] for rank in range(3))
+    assert "cycle of waits: rank 0 waits for rank 2" in job.stderr
+
+
+def test_receive_from_anyone_waits_for_anyone() -> None:
+    job = launch("-n", "2", "--timeout", "1.5", "--report-state-on-timeout", *mpi("comm.recv()"))
+    assert [cells[1:4] for cells in table_of(job.stderr).values()] == [["Recv", "any", "any"]] * 2
+    assert "cycle" not in job.stderr
+
+
+def test_collective_that_one_rank_does_not_join_is_named() -> None:
+    source = "comm.Barrier()\nif rank == 0: time.sleep(60)\ncomm.Barrier()"
+    job = launch("-n", "2", "--timeout", "1.5", "--report-state-on-timeout", *mpi(source))
+    cells = table_of(job.stderr)
+    assert cells[1][:3] == ["waiting", "Barrier", "0"]
+    assert cells[0][0] == "running"
+
+
+def test_state_of_a_live_job() -> None:
+    with Launch("-n", "2", *mpi("print('up', flush=True)\ncomm.recv(source=1 - rank, tag=4)")) as job:
+        job.lines(2)
+        end = time.monotonic() + 10
+        while True:
+            command = [*OMPYRUN, "--report-state", str(job.process.pid)]
+            said = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE)
+            if "cycle of waits" in said.stdout or time.monotonic() > end:
+                break
+            time.sleep(0.05)
+        assert said.returncode == 0
+        assert [cells[1:4] for cells in table_of(said.stdout).values()] == [["Recv", "1", "4"], ["Recv", "0", "4"]]
+        assert job.process.poll() is None
+
+
+def test_state_of_a_process_that_is_no_job() -> None:
+    said = subprocess.run([*OMPYRUN, "--report-state", str(os.getpid())], capture_output=True, text=True, timeout=DEADLINE)
+    assert said.returncode == 2
+    assert "has no job board" in said.stderr
+
+
+def test_stacks_of_every_rank_on_a_time_out() -> None:
+    source = "def stuck(): time.sleep(60)\nstuck()"
+    job = launch("-n", "2", "--timeout", "1.5", "--report-state-on-timeout", "--get-stack-traces", *mpi(source))
+    assert len(re.findall(r'File "<string>", line \d+ in stuck', job.stderr)) == 2
+
+
+def test_operations_have_distinct_names() -> None:
+    assert len(set(OPERATIONS)) == len(OPERATIONS)

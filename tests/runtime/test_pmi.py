@@ -1,0 +1,181 @@
+"""PMI-1: what the launcher answers, and ranks under launchers of other projects."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+
+import pytest
+from launching import DEADLINE, Launch, launch, mpi, python
+from ompy.runtime.pmi_server import KeyValueSpace, Session
+
+
+class Client:
+    """A session and what it was sent."""
+
+    def __init__(self, space: KeyValueSpace, rank: int) -> None:
+        self.answers: list[str] = []
+        self.session = Session(space, rank, 0, lambda data: self.answers.extend(data.decode().splitlines()))
+
+    def say(self, text: str) -> list[str]:
+        self.answers.clear()
+        self.session.receive(text.encode())
+        return list(self.answers)
+
+
+def test_conversation_of_one_client() -> None:
+    client = Client(KeyValueSpace("ompy-1", 1), 0)
+    assert client.say("cmd=init pmi_version=1 pmi_subversion=1\n") == ["cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0"]
+    assert client.say("cmd=get_maxes\n") == ["cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=1024"]
+    assert client.say("cmd=get_my_kvsname\n") == ["cmd=my_kvsname kvsname=ompy-1"]
+    assert client.say("cmd=put kvsname=ompy-1 key=k value=v=1\n") == ["cmd=put_result rc=0 msg=success"]
+    assert client.say("cmd=get kvsname=ompy-1 key=k\n") == ["cmd=get_result rc=0 msg=success value=v=1"]
+    assert client.say("cmd=get kvsname=ompy-1 key=other\n") == ["cmd=get_result rc=-1 msg=key_other_not_found"]
+    assert client.say("cmd=finalize\n") == ["cmd=finalize_ack"]
+    assert client.session.finalised
+
+
+def test_commands_arrive_in_any_pieces() -> None:
+    client = Client(KeyValueSpace("ompy-1", 1), 0)
+    assert client.say("cmd=get_a") == []
+    assert client.say("ppnum\ncmd=get_universe_size\ncmd=") == ["cmd=appnum appnum=0", "cmd=universe_size size=1"]
+
+
+def test_barrier_opens_when_the_last_has_come() -> None:
+    space = KeyValueSpace("ompy-1", 3)
+    clients = [Client(space, rank) for rank in range(3)]
+    for _ in range(2):
+        assert clients[2].say("cmd=barrier_in\n") == []
+        assert clients[0].say("cmd=barrier_in\n") == []
+        assert clients[1].say("cmd=barrier_in\n") == ["cmd=barrier_out"]
+        assert clients[0].answers == clients[2].answers == ["cmd=barrier_out"]
+
+
+def test_names_are_published_once() -> None:
+    client = Client(KeyValueSpace("ompy-1", 1), 0)
+    assert "rc=0" in client.say("cmd=publish_name service=ocean port=p1\n")[0]
+    assert "rc=-1" in client.say("cmd=publish_name service=ocean port=p2\n")[0]
+    assert client.say("cmd=lookup_name service=ocean\n") == ["cmd=lookup_result rc=0 info=ok port=p1"]
+    assert "rc=0" in client.say("cmd=unpublish_name service=ocean\n")[0]
+    assert "rc=-1" in client.say("cmd=lookup_name service=ocean\n")[0]
+    assert "rc=-1" in client.say("cmd=unpublish_name service=ocean\n")[0]
+
+
+def test_abort_carries_code_and_reason() -> None:
+    client = Client(KeyValueSpace("ompy-1", 1), 0)
+    client.say(f"cmd=abort exitcode=3 message={b'no space left'.hex()}\n")
+    assert client.session.aborted == (3, "no space left")
+
+
+@pytest.mark.parametrize("words", ["cmd=dance\n", "hello\n", "\x00\xff\n", "x" * 70_000])
+def test_words_that_are_no_pmi_end_the_job_not_the_launcher(words: str) -> None:
+    with pytest.raises(ValueError, match="rank 4"):
+        Client(KeyValueSpace("ompy-1", 9), 4).say(words)
+    source = f"import os, time; os.write(int(os.environ['PMI_FD']), {words[:100].encode()!r} + b'\\n'); time.sleep(60)"
+    job = launch("-n", "2", *python(source))
+    assert job.process.returncode == 1
+    assert "PMI" in job.stderr and "Traceback" not in job.stderr
+
+
+EXCHANGE = """
+import os, sys
+sys.argv = ["prog"]
+from ompy.mca import selection
+rte = selection.select("rte")[0]
+card = bytes(range(256)) * 20 + bytes([rte.rank])
+rte.put("card", card)
+rte.put("empty", b"")
+rte.commit_and_fence()
+for rank in range(rte.size):
+    assert rte.get(rank, "card") == card[:-1] + bytes([rank])
+    assert rte.get(rank, "empty") == b""
+try:
+    rte.get(0, "missing")
+except Exception as error:
+    assert "missing" in str(error)
+else:
+    raise AssertionError
+print(rte.rank, rte.size, rte.local_rank, rte.local_size, rte.secret.hex(), flush=True)
+rte.finalize()
+"""
+
+
+def check_exchange(output: str, ranks: int) -> None:
+    lines = sorted(line.split() for line in output.splitlines())
+    assert [line[:4] for line in lines] == [[str(rank), str(ranks), str(rank), str(ranks)] for rank in range(ranks)]
+    secrets = {line[4] for line in lines}
+    assert len(secrets) == 1 and len(secrets.pop()) == 64
+
+
+@pytest.mark.parametrize("ranks", [1, 4, 9])
+def test_ranks_exchange_any_bytes_and_share_a_secret(ranks: int) -> None:
+    check_exchange(launch("-n", str(ranks), *python(EXCHANGE)).stdout, ranks)
+
+
+def test_secret_is_in_no_environment_and_on_no_command_line() -> None:
+    source = "import time\nfrom ompy.mca import selection\nprint(selection.select('rte')[0].secret.hex(), flush=True)\ntime.sleep(60)"
+    with Launch("-n", "1", *python(source)) as job:
+        (secret,) = job.lines(1)
+        assert len(secret) == 64
+        for pid in job.living():
+            for name in ("environ", "cmdline"):
+                with open(f"/proc/{pid}/{name}", "rb") as stream:
+                    assert secret.encode() not in stream.read()
+                    stream.seek(0)
+                    assert bytes.fromhex(secret) not in stream.read()
+
+
+def hydra() -> str:
+    """MPICH's mpiexec, where there is one."""
+    for folder in (os.environ.get("OMPY_TEST_HYDRA", ""), sysconfig.get_path("scripts")):
+        if folder and os.path.exists(f"{folder}/mpiexec.hydra"):
+            return f"{folder}/mpiexec.hydra"
+    found = shutil.which("mpiexec.hydra")
+    if not found:
+        pytest.skip("no mpiexec.hydra on PATH, in this environment, or in the folder OMPY_TEST_HYDRA (pip install mpich)")
+    return found
+
+
+@pytest.mark.parametrize("options", [[], ["-pmi-port"]])
+def test_ranks_under_hydra(options: list[str]) -> None:
+    command = [hydra(), *options, "-n", "3", *python(EXCHANGE)]
+    job = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE)
+    assert (job.returncode, job.stderr) == (0, "")
+    check_exchange(job.stdout, 3)
+
+
+@pytest.mark.parametrize("transport", ["self,sm", "self,zmq"])
+def test_program_under_hydra(transport: str) -> None:
+    source = "print(rank, comm.allreduce(rank + 1))"
+    command = [hydra(), "-n", "3", "-genv", "OMPY_MCA_btl", transport, *mpi(source)]
+    job = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE)
+    assert job.returncode == 0, job.stderr
+    assert sorted(job.stdout.splitlines()) == ["0 6", "1 6", "2 6"]
+
+
+def test_exception_under_hydra_ends_the_job() -> None:
+    source = "if rank == 1: raise ValueError('boom')\ncomm.recv(source=1)"
+    job = subprocess.run([hydra(), "-n", "3", *mpi(source)], capture_output=True, text=True, timeout=DEADLINE)
+    assert job.returncode != 0
+    assert "ValueError: boom" in job.stderr
+
+
+def test_program_alone_is_a_job_of_one() -> None:
+    job = subprocess.run([*mpi("print(rank, comm.Get_size())")], capture_output=True, text=True, timeout=DEADLINE)
+    assert (job.returncode, job.stdout, job.stderr) == (0, "0 1\n", "")
+
+
+def test_launcher_that_cannot_be_joined_is_noticed() -> None:
+    environment = os.environ | {"OMPI_COMM_WORLD_SIZE": "4"}
+    job = subprocess.run([*mpi("")], capture_output=True, text=True, timeout=DEADLINE, env=environment)
+    assert job.returncode == 0
+    assert "Open MPI's mpiexec started 4 tasks" in job.stderr and "ompyrun" in job.stderr
+
+
+def test_ranks_of_one_launcher_are_not_those_of_another() -> None:
+    inner = f"{sys.executable} -m ompy.cli.ompyrun -n 2 {sys.executable} -c 'import os; print(os.environ[\"PMI_SIZE\"])'"
+    job = launch("-n", "3", "sh", "-c", inner)
+    assert job.stdout.splitlines() == ["2"] * 6

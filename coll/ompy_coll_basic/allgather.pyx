@@ -2,7 +2,6 @@
 """Allgather and allgatherv (MPI-4.1, 6.7)."""
 from ompy.core.communicator cimport Communicator
 from ompy.core.schedule cimport Schedule
-from ompy.core.typemap cimport Typemap
 from ompy.mca.coll cimport CollectiveCall
 from ompy_coll_basic.bcast cimport send_down_tree
 from ompy_coll_basic.builder cimport builder

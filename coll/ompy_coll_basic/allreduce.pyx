@@ -1,7 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Allreduce (MPI-4.1, 6.9.6).  Every rank gets the same bits: each result is computed once, or in one order everywhere."""
 from ompy.core.communicator cimport Communicator
-from ompy.core.operation cimport Operation
 from ompy.core.schedule cimport Schedule
 from ompy.core.typemap cimport Typemap
 from ompy.mca.coll cimport CollectiveCall
@@ -36,7 +35,7 @@ cdef int recursive_doubling(Schedule schedule, CollectiveCall call, Communicator
     cdef int size = comm.size, rank = comm.rank
     cdef Py_ssize_t count = call.recv_count
     cdef Typemap typemap = call.recv_type
-    cdef size_t gathered = call.recv_address, other, spare
+    cdef size_t gathered = call.recv_address, other
     cdef int seats = 1, folded, seat, bit = 1, partner
     while 2 * seats <= size:
         seats *= 2
@@ -62,7 +61,7 @@ cdef int recursive_doubling(Schedule schedule, CollectiveCall call, Communicator
             schedule.reduce(other, gathered, count, typemap, call.operation)
         else:
             schedule.reduce(gathered, other, count, typemap, call.operation)
-            spare, gathered, other = gathered, other, gathered
+            gathered, other = other, gathered
         bit <<= 1
     if gathered != call.recv_address:
         schedule.copy(gathered, count, typemap, call.recv_address, count, typemap)

@@ -6,7 +6,7 @@ from ompy.core.schedule cimport Schedule
 from ompy.core.typemap cimport Typemap
 from ompy.mca.coll cimport CollectiveCall
 from ompy_coll_basic.builder cimport builder
-from ompy_coll_basic.layout cimport Layout, address_of, copy_block, receiving, recv_block, regular, send_block
+from ompy_coll_basic.layout cimport Layout, address_of, copy_block, receiving, recv_block, regular
 
 
 cdef int to_root(Schedule schedule, CollectiveCall call, Communicator comm, bint vector) except -1:
@@ -52,7 +52,8 @@ cdef int gather_up_tree(Schedule schedule, CollectiveCall call, int root, Commun
     if place and subtree == 1:
         if call.send_in_place:
             target = receiving(call)
-            return schedule.send(address_of(&target, comm.rank), call.recv_count, call.recv_type, root_parent(place, root, size))
+            return schedule.send(address_of(&target, comm.rank), call.recv_count, call.recv_type,
+                                 root_parent(place, root, size))
         return schedule.send(call.send_address, call.send_count, call.send_type, root_parent(place, root, size))
     target = receiving(call)
     if place == 0 and root == 0:

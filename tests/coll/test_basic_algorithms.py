@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import random
-
 import pytest
 from calls import (
     FIRST,
@@ -23,15 +20,14 @@ from calls import (
     neighbor_case,
 )  # fmt: skip
 from in_memory import InMemoryPml, finish, inter, intra
-from ompy.core.progress import progress_once
 from ompy_coll_basic.algorithms import INTER, INTRA
 from ompy_coll_basic.module import BasicModule
 
 from ompy.core.errors import ERR_PROC_FAILED, MPIError
+from ompy.core.progress import progress_once
 from ompy.mca import pml
 from ompy.mpi.topology import Cartesian
 
-SEED = int(os.environ.get("OMPY_TEST_SEED", random.SystemRandom().randrange(1 << 32)))
 ALGORITHMS = [
     (function, algorithm)
     for function in INTRA
@@ -42,10 +38,9 @@ NAMES = [f"{function}-{algorithm.name}" for function, algorithm in ALGORITHMS]
 
 
 @pytest.fixture
-def messages():
-    print(f"seed {SEED} (OMPY_TEST_SEED)")
+def messages(rng):
     chosen = pml.chosen()
-    layer = InMemoryPml(random.Random(SEED), eager=True)
+    layer = InMemoryPml(rng, eager=True)
     pml.choose(layer)
     yield layer
     pml.choose(chosen)

@@ -76,4 +76,6 @@ cdef inline void ring(RemoteDoorbell peer) noexcept:
         peer.ring_now()
 
 
+# This process's, made at the first call; and given back.
 cpdef Doorbell own(str backing=*)
+cpdef int disown() except -1

@@ -143,6 +143,15 @@ cdef Doorbell mine = None
 cpdef Doorbell own(str backing="auto"):
     """This process's doorbell, made at the first call."""
     global mine
-    if mine is None or mine.bell == NULL:
+    if mine is None:
         mine = Doorbell(backing)
     return mine
+
+
+cpdef int disown() except -1:
+    """Gives this process's doorbell back."""
+    global mine
+    if mine is not None:
+        mine.finalize()
+        mine = None
+    return 0

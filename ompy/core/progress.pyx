@@ -14,7 +14,7 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport realloc
 
 from ompy.core.board cimport clear_wait, note_wait
-from ompy.core.doorbell cimport ARMED_FUTEX, ARMED_PIPE, Bell, Doorbell, arm, futex_wait, own
+from ompy.core.doorbell cimport ARMED_FUTEX, ARMED_PIPE, Bell, Doorbell, arm, disown, futex_wait, own
 
 cdef extern from *:
     """
@@ -66,9 +66,6 @@ cdef int64_t TURN = 1000000
 cdef int LOOKS = 64
 cdef enum:
     MOST_DESCRIPTORS = 63                        # those beyond are left to the back-stop
-# The back-stop: a missed ring, or a source that can neither be watched nor polled, costs at most this; nanoseconds.
-cdef long SHORTEST_SLEEP = 1000000
-cdef long LONGEST_SLEEP = 10000000
 
 cdef struct Entry:
     PyObject *source                             # a reference is held
@@ -85,6 +82,9 @@ cdef int watchers = 0                            # threads that may be inside a 
 cdef int eviction = 0                            # asks them to leave
 
 cdef int64_t spin_time, watch_time, yield_time   # nanoseconds
+# The back-stop, nanoseconds: what a source that can neither be watched nor polled, or a peer's death, waits at most for
+# notice.  It begins short and grows.
+cdef long shortest_sleep, longest_sleep
 cdef unsigned long long sleeps = 0
 cdef Doorbell bell = None                        # from the first sleep on
 
@@ -214,7 +214,7 @@ cdef int wait_long(Request request, DoneFunction done, void *context, Request wh
     """`request` is what is waited for, or None when `done` is."""
     cdef int never = 0
     cdef void *flag = <void *> &request.complete if request is not None else &never
-    cdef long backstop = SHORTEST_SLEEP
+    cdef long backstop = shortest_sleep
     cdef unsigned long long before, after
     cdef bint noted = False
     try:
@@ -237,10 +237,10 @@ cdef int wait_long(Request request, DoneFunction done, void *context, Request wh
                 if is_done(request, done, context):
                     return 0
                 if after != before:
-                    backstop = SHORTEST_SLEEP
+                    backstop = shortest_sleep
                     break
                 # It was the back-stop: not worth another spin.
-                backstop = min(2 * backstop, LONGEST_SLEEP)
+                backstop = min(2 * backstop, longest_sleep)
     finally:
         if noted:
             clear_wait()
@@ -358,7 +358,7 @@ cdef int sleep(void *flag, unsigned long long before, long nanoseconds) except -
         return 0
     gather(&descriptors)
     if not descriptors.complete:
-        nanoseconds = SHORTEST_SLEEP
+        nanoseconds = shortest_sleep
     bell = own()
     cdef Bell *here = bell.bell
     sleeps += 1
@@ -400,22 +400,30 @@ cdef void exclude_watchers() noexcept:
 
 # -- settings, and the engine seen from Python
 
-def configure(*, bint crowded=False, double spin_us=-1, double watch_us=-1, double yield_us=-1) -> None:
-    """How long a wait spins, watches and yields before it sleeps, in microseconds; negative: a good value.
+# Spin, watch, yield: microseconds.
+FREE = (20.0, 200.0, 1000.0)
+CROWDED = (2.0, 0.0, 20.0)
+
+
+def configure(
+    *, bint crowded=False, double spin_us=-1, double watch_us=-1, double yield_us=-1, double backstop_ms=10
+) -> None:
+    """How long a wait spins, watches and yields before it sleeps; negative: a good value.
 
     Parameters:
         crowded: ranks outnumber cores on this host.
+        spin_us, watch_us, yield_us: microseconds.
+        backstop_ms: longest sleep, milliseconds.
     """
-    global spin_time, watch_time, yield_time
+    global spin_time, watch_time, yield_time, longest_sleep, shortest_sleep
     usual = CROWDED if crowded else FREE
     spin_time, watch_time, yield_time = [
         int(1000 * (given if given >= 0 else default)) for given, default in zip((spin_us, watch_us, yield_us), usual)
     ]
+    longest_sleep = int(1e6 * backstop_ms)
+    shortest_sleep = longest_sleep // 10
 
 
-# Spin, watch, yield: microseconds.
-FREE = (20.0, 200.0, 1000.0)
-CROWDED = (2.0, 0.0, 20.0)
 configure()
 
 
@@ -427,9 +435,8 @@ def counters() -> dict[str, int]:
 def shutdown() -> None:
     """Gives back the doorbell, once no transport is left that uses it."""
     global bell
-    if bell is not None:
-        bell.finalize()
-        bell = None
+    bell = None
+    disown()
 
 
 def progress_once() -> int:

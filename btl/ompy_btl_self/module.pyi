@@ -1,0 +1,5 @@
+from ompy.mca.btl import Btl
+
+interface: int
+
+class SelfBtl(Btl): ...

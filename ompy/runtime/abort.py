@@ -12,28 +12,37 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import TracebackType
+    from types import FrameType, TracebackType
     from typing import NoReturn
 
     from ompy.mca.rte import Rte
 
-# Frames below here are the library's; a person wants the line of the program that called it.
-OWN_FILES = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+LIBRARY = os.path.dirname(os.__file__) + os.sep
 INTERRUPTED = 128 + 2  # as a shell says of a command that SIGINT ended; importing `signal` would cost every rank an enum
 
 exit_argument: object = None
 python_exit = sys.exit
 
 
+def is_own(frame: FrameType) -> bool:
+    """Whether the frame is the library's: ompy's, or a component's."""
+    package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    return package == "ompy" or package.startswith("ompy_")
+
+
 def place_of(traceback: TracebackType | None) -> str:
-    """`prog.py:12` of the innermost frame that is not the library's own."""
-    place = "unknown place"
+    """`prog.py:12` of the innermost frame that is the program's: not ompy's, and not an installed package's if it can be."""
+    program = installed = ""
     while traceback is not None:
         name = traceback.tb_frame.f_code.co_filename
-        if not name.startswith((OWN_FILES, "<frozen")):
+        if not is_own(traceback.tb_frame) and not name.startswith("<frozen"):
             place = f"{name}:{traceback.tb_lineno}"
+            if name.startswith(LIBRARY) or "site-packages" in name:
+                installed = place
+            else:
+                program = place
         traceback = traceback.tb_next
-    return place
+    return program or installed or "unknown place"
 
 
 def describe(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> str:

@@ -1,0 +1,162 @@
+"""The pytest marker that runs a test's body on several ranks."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SAMPLE = '''
+import os
+import pytest
+
+RANK = int(os.environ.get("PMI_RANK", "-1"))
+
+@pytest.fixture
+def word():
+    return "fixture of the parent"
+
+@pytest.mark.mpi(2, 3)
+@pytest.mark.parametrize("value", ["a", {"b": 1}])
+def test_cases(value, tmp_path, word):
+    assert RANK >= 0
+    assert value in ("a", {"b": 1}) and word == "fixture of the parent"
+    (tmp_path / str(RANK)).write_text("here")
+
+@pytest.mark.mpi(2)
+def test_seed(seed, rng, tmp_path):
+    print("seed is", seed, rng.random())
+
+@pytest.mark.mpi(3)
+def test_one_fails():
+    print("words of rank", RANK)
+    expected = 0
+    assert RANK % 2 == expected
+
+@pytest.mark.mpi(2, timeout=1)
+def test_hangs():
+    import time
+    time.sleep(60)
+
+@pytest.mark.mpi(2)
+def test_dies():
+    if RANK == 1:
+        os.kill(os.getpid(), 9)
+
+@pytest.mark.mpi(2)
+def test_is_skipped():
+    pytest.skip("not today")
+
+@pytest.mark.skipif(True, reason="never")
+@pytest.mark.mpi(2)
+def test_never(): pass
+
+@pytest.mark.mpi(2)
+@pytest.mark.xfail(strict=True)
+def test_expected_to_fail():
+    assert RANK == 0
+
+@pytest.mark.mpi(2, mca={"btl": "self,sm"})
+def test_parameters():
+    assert os.environ["OMPY_MCA_btl"] == "self,sm"
+
+class TestMethods:
+    @pytest.mark.mpi(2)
+    def test_method(self, tmp_path):
+        assert isinstance(self, TestMethods)
+
+@pytest.mark.mpi(2)
+def test_raises_works():
+    with pytest.raises(ZeroDivisionError):
+        1 / 0
+
+@pytest.fixture
+def lock():
+    import threading
+    return threading.Lock()
+
+@pytest.mark.mpi(2)
+def test_cannot_be_handed_over(lock): pass
+
+def test_ordinary():
+    assert RANK == -1
+'''
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What pytest prints for the sample."""
+    folder: Path = tmp_path_factory.mktemp("sample")
+    (folder / "test_sample.py").write_text(SAMPLE)
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rA", "--seed", "7", str(folder)]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, env=environment).stdout
+
+
+def outcome(report: str, name: str) -> str:
+    found = re.search(rf"^(PASSED|FAILED|SKIPPED|XFAIL|ERROR)\b.*{re.escape(name)}", report, re.MULTILINE)
+    return found.group(1) if found else "not run"
+
+
+def section(report: str, name: str) -> str:
+    """The report of one failure."""
+    found = re.search(rf"^_+ {re.escape(name)} _+$(.*?)^(?:_+ \S+ _+|=+ .*)$", report, re.MULTILINE | re.DOTALL)
+    return found.group(1) if found else ""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "test_cases[n2-a]", "test_cases[n3-a]", "test_cases[n2-value1]", "test_cases[n3-value1]", "test_parameters[n2]",
+        "TestMethods::test_method[n2]", "test_raises_works[n2]", "test_ordinary",
+    ],
+)  # fmt: skip
+def test_case_passes(report: str, name: str) -> None:
+    assert outcome(report, name) == "PASSED"
+
+
+def test_output_of_all_ranks_is_kept(report: str) -> None:
+    assert len(set(re.findall(r"\[1,[01]\]<stdout>: seed is 7 ([\d.]+)", report))) == 1
+    assert len(re.findall(r"<stdout>: seed is 7", report)) == 2
+
+
+def test_failure_has_ranks_traceback_and_values(report: str) -> None:
+    text = section(report, "test_one_fails[n3]")
+    assert "--- rank 1:" in text
+    assert "assert RANK % 2 == expected" in text and "expected = 0" in text
+    assert "words of rank 1" in text
+
+
+def test_hanging_ranks_are_ended_and_shown(report: str) -> None:
+    text = section(report, "test_hangs[n2]")
+    assert "ranks 0, 1: ended before the body was over" in text
+    assert "time is over after 1 s" in text and "process  state" in text
+
+
+def test_dead_rank_is_named(report: str) -> None:
+    text = section(report, "test_dies[n2]")
+    assert "rank 1: ended before the body was over" in text and "killed by SIGKILL" in text
+
+
+def test_skips_and_expected_failures_are_respected(report: str) -> None:
+    assert "not today" in report and "2 skipped" in report
+    assert outcome(report, "test_expected_to_fail[n2]") == "XFAIL"
+
+
+def test_fixture_that_does_not_pickle_is_named(report: str) -> None:
+    assert "fixture 'lock' can't be handed to ranks" in report
+
+
+def test_numbers_of_failures_are_exact(report: str) -> None:
+    assert re.search(r"4 failed, 9 passed, 2 skipped, 1 xfailed", report), report[-600:]
+
+
+
+@pytest.mark.mpi(1, 2, 3)
+def test_communicator_is_the_world(comm, mpi_ranks) -> None:  # type: ignore[no-untyped-def]
+    assert comm.Get_size() == mpi_ranks
+    assert comm.allreduce(comm.Get_rank()) == sum(range(mpi_ranks))

@@ -21,8 +21,7 @@ cdef class Parcel:
 
 # Pickle an object with `MPI.pickle`.
 cdef Parcel wrap(object obj)
-# Memory for a message of so many bytes; what a PML's `irecv_object` takes as `allocate`.
-cpdef object new_block(Py_ssize_t nbytes)
+# Memory for a message is made by the Python function `new_block(nbytes)`, which a PML's `irecv_object` takes.
 # The object in a received message (anything with the buffer protocol, at least a message long).
 cdef object unwrap(object block)
 # Address of a block's first byte.

@@ -1,0 +1,208 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: embedsignature=True, annotation_typing=False
+"""Buffered mode (MPI-4.1, 3.6).
+
+Messages under way occupy runs of the attached memory; a new one takes the first gap that it fits in:
+
+    | message 3 |   gap   | message 1 | message 2 |        gap        |
+"""
+
+from libc.string cimport memcpy
+
+from ompy.core.basic cimport BASIC_BYTE
+from ompy.core.constants cimport MODE_STANDARD
+from ompy.core.convertor cimport pack_all
+from ompy.core.progress cimport wait
+from ompy.core.typemap cimport predefined
+from ompy.mca.pml cimport pml
+from ompy.mpi.combined cimport combine
+from ompy.mpi.memory cimport allocate_buffer, buffer
+from ompy.mpi.request cimport new_request
+from ompy.mpi.sentinels cimport BufferAutomaticType, buffer_automatic
+
+from ompy.core.errors import ERR_BUFFER, MPIError
+from ompy.mpi.exceptions import Exception as MPIException
+
+# Bytes that a program must add for each message (MPI-4.1, 3.6): none is used here, but programs written for other
+# libraries count on a positive number.
+BSEND_OVERHEAD = 64
+
+cdef Typemap byte_typemap = predefined(BASIC_BYTE)
+
+# The buffer of the process, for communicators that have none of their own.
+cdef dict process_attributes = {}
+
+
+cdef class AttachedBuffer:
+    """Memory for buffered sends, and the messages in it."""
+
+    def __init__(self, given):
+        cdef buffer view
+        self.messages = []
+        if given is None or isinstance(given, BufferAutomaticType):
+            self.given = buffer_automatic
+            return
+        self.given = given
+        view = given if isinstance(given, buffer) else buffer.frombuffer(given)
+        self.memory = view
+        self.address = <size_t> view.view.buf
+        self.nbytes = view.view.len
+
+    cdef int reap(self) except -1:
+        cdef Request request
+        cdef list left = []
+        for entry in self.messages:
+            request = <Request> (<tuple> entry)[2]
+            if not request.complete:
+                left.append(entry)
+                continue
+            request.retire()
+            request.release()
+        self.messages = left
+        return 0
+
+    cdef size_t reserve(self, Py_ssize_t nbytes, Py_ssize_t *position) except? 0:
+        cdef Py_ssize_t end = 0, index = 0
+        self.reap()
+        for index in range(len(self.messages)):
+            entry = <tuple> self.messages[index]
+            if <Py_ssize_t> entry[0] - end >= nbytes:
+                position[0] = index
+                return self.address + end
+            end = <Py_ssize_t> entry[0] + <Py_ssize_t> entry[1]
+        if self.nbytes - end < nbytes:
+            raise MPIError(ERR_BUFFER, f"a message of {nbytes} bytes does not fit into the attached buffer of {self.nbytes} bytes, "
+                                       f"{len(self.messages)} messages are under way: attach a larger one, or flush it")
+        position[0] = len(self.messages)
+        return self.address + end
+
+    cdef int send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, Communicator comm) except -1:
+        cdef Py_ssize_t nbytes = count * typemap.size, position = 0
+        cdef size_t place
+        cdef buffer own = None
+        cdef Request request
+        if self.memory is None:
+            self.reap()
+            own = allocate_buffer(nbytes, False)
+            place = <size_t> own.view.buf
+            position = len(self.messages)
+        else:
+            place = self.reserve(nbytes, &position)
+        if typemap.contiguous:
+            memcpy(<void *> place, <void *> address, <size_t> nbytes)
+        else:
+            pack_all(<char *> address, count, typemap, <char *> place)
+        request = pml.isend(place, nbytes, byte_typemap, dest, tag, MODE_STANDARD, comm)
+        if request.complete:
+            request.retire()
+            request.release()
+        else:
+            self.messages.insert(position, (<Py_ssize_t> (place - self.address) if own is None else 0, nbytes, request, own))
+        return 0
+
+    cdef int flush(self) except -1:
+        cdef Request request
+        for entry in self.messages:
+            request = <Request> (<tuple> entry)[2]
+            if not request.complete:
+                wait(request)
+        return self.reap()
+
+    cdef Request iflush(self):
+        self.reap()
+        return combine([(<tuple> entry)[2] for entry in self.messages], None, False)
+
+
+cdef AttachedBuffer attached(dict holder):
+    cdef AttachedBuffer found = (process_attributes if holder is None else holder).get("buffer")
+    if found is None:
+        raise MPIException(ERR_BUFFER, "no buffer is attached: call Attach_buffer first")
+    return found
+
+
+cdef int attach(dict holder, object memory) except -1:
+    cdef dict attributes = process_attributes if holder is None else holder
+    if attributes.get("buffer") is not None:
+        raise MPIException(ERR_BUFFER, "a buffer is attached already: call Detach_buffer first")
+    attributes["buffer"] = AttachedBuffer(memory)
+    return 0
+
+
+cdef object detach(dict holder):
+    cdef AttachedBuffer found = attached(holder)
+    found.flush()
+    del (process_attributes if holder is None else holder)["buffer"]
+    return found.given
+
+
+cdef int send_buffered(size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, Communicator comm) except -1:
+    cdef AttachedBuffer found = comm.attributes.get("buffer")
+    if found is None:
+        session = comm.attributes.get("session")
+        if session is not None:
+            found = session.attributes.get("buffer")
+    if found is None:
+        found = attached(None)
+    return found.send(address, count, typemap, dest, tag, comm)
+
+
+cdef class BufferedSend(Request):
+    """A persistent send in buffered mode: each start copies the message and is complete."""
+
+    cdef size_t address
+    cdef Py_ssize_t count
+    cdef Typemap typemap
+    cdef Communicator comm
+
+    cpdef int start(self) except -1:
+        self.begin()
+        send_buffered(self.address, self.count, self.typemap, self.peer, self.tag, self.comm)
+        return self.finish()
+
+
+cdef Request buffered_init(size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, Communicator comm):
+    cdef BufferedSend request = BufferedSend.__new__(BufferedSend)
+    request.persistent = True
+    request.address = address
+    request.count = count
+    request.typemap = typemap
+    request.comm = comm
+    request.communicator = comm
+    request.peer = dest
+    request.tag = tag
+    return request
+
+
+def Attach_buffer(buf: Buffer | None) -> None:
+    """Attach memory for sends in buffered mode (MPI-4.1, 3.6); None or BUFFER_AUTOMATIC: the library makes it as needed.
+
+    Raises:
+        Exception: ERR_BUFFER when a buffer is attached already.
+        BufferError: read-only or scattered memory.
+    """
+    attach(None, buf)
+
+
+def Detach_buffer() -> Buffer | None:
+    """Wait until all messages have left the attached buffer, and give it back (MPI-4.1, 3.6).
+
+    Raises:
+        Exception: ERR_BUFFER when no buffer is attached.
+    """
+    return detach(None)
+
+
+def Flush_buffer() -> None:
+    """Wait until all messages have left the attached buffer (MPI-4.1, 3.6)."""
+    attached(None).flush()
+
+
+def Iflush_buffer() -> Request:
+    """A request that is complete when all messages have left the attached buffer (MPI-4.1, 3.6)."""
+    return new_request(attached(None).iflush(), None)
+
+
+def flush_all() -> None:
+    """Before finalisation: let the messages of the process's buffer leave, if there is one."""
+    if process_attributes.get("buffer") is not None:
+        attached(None).flush()

@@ -1,0 +1,561 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Message specifications: what the program passes as a buffer argument, as address, count and typemap.
+
+Every form that mpi4py takes is taken here; `buffers.pxd` lists them.  The usual one, a NumPy array, is read from the head
+of the array object itself, whose layout NumPy 1 and 2 share (numpy/ndarraytypes.h, PyArrayObject_fields); NumPy is never
+imported, its array type is recognised when the first array arrives.
+"""
+
+from cpython.buffer cimport (
+    PyBUF_ANY_CONTIGUOUS,
+    PyBUF_FORMAT,
+    PyBUF_WRITABLE,
+    Py_buffer,
+    PyBuffer_Release,
+    PyObject_CheckBuffer,
+)
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.number cimport PyIndex_Check, PyNumber_Index
+from cpython.object cimport PyObject, PyTypeObject
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
+from cpython.sequence cimport PySequence_Check
+from libc.string cimport memset
+
+from ompy.core.basic cimport BASIC_UNSIGNED_CHAR
+from ompy.core.typemap cimport Typemap, predefined, span
+from ompy.mca.coll cimport CollectiveCall
+from ompy.mpi.datatype cimport Datatype, datatype_of_code
+from ompy.mpi.device cimport speaks_cuda, speaks_dlpack
+from ompy.mpi.memory cimport acquire, buffer
+from ompy.mpi.sentinels cimport bottom, in_place
+
+from ompy.core.errors import ERR_TYPE, MPIError
+from sys import byteorder
+
+
+cdef extern from *:
+    """
+    typedef struct {
+        PyObject_HEAD
+        char *data;
+        int nd;
+        Py_ssize_t *dimensions;
+        Py_ssize_t *strides;
+        PyObject *base;
+        PyObject *descr;
+        int flags;
+    } ompy_array;
+    """
+    ctypedef struct ArrayHead "ompy_array":
+        char *data
+        int nd
+        Py_ssize_t *dimensions
+        PyObject *descr
+        int flags
+    PyTypeObject *Py_TYPE(PyObject *)
+
+# NumPy's flags of an array.
+cdef enum:
+    ARRAY_CONTIGUOUS = 0x0003                    # in the order of C or of Fortran
+    ARRAY_WRITABLE = 0x0400
+
+# numpy.ndarray, once an array of it was seen whose head agrees with what the buffer protocol says.
+cdef PyTypeObject *array_type = NULL
+
+# dtype -> typemap, by the address of the dtype object, which is held so that the address stays its own.  Direct mapped:
+# a dtype that falls on the slot of another takes it over.
+cdef enum:
+    SLOTS = 64
+
+cdef struct Slot:
+    PyObject *descr
+    PyObject *typemap
+
+cdef Slot slots[SLOTS]
+memset(slots, 0, sizeof(slots))
+
+# One-character format -> typemap, filled at first use.
+cdef PyObject *typemap_of_character[128]
+memset(typemap_of_character, 0, sizeof(typemap_of_character))
+
+
+cdef inline Slot *slot_of(PyObject *descr) noexcept:
+    return &slots[(<size_t> descr >> 4) % SLOTS]
+
+
+cdef class Held:
+    """A view that an operation needs after its call has returned."""
+    cdef Py_buffer view
+
+    def __dealloc__(self):
+        PyBuffer_Release(&self.view)
+
+
+cdef int parse_send(object message, Spec *spec, Py_ssize_t blocks=1) except -1:
+    if blocks == 1 and parse_array(message, False, spec):
+        return 0
+    return parse(message, False, blocks, spec)
+
+
+cdef int parse_recv(object message, Spec *spec, Py_ssize_t blocks=1) except -1:
+    if blocks == 1 and parse_array(message, True, spec):
+        return 0
+    return parse(message, True, blocks, spec)
+
+
+cdef inline bint parse_array(object message, bint writable, Spec *spec) noexcept:
+    """The fast path: a plain array of a known dtype.  False: nothing was done."""
+    cdef PyObject *source = <PyObject *> message
+    cdef ArrayHead *array = <ArrayHead *> source
+    cdef Slot *slot
+    cdef Py_ssize_t count = 1
+    cdef int i
+    if Py_TYPE(source) != array_type:
+        return False
+    slot = slot_of(array.descr)
+    if slot.descr != array.descr or not array.flags & ARRAY_CONTIGUOUS or (writable and not array.flags & ARRAY_WRITABLE):
+        return False
+    for i in range(array.nd):
+        count *= array.dimensions[i]
+    Py_INCREF(message)
+    Py_INCREF(<object> slot.typemap)
+    spec.address = <size_t> array.data
+    spec.count = count
+    spec.typemap = slot.typemap
+    spec.owner = source
+    spec.held = False
+    return True
+
+
+cdef void release(Spec *spec) noexcept:
+    if spec.held:
+        PyBuffer_Release(&spec.view)
+        spec.held = False
+    Py_XDECREF(spec.typemap)
+    Py_XDECREF(spec.owner)
+    spec.typemap = NULL
+    spec.owner = NULL
+
+
+cdef object keep(Spec *spec):
+    cdef Held held
+    cdef object kept = None
+    if spec.owner != NULL:
+        kept = <object> spec.owner
+    elif spec.held:
+        held = Held.__new__(Held)
+        held.view = spec.view
+        spec.held = False
+        kept = held
+    release(spec)
+    return kept
+
+
+cdef int acquire_memory(object source, bint writable, bint want_format, Spec *spec, Py_ssize_t *nbytes) except -1:
+    """Address and size of the program's memory; the format, when wanted, becomes the typemap."""
+    cdef int flags = PyBUF_ANY_CONTIGUOUS
+    if PyBytes_CheckExact(source) and not writable:
+        Py_INCREF(source)
+        spec.owner = <PyObject *> source
+        spec.address = <size_t> PyBytes_AS_STRING(source)
+        nbytes[0] = PyBytes_GET_SIZE(source)
+        if want_format:
+            set_typemap(spec, predefined(BASIC_UNSIGNED_CHAR))
+        return 0
+    if writable:
+        flags |= PyBUF_WRITABLE
+    if want_format:
+        flags |= PyBUF_FORMAT
+    try:
+        acquire(source, &spec.view, flags)
+    except (BufferError, ValueError) as error:
+        raise type(error)(f"message: {'writable ' if writable else ''}contiguous memory expected "
+                          f"of the {type(source).__name__}: {error}") from error
+    spec.held = True
+    spec.address = <size_t> spec.view.buf
+    nbytes[0] = spec.view.len
+    if want_format:
+        set_typemap(spec, typemap_of_format(spec.view.format))
+        learn(source, spec)
+    return 0
+
+
+cdef int set_typemap(Spec *spec, Typemap typemap) except -1:
+    Py_INCREF(typemap)
+    spec.typemap = <PyObject *> typemap
+    return 0
+
+
+cdef int learn(object source, Spec *spec) except -1:
+    """Remember the dtype of an array, so that the next one takes the fast path."""
+    global array_type
+    cdef ArrayHead *array = <ArrayHead *> <PyObject *> source
+    cdef Typemap typemap = <Typemap> spec.typemap
+    cdef Slot *slot
+    if Py_TYPE(<PyObject *> source) != array_type:
+        if type(source).__module__ != "numpy" or type(source).__name__ != "ndarray":
+            return 0
+        if array.data != <char *> spec.view.buf or array.nd != source.ndim or array.descr != <PyObject *> source.dtype:
+            return 0
+        array_type = Py_TYPE(<PyObject *> source)
+    # Formats that count as bytes (an item is not an element) have no typemap of an item's size.
+    if typemap.extent != spec.view.itemsize:
+        return 0
+    slot = slot_of(array.descr)
+    Py_INCREF(<object> array.descr)
+    Py_INCREF(typemap)
+    Py_XDECREF(slot.descr)
+    Py_XDECREF(slot.typemap)
+    slot.descr = array.descr
+    slot.typemap = <PyObject *> typemap
+    return 0
+
+
+cdef Typemap typemap_of_format(const char *format):
+    cdef unsigned char character
+    cdef Typemap typemap
+    if format == NULL:
+        return predefined(BASIC_UNSIGNED_CHAR)
+    if format[0] == c"@" or format[0] == (c"<" if byteorder == "little" else c">"):
+        format += 1
+    elif format[0] == c"<" or format[0] == c">" or format[0] == c"!":
+        raise BufferError(f"message: format {format.decode()!r} is not in this machine's byte order")
+    character = <unsigned char> format[0]
+    if character == 0 or format[1] != 0 or character >= 128:
+        return (<Datatype> datatype_of_code(format.decode())).typemap
+    if typemap_of_character[character] == NULL:
+        typemap = (<Datatype> datatype_of_code(format.decode())).typemap
+        Py_INCREF(typemap)
+        typemap_of_character[character] = <PyObject *> typemap
+    return <Typemap> typemap_of_character[character]
+
+
+cdef inline bint is_type(object item) noexcept:
+    return isinstance(item, (Datatype, str))
+
+
+cdef inline bint is_pair(object item) noexcept:
+    return isinstance(item, (tuple, list))
+
+
+cdef bint is_integral(object item) except -1:
+    """An integer or what stands for one; an array of one integer is a sequence, one without dimensions an integer."""
+    if isinstance(item, int):
+        return True
+    if not PyIndex_Check(item):
+        return False
+    if not PySequence_Check(item):
+        return True
+    try:
+        len(item)
+    except TypeError:
+        return True
+    return False
+
+
+cdef class Parts:
+    """The items of a specification, sorted by meaning."""
+    cdef object source, counts, displacements, kind
+
+
+cdef Parts split(object message, bint vector):
+    cdef Parts parts = Parts.__new__(Parts)
+    cdef Py_ssize_t length
+    if PyObject_CheckBuffer(message):
+        parts.source = message
+        return parts
+    if not isinstance(message, (list, tuple)):
+        if speaks_dlpack(message) or speaks_cuda(message):
+            parts.source = message
+            return parts
+        raise TypeError(f"message: a buffer or a list or tuple that begins with one expected, not {type(message).__name__}")
+    length = len(message)
+    if length == 2:
+        parts.source, parts.counts = message
+        if is_type(parts.counts):
+            parts.kind, parts.counts = parts.counts, None
+        elif isinstance(parts.counts, tuple) or (not vector and isinstance(parts.counts, list)):
+            parts.counts, parts.displacements = parts.counts
+    elif length == 3:
+        parts.source, parts.counts, parts.kind = message
+        if isinstance(parts.counts, tuple) or (not vector and isinstance(parts.counts, list)):
+            parts.counts, parts.displacements = parts.counts
+    elif length == 4:
+        parts.source, parts.counts, parts.displacements, parts.kind = message
+    else:
+        raise ValueError(f"message: 2 to 4 items expected (buffer, count, displacement, datatype), not {length}")
+    return parts
+
+
+cdef int locate(Parts parts, bint writable, Spec *spec, Py_ssize_t *nbytes) except -1:
+    """Memory and typemap; the typemap is NULL for DATATYPE_NULL."""
+    cdef Datatype datatype
+    spec.typemap = spec.owner = NULL
+    spec.held = False
+    nbytes[0] = 0
+    spec.address = 0
+    if parts.source is not None and parts.source is not bottom:
+        acquire_memory(parts.source, writable, parts.kind is None, spec, nbytes)
+    elif parts.kind is None:
+        raise KeyError("message: without a buffer a datatype is needed")
+    if parts.kind is not None:
+        datatype = parts.kind if isinstance(parts.kind, Datatype) else datatype_of_code(parts.kind)
+        if datatype.typemap is not None:
+            set_typemap(spec, datatype.typemap)
+    return 0
+
+
+cdef Py_ssize_t whole_elements(Spec *spec, Py_ssize_t nbytes) except -1:
+    """How many elements fill the memory."""
+    cdef Py_ssize_t extent = step_of(spec)
+    if nbytes % extent != 0:
+        raise ValueError(f"message: can't infer the count: {nbytes} bytes are not a multiple of the datatype's extent {extent}")
+    return nbytes // extent
+
+
+cdef Py_ssize_t step_of(Spec *spec) except -1:
+    if spec.typemap == NULL:
+        raise ValueError("message: can't infer count or displacement: the datatype is DATATYPE_NULL")
+    cdef Py_ssize_t extent = (<Typemap> spec.typemap).extent
+    if extent <= 0:
+        raise ValueError(f"message: can't infer count or displacement: the datatype's extent is {extent}")
+    return extent
+
+
+cdef int require_typemap(Spec *spec) except -1:
+    if spec.typemap == NULL:
+        raise MPIError(ERR_TYPE, "message: a datatype expected, not DATATYPE_NULL")
+    return 0
+
+
+cdef int parse(object message, bint writable, Py_ssize_t blocks, Spec *spec) except -1:
+    cdef Parts parts = split(message, False)
+    cdef Py_ssize_t nbytes, offset = 0
+    try:
+        locate(parts, writable, spec, &nbytes)
+        if parts.displacements is not None:
+            offset = parse_displacement(parts, spec, nbytes)
+        if parts.counts is not None:
+            spec.count = PyNumber_Index(parts.counts)
+            if spec.count < 0:
+                raise ValueError(f"message: negative count {spec.count}")
+            if spec.count > 0 and parts.source is None:
+                raise ValueError(f"message: the buffer is None but the count is {spec.count}")
+        elif nbytes - offset > 0:
+            spec.count = whole_elements(spec, nbytes - offset)
+            if blocks > 1:
+                if spec.count % blocks != 0:
+                    raise ValueError(f"message: can't infer the count: {spec.count} elements can't be cut into {blocks} blocks")
+                spec.count //= blocks
+        else:
+            spec.count = 0
+        require_typemap(spec)
+        if parts.counts is not None and parts.source is not None and parts.source is not bottom:
+            check_room(spec, spec.count * max(blocks, 1), nbytes - offset)
+        spec.address += offset
+    except BaseException:
+        release(spec)
+        raise
+    return 0
+
+
+cdef Py_ssize_t parse_displacement(Parts parts, Spec *spec, Py_ssize_t nbytes) except -1:
+    cdef Py_ssize_t displacement = PyNumber_Index(parts.displacements), extent
+    if displacement < 0:
+        raise ValueError(f"message: negative displacement {displacement}")
+    if displacement == 0:
+        return 0
+    extent = step_of(spec)
+    if displacement > nbytes // extent:
+        raise ValueError(f"message: displacement {displacement} is outside of the buffer's {nbytes // extent} elements")
+    return displacement * extent
+
+
+cdef int check_room(Spec *spec, Py_ssize_t count, Py_ssize_t nbytes) except -1:
+    """The elements must lie within the memory, as far as it is known."""
+    cdef Typemap typemap = <Typemap> spec.typemap
+    cdef Py_ssize_t first = 0, length
+    if count == 0 or typemap.size == 0:
+        return 0
+    length = span(typemap, count, &first)
+    if first < 0 or first + length > nbytes:
+        raise ValueError(f"message: {count} elements reach from byte {first} to {first + length}, "
+                         f"but the buffer has {nbytes} bytes")
+    return 0
+
+
+cdef object fill_send(CollectiveCall call, object message, Py_ssize_t blocks):
+    cdef Spec spec
+    parse_send(message, &spec, blocks)
+    call.send_address, call.send_count, call.send_type = spec.address, spec.count, <Typemap> spec.typemap
+    return keep(&spec)
+
+
+cdef object fill_recv(CollectiveCall call, object message, Py_ssize_t blocks):
+    cdef Spec spec
+    parse_recv(message, &spec, blocks)
+    call.recv_address, call.recv_count, call.recv_type = spec.address, spec.count, <Typemap> spec.typemap
+    return keep(&spec)
+
+
+cdef object fill_send_vector(CollectiveCall call, object message, Py_ssize_t blocks):
+    cdef Spec spec
+    PyMem_Free(call.send_counts)
+    PyMem_Free(call.send_displacements)
+    call.send_counts = call.send_displacements = NULL
+    parse_vector(message, False, blocks, &spec, &call.send_counts, &call.send_displacements)
+    call.send_address, call.send_type = spec.address, <Typemap> spec.typemap
+    return keep(&spec)
+
+
+cdef object fill_recv_vector(CollectiveCall call, object message, Py_ssize_t blocks):
+    cdef Spec spec
+    PyMem_Free(call.recv_counts)
+    PyMem_Free(call.recv_displacements)
+    call.recv_counts = call.recv_displacements = NULL
+    parse_vector(message, True, blocks, &spec, &call.recv_counts, &call.recv_displacements)
+    call.recv_address, call.recv_type = spec.address, <Typemap> spec.typemap
+    return keep(&spec)
+
+
+cdef int parse_vector(object message, bint writable, Py_ssize_t blocks, Spec *spec,
+                      Py_ssize_t **counts, Py_ssize_t **displacements) except -1:
+    # The arrays are the caller's at once: it frees them whether this succeeds or not.
+    cdef Parts parts = split(message, True)
+    cdef Py_ssize_t nbytes, total = 0, value, i
+    try:
+        locate(parts, writable, spec, &nbytes)
+        if parts.counts is None:
+            # The elements of the buffer, spread as evenly as possible: 7 over 3 is 3 2 2.
+            if nbytes > 0:
+                total = whole_elements(spec, nbytes)
+            counts[0] = new_array(blocks)
+            for i in range(blocks):
+                counts[0][i] = total // blocks + (1 if i < total % blocks else 0)
+        elif is_integral(parts.counts):
+            value = PyNumber_Index(parts.counts)
+            counts[0] = new_array(blocks)
+            for i in range(blocks):
+                counts[0][i] = value
+        else:
+            counts[0] = parse_counts(parts.counts, blocks, "counts")
+        for i in range(blocks):
+            if counts[0][i] < 0:
+                raise ValueError(f"message: negative count {counts[0][i]} for rank {i}")
+        if parts.displacements is None:
+            displacements[0] = new_array(blocks)
+            total = 0
+            for i in range(blocks):
+                displacements[0][i] = total
+                total += counts[0][i]
+        elif is_integral(parts.displacements):
+            value = PyNumber_Index(parts.displacements)
+            displacements[0] = new_array(blocks)
+            for i in range(blocks):
+                displacements[0][i] = value * i
+        else:
+            displacements[0] = parse_counts(parts.displacements, blocks, "displs")
+        require_typemap(spec)
+        spec.count = 0
+    except BaseException:
+        release(spec)
+        raise
+    return 0
+
+
+cdef object fill_send_types(CollectiveCall call, object message, Py_ssize_t blocks):
+    cdef Spec spec
+    PyMem_Free(call.send_counts)
+    PyMem_Free(call.send_displacements)
+    call.send_counts = call.send_displacements = NULL
+    call.send_types = parse_types(message, False, blocks, &spec, &call.send_counts, &call.send_displacements)
+    call.send_address = spec.address
+    return keep(&spec)
+
+
+cdef object fill_recv_types(CollectiveCall call, object message, Py_ssize_t blocks):
+    cdef Spec spec
+    PyMem_Free(call.recv_counts)
+    PyMem_Free(call.recv_displacements)
+    call.recv_counts = call.recv_displacements = NULL
+    call.recv_types = parse_types(message, True, blocks, &spec, &call.recv_counts, &call.recv_displacements)
+    call.recv_address = spec.address
+    return keep(&spec)
+
+
+cdef list parse_types(object message, bint writable, Py_ssize_t blocks, Spec *spec,
+                      Py_ssize_t **counts, Py_ssize_t **displacements):
+    cdef Py_ssize_t length = len(message), nbytes = 0, i
+    cdef object source, given_counts = None, given_displacements = None, given_types
+    cdef list types = []
+    if length == 2:
+        source, given_types = message
+    elif length == 3:
+        source, (given_counts, given_displacements), given_types = message
+    elif length == 4:
+        source, given_counts, given_displacements, given_types = message
+    else:
+        raise ValueError(f"message: 2 to 4 items expected (buffer, counts, displacements, datatypes), not {length}")
+    spec.typemap = spec.owner = NULL
+    spec.held = False
+    spec.address = 0
+    spec.count = 0
+    try:
+        if source is None or source is bottom:
+            if given_counts is None or given_displacements is None:
+                raise ValueError("message: BOTTOM needs counts and displacements")
+        else:
+            acquire_memory(source, writable, False, spec, &nbytes)
+        if given_counts is None and given_displacements is None:
+            counts[0] = new_array(blocks)
+            displacements[0] = new_array(blocks)
+            for i in range(blocks):
+                counts[0][i] = 1
+                displacements[0][i] = 0
+        else:
+            counts[0] = parse_counts(given_counts, blocks, "counts")
+            displacements[0] = parse_counts(given_displacements, blocks, "displs")
+        if len(given_types) != blocks:
+            raise ValueError(f"message: {blocks} datatypes expected, one for each rank, not {len(given_types)}")
+        for i in range(blocks):
+            types.append(typemap_of(given_types[i], i))
+    except BaseException:
+        release(spec)
+        raise
+    return types
+
+
+cdef Typemap typemap_of(object kind, Py_ssize_t index):
+    if not isinstance(kind, Datatype):
+        raise TypeError(f"message: a Datatype expected for rank {index}, not {type(kind).__name__}")
+    if (<Datatype> kind).typemap is None:
+        raise MPIError(ERR_TYPE, f"message: a datatype expected for rank {index}, not DATATYPE_NULL")
+    return (<Datatype> kind).typemap
+
+
+cdef bint is_in_place(object message) noexcept:
+    return message is None or message is in_place
+
+
+cdef Py_ssize_t *new_array(Py_ssize_t blocks) except NULL:
+    # At least one entry, so that no memory is an error and nothing else.
+    cdef Py_ssize_t *array = <Py_ssize_t *> PyMem_Malloc(<size_t> max(blocks, 1) * sizeof(Py_ssize_t))
+    if array == NULL:
+        raise MemoryError
+    return array
+
+
+cdef Py_ssize_t *parse_counts(object values, Py_ssize_t blocks, str name) except NULL:
+    cdef Py_ssize_t length = len(values), i
+    cdef Py_ssize_t *array
+    if length != blocks:
+        raise ValueError(f"{name}: {blocks} items expected, not {length}")
+    array = new_array(blocks)
+    try:
+        for i in range(blocks):
+            array[i] = PyNumber_Index(values[i])
+    except BaseException:
+        PyMem_Free(array)
+        raise
+    return array

@@ -1,0 +1,284 @@
+"""The beginning and the end of MPI in this process, and what it says of itself (MPI-4.1, 9.1, 11.2 and 11.4)."""
+
+from __future__ import annotations
+
+import atexit
+import os
+from _thread import get_ident
+
+from ompy.core.errors import ERR_ARG, ERR_OTHER, MPIError
+from ompy.mpi.exceptions import Exception as MPIException
+from ompy.mpi.exceptions import hand_over
+from ompy.mpi.options import rc, read_environment
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+    from ompy.runtime.instance import Instance
+
+__all__ = [
+    "Finalize",
+    "Get_abi_version",
+    "Get_hw_resource_info",
+    "Get_library_version",
+    "Get_processor_name",
+    "Get_version",
+    "Init",
+    "Init_thread",
+    "Is_finalized",
+    "Is_initialized",
+    "Is_thread_main",
+    "MAX_DATAREP_STRING",
+    "MAX_ERROR_STRING",
+    "MAX_LIBRARY_VERSION_STRING",
+    "MAX_OBJECT_NAME",
+    "MAX_PORT_NAME",
+    "MAX_PROCESSOR_NAME",
+    "MAX_PSET_NAME_LEN",
+    "MAX_STRINGTAG_LEN",
+    "Pcontrol",
+    "Query_thread",
+    "SUBVERSION",
+    "THREAD_FUNNELED",
+    "THREAD_MULTIPLE",
+    "THREAD_SERIALIZED",
+    "THREAD_SINGLE",
+    "VERSION",
+    "get_vendor",
+]
+
+VERSION = 4
+SUBVERSION = 1
+RELEASE = (0, 1, 0)
+
+THREAD_SINGLE = 0
+THREAD_FUNNELED = 1
+THREAD_SERIALIZED = 2
+THREAD_MULTIPLE = 3
+THREAD_LEVELS = ("single", "funneled", "serialized", "multiple")
+
+# Longest strings, in characters (MPI-4.1, annex A.1).
+MAX_PROCESSOR_NAME = 256
+MAX_ERROR_STRING = 512
+MAX_PORT_NAME = 1024
+MAX_OBJECT_NAME = 128
+MAX_DATAREP_STRING = 128
+MAX_LIBRARY_VERSION_STRING = 256
+MAX_PSET_NAME_LEN = 1024
+MAX_STRINGTAG_LEN = 1024
+
+
+class State:
+    """What this process has of MPI.  Brought up once: by Init, by the import, or by the first session."""
+
+    instance: Instance | None = None
+    initialized = False
+    finalized = False
+    thread_level = THREAD_SINGLE
+    main_thread = 0
+
+
+state = State()
+
+
+def instance() -> Instance:
+    """The bring-up of this process.
+
+    Raises:
+        Exception: ERR_OTHER before MPI is initialised, and after it was finalised.
+    """
+    if state.instance is None:
+        raise MPIException(ERR_OTHER, "MPI is not initialised here" if not state.finalized else "MPI was finalised")
+    return state.instance
+
+
+def bring_up() -> None:
+    """Find the job and its peers, unless that was done already."""
+    if state.instance is not None:
+        return
+    if state.finalized:
+        raise MPIException(ERR_OTHER, "MPI was finalised: it can't be initialised again")
+    from ompy.mca.params import registry
+    from ompy.mpi import point_to_point
+    from ompy.mpi.intracomm import open_world
+    from ompy.runtime.instance import Instance
+
+    state.instance = Instance()
+    point_to_point.set_check_level(registry.value("mpi_param_check"))
+    open_world(state.instance)
+    choose_error_handler()
+
+
+def choose_error_handler() -> None:
+    """`rc.errors`: what errors on the first communicators do."""
+    if rc.errors == "exception":
+        return
+    from ompy.mpi.errhandler import ERRORS_ABORT, ERRORS_ARE_FATAL
+    from ompy.mpi.intracomm import COMM_SELF, COMM_WORLD
+
+    handlers = {"default": ERRORS_ARE_FATAL, "fatal": ERRORS_ARE_FATAL, "abort": ERRORS_ABORT}
+    if rc.errors not in handlers:
+        warn_of("errors", rc.errors)
+        return
+    for comm in (COMM_WORLD, COMM_SELF):
+        comm.Set_errhandler(handlers[rc.errors])
+
+
+def warn_of(name: str, value: object) -> None:
+    import warnings
+
+    warnings.warn(f"mpi4py.rc.{name}: unexpected value {value!r}", RuntimeWarning, stacklevel=2)
+
+
+def start() -> None:
+    """What importing `ompy.MPI` does: as the options say, initialise now and finalise at exit."""
+    read_environment()
+    level = rc.thread_level if rc.threads else "single"
+    if level not in THREAD_LEVELS:
+        warn_of("thread_level", level)
+        level = "multiple"
+    if rc.initialize and not state.initialized:
+        initialize(THREAD_LEVELS.index(level))
+    if rc.initialize if rc.finalize is None else rc.finalize:
+        atexit.register(finish)
+
+
+def initialize(level: int) -> None:
+    bring_up()
+    state.initialized = True
+    state.thread_level = level
+    state.main_thread = get_ident()
+
+
+def finish() -> None:
+    """At exit: finalise, unless the program did."""
+    if state.initialized and not state.finalized:
+        Finalize()
+
+
+def Init() -> None:
+    """Initialise MPI (MPI-4.1, 11.2.1).  Importing `ompy.MPI` has done it already, unless `rc.initialize` is false.
+
+    Raises:
+        Exception: ERR_OTHER when MPI was initialised before.
+    """
+    Init_thread(THREAD_SINGLE)
+
+
+def Init_thread(required: int = THREAD_MULTIPLE) -> int:
+    """Initialise MPI for threads (MPI-4.1, 11.6.2).  Returns the level of thread support, which is what was asked for.
+
+    Raises:
+        Exception: ERR_OTHER when MPI was initialised before, ERR_ARG for a level that there is none of.
+    """
+    if state.initialized:
+        raise MPIException(ERR_OTHER, "MPI is initialised already")
+    if not THREAD_SINGLE <= required <= THREAD_MULTIPLE:
+        raise MPIException(ERR_ARG, f"required: THREAD_SINGLE ({THREAD_SINGLE}) to THREAD_MULTIPLE ({THREAD_MULTIPLE}) expected")
+    initialize(required)
+    return required
+
+
+def Finalize() -> None:
+    """End MPI here: what was sent is delivered, and nothing is left behind (MPI-4.1, 11.2.2).
+
+    Raises:
+        Exception: ERR_OTHER before initialisation, or when MPI was finalised before.
+    """
+    if not state.initialized or state.finalized:
+        raise MPIException(ERR_OTHER, "MPI is not initialised" if not state.initialized else "MPI was finalised already")
+    from ompy.mpi import buffered
+    from ompy.mpi.intracomm import close_world
+
+    running = instance()
+    close_world()
+    buffered.flush_all()
+    state.finalized = True
+    try:
+        running.close()
+    finally:
+        state.instance = None
+
+
+def Is_initialized() -> bool:
+    """Whether MPI was initialised (MPI-4.1, 11.4.1)."""
+    return state.initialized
+
+
+def Is_finalized() -> bool:
+    """Whether MPI was finalised (MPI-4.1, 11.4.1)."""
+    return state.finalized
+
+
+def Query_thread() -> int:
+    """The level of thread support (MPI-4.1, 11.6.2)."""
+    instance()
+    return state.thread_level
+
+
+def Is_thread_main() -> bool:
+    """Whether this thread is the one that initialised MPI (MPI-4.1, 11.6.2)."""
+    instance()
+    return get_ident() == state.main_thread
+
+
+def abort(code: int, message: str) -> NoReturn:
+    """End the whole job with exit status `code`, and say why on the error output."""
+    if state.instance is not None:
+        state.instance.rte.abort(code, message)
+    import sys
+
+    print(f"ompy: {message}", file=sys.stderr, flush=True)
+    sys.stdout.flush()
+    os._exit(code & 0xFF or 1)
+
+
+def Get_version() -> tuple[int, int]:
+    """The version of the MPI standard that this follows (MPI-4.1, 9.1.1)."""
+    return VERSION, SUBVERSION
+
+
+def Get_abi_version() -> tuple[int, int]:
+    """The version of MPI's binary interface: (-1, -1), for there is no C library behind ompy."""
+    return -1, -1
+
+
+def Get_library_version() -> str:
+    """Name and version of this library (MPI-4.1, 9.1.1)."""
+    return "ompy {}.{}.{}".format(*RELEASE)
+
+
+def get_vendor() -> tuple[str, tuple[int, int, int]]:
+    """Name and version of this library."""
+    return "ompy", RELEASE
+
+
+def Get_processor_name() -> str:
+    """Name of the host that this process runs on (MPI-4.1, 9.1.2)."""
+    return os.uname().nodename
+
+
+def Get_hw_resource_info() -> Any:
+    """What this process may run on, as an Info (MPI-4.1, 9.1.2): "mpi://host" and one "mpi://core/<n>" a core.
+
+    The value is "true" where the process is restricted to the resource.
+    """
+    from ompy.mpi.info import Info
+
+    cores = sorted(os.sched_getaffinity(0))
+    info = Info.Create()
+    info.Set("mpi://host", "true")
+    for core in cores:
+        info.Set(f"mpi://core/{core}", "true" if len(cores) == 1 else "false")
+    return info
+
+
+def Pcontrol(level: int) -> None:
+    """Control of profiling (MPI-4.1, 15.2.4): there is no profiler, so that only the argument is checked.
+
+    Raises:
+        Exception: ERR_ARG for a level other than 0, 1 and 2.
+    """
+    if not 0 <= level <= 2:
+        hand_over(MPIError(ERR_ARG, f"level: 0, 1 or 2 expected, not {level}"), None)

@@ -1,0 +1,276 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: embedsignature=True, annotation_typing=False
+"""Python objects as messages.  `pickling.pxd` shows the form that they travel in."""
+
+from cpython.buffer cimport PyBUF_ANY_CONTIGUOUS, Py_buffer, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stdint cimport uint64_t
+from libc.string cimport memcmp, memcpy, memset
+
+from ompy.core.basic cimport BASIC_BYTE
+from ompy.core.convertor cimport pack_all
+from ompy.core.typemap cimport Typemap, predefined
+from ompy.mpi.block cimport Block, take_block
+from ompy.mpi.memory cimport buffer
+
+# The C half of the pickle module: the rest of it takes milliseconds to import, and nothing here needs it.
+from _pickle import dumps as standard_dumps
+from _pickle import loads as standard_loads
+from os import environ
+
+cdef object NEWEST_PROTOCOL = int(environ.get("MPI4PY_PICKLE_PROTOCOL", 5))
+cdef object DEFAULT_THRESHOLD = int(environ.get("MPI4PY_PICKLE_THRESHOLD", 1 << 18))
+
+cdef enum:
+    ALIGNMENT = 64
+    # Objects whose buffers are smaller are copied into the pickle: a message of one piece is cheaper then.
+    WIRE_THRESHOLD = 16384
+    # Messages up to this size are received into plain bytes.
+    SMALL_MESSAGE = 4096
+
+# No pickle begins with this byte, of whatever protocol: 0 begins with ASCII, 2 and later with 0x80.
+cdef char *MAGIC = b"\xffompy\x00\x05\xff"
+
+cdef struct Header:
+    char magic[8]
+    uint64_t pickled                             # bytes of the pickle
+    uint64_t buffers                             # how many; their sizes follow, as uint64_t
+
+cdef char[ALIGNMENT] zeros
+memset(zeros, 0, ALIGNMENT)
+
+cdef Typemap byte_typemap = predefined(BASIC_BYTE)
+
+
+cdef inline Py_ssize_t padding(Py_ssize_t length) noexcept:
+    return (ALIGNMENT - length % ALIGNMENT) % ALIGNMENT
+
+
+cdef class Collector:
+    """What pickle calls for each buffer: keeps the large ones out of the pickle."""
+
+    cdef list buffers
+    cdef Py_ssize_t threshold
+
+    def __call__(self, picklebuffer):
+        cdef buffer view = buffer.__new__(buffer)
+        PyObject_GetBuffer(picklebuffer, &view.view, PyBUF_ANY_CONTIGUOUS)
+        view.held = True
+        if view.view.len < self.threshold:
+            return True
+        if self.buffers is None:
+            self.buffers = []
+        self.buffers.append(view)
+        return False
+
+
+cdef Collector new_collector(Py_ssize_t threshold):
+    cdef Collector collector = Collector.__new__(Collector)
+    collector.threshold = threshold
+    return collector
+
+
+cdef class Pickle:
+    """How objects become bytes and bytes become objects again.
+
+    Parameters:
+        dumps: `dumps(object)` or `dumps(object, protocol)`; pickle's by default.
+        loads: `loads(buffer)`; pickle's by default.
+        protocol: second argument of `dumps`; the newest one by default, none for other `dumps`.
+        threshold: bytes from which `dumps_oob` leaves a buffer out of the pickle.
+    """
+
+    cdef object dump, load, protocol, threshold
+    cdef bint has_buffers                        # the standard functions and protocol 5: large buffers travel by themselves
+    cdef bint has_header                         # the standard `loads` may meet them
+
+    def __cinit__(self, *args, **kwargs):
+        self.dump = standard_dumps
+        self.load = standard_loads
+        self.protocol = NEWEST_PROTOCOL
+        self.threshold = DEFAULT_THRESHOLD
+
+    def __init__(self, dumps=None, loads=None, protocol=None, threshold=None) -> None:
+        self.dump = standard_dumps if dumps is None else dumps
+        self.load = standard_loads if loads is None else loads
+        self.PROTOCOL = protocol
+        self.THRESHOLD = threshold
+
+    def dumps(self, obj: object) -> bytes:
+        """The pickle of an object."""
+        return plain_dumps(self, obj)
+
+    def loads(self, data: Buffer) -> object:
+        """The object of a pickle."""
+        return self.load(data)
+
+    def dumps_oob(self, obj: object) -> tuple[bytes, list[buffer]]:
+        """The pickle of an object, and its buffers of at least `THRESHOLD` bytes, not copied (PEP 574)."""
+        cdef Collector collector = new_collector(self.threshold)
+        protocol = NEWEST_PROTOCOL if self.protocol is None else max(self.protocol, 5)
+        data = self.dump(obj, protocol, buffer_callback=collector)
+        return data, [] if collector.buffers is None else collector.buffers
+
+    def loads_oob(self, data: Buffer, buffers: Iterable[Buffer]) -> object:
+        """The object of a pickle and its buffers, which become part of the object."""
+        return self.load(data, buffers=buffers)
+
+    @property
+    def PROTOCOL(self) -> int | None:
+        """Second argument of `dumps`; None for none."""
+        return self.protocol
+
+    @PROTOCOL.setter
+    def PROTOCOL(self, value: int | None) -> None:
+        if value is None and self.dump is standard_dumps:
+            value = NEWEST_PROTOCOL
+        self.protocol = value
+        self.has_header = self.load is standard_loads
+        self.has_buffers = (self.dump is standard_dumps and self.has_header and value is not None
+                            and (value >= 5 or value < 0))
+
+    @property
+    def THRESHOLD(self) -> int:
+        """Bytes from which `dumps_oob` leaves a buffer out of the pickle."""
+        return self.threshold
+
+    @THRESHOLD.setter
+    def THRESHOLD(self, value: int | None) -> None:
+        self.threshold = DEFAULT_THRESHOLD if value is None else value
+
+
+cdef Pickle current = Pickle()
+pickle = current
+
+
+cdef object plain_dumps(Pickle pickle, object obj):
+    return pickle.dump(obj) if pickle.protocol is None else pickle.dump(obj, pickle.protocol)
+
+
+cdef class Parcel:
+    """A pickled object, ready to be sent."""
+
+
+cdef Parcel wrap(object obj):
+    cdef Parcel parcel = Parcel.__new__(Parcel)
+    cdef Collector collector = None
+    cdef object data
+    cdef buffer view
+    if current.has_buffers:
+        collector = new_collector(min(WIRE_THRESHOLD, <Py_ssize_t> current.threshold))
+        data = standard_dumps(obj, current.protocol, buffer_callback=collector)
+        if collector.buffers is not None:
+            return wrap_buffers(parcel, data, collector.buffers)
+    else:
+        data = plain_dumps(current, obj)
+    parcel.typemap = byte_typemap
+    if PyBytes_CheckExact(data):
+        parcel.address = <size_t> PyBytes_AS_STRING(data)
+        parcel.nbytes = PyBytes_GET_SIZE(data)
+        parcel.kept = data
+    else:
+        view = buffer(data)
+        parcel.address = <size_t> view.view.buf
+        parcel.nbytes = view.view.len
+        parcel.kept = view
+    parcel.count = parcel.nbytes
+    return parcel
+
+
+cdef Parcel wrap_buffers(Parcel parcel, bytes data, list buffers):
+    """One element of a type whose blocks are the header, the pickle and the buffers where they lie."""
+    cdef Py_ssize_t head_length = sizeof(Header) + len(buffers) * sizeof(uint64_t)
+    cdef bytes head = PyBytes_FromStringAndSize(NULL, head_length + padding(head_length))
+    cdef Header *header = <Header *> PyBytes_AS_STRING(head)
+    cdef uint64_t *sizes = <uint64_t *> (header + 1)
+    cdef buffer view
+    cdef Py_ssize_t index
+    cdef list lengths = [], addresses = []
+    memset(header, 0, <size_t> PyBytes_GET_SIZE(head))
+    memcpy(header.magic, MAGIC, 8)
+    header.pickled = PyBytes_GET_SIZE(data)
+    header.buffers = len(buffers)
+    parcel.nbytes = 0
+    add_block(parcel, lengths, addresses, header, PyBytes_GET_SIZE(head))
+    add_block(parcel, lengths, addresses, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+    for index in range(len(buffers)):
+        view = <buffer> buffers[index]
+        sizes[index] = view.view.len
+        add_block(parcel, lengths, addresses, view.view.buf, view.view.len)
+    parcel.address = 0
+    parcel.count = 1
+    parcel.typemap = byte_typemap.create_hindexed(lengths, addresses)
+    parcel.kept = (head, data, buffers)
+    return parcel
+
+
+cdef int add_block(Parcel parcel, list lengths, list addresses, const void *memory, Py_ssize_t length) except -1:
+    cdef Py_ssize_t pad = padding(length)
+    if length:
+        lengths.append(length)
+        addresses.append(<Py_ssize_t> memory)
+    if pad:
+        lengths.append(pad)
+        addresses.append(<Py_ssize_t> &zeros[0])
+    parcel.nbytes += length + pad
+    return 0
+
+
+def new_block(Py_ssize_t nbytes):
+    """Memory for a message of `nbytes` bytes."""
+    if nbytes <= SMALL_MESSAGE:
+        return PyBytes_FromStringAndSize(NULL, nbytes)
+    return take_block(nbytes)
+
+
+cdef size_t block_address(object block) except? 0:
+    if type(block) is Block:
+        return <size_t> (<Block> block).memory
+    if PyBytes_CheckExact(block):
+        return <size_t> PyBytes_AS_STRING(block)
+    cdef Py_buffer view
+    PyObject_GetBuffer(block, &view, PyBUF_ANY_CONTIGUOUS)
+    cdef size_t address = <size_t> view.buf
+    PyBuffer_Release(&view)
+    return address
+
+
+cdef object unwrap(object block):
+    cdef Py_ssize_t length = len(block)
+    if length == 0:
+        return None
+    if (current.has_header and length >= <Py_ssize_t> sizeof(Header)
+            and memcmp(<void *> block_address(block), MAGIC, 8) == 0):
+        return unwrap_buffers(block)
+    return current.load(block)
+
+
+cdef object unwrap_buffers(object block):
+    cdef const Header *header
+    cdef const uint64_t *sizes
+    cdef Py_ssize_t index, position, length
+    cdef list buffers = []
+    if type(block) is not Block:
+        # Received into memory that is not ours to hand out piece by piece.
+        block = bytearray(block)
+    header = <const Header *> block_address(block)
+    sizes = <const uint64_t *> (header + 1)
+    view = memoryview(block)
+    position = sizeof(Header) + header.buffers * sizeof(uint64_t)
+    position += padding(position)
+    data = view[position:position + header.pickled]
+    position += header.pickled + padding(header.pickled)
+    for index in range(<Py_ssize_t> header.buffers):
+        length = sizes[index]
+        buffers.append(view[position:position + length])
+        position += length + padding(length)
+    return standard_loads(data, buffers=buffers)
+
+
+cdef object flatten(Parcel parcel):
+    cdef object block
+    if parcel.typemap is byte_typemap:
+        return parcel.kept
+    block = take_block(parcel.nbytes)
+    pack_all(<char *> parcel.address, parcel.count, parcel.typemap, <char *> (<Block> block).memory)
+    return block

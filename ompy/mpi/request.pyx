@@ -1,0 +1,677 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: embedsignature=True, annotation_typing=False
+"""Requests: handles on operations under way (MPI-4.1, 3.7, 3.9, 4.2 and 13.2)."""
+
+from cpython.object cimport PyObject
+
+from ompy.core.constants cimport UNDEFINED
+from ompy.core.progress cimport progress, wait, wait_until
+from ompy.core.request cimport Request as CoreRequest
+from ompy.core.status cimport StatusRecord, set_empty
+from ompy.mpi.generalized cimport GeneralizedRequest
+from ompy.mpi.handle cimport Handle, forget, predefine
+from ompy.mpi.partitioned cimport PartitionedRequest
+from ompy.mpi.status cimport Status, record_of
+
+from ompy.core.errors import ERR_IN_STATUS, ERR_REQUEST, MPIError
+from ompy.mpi.exceptions import Exception as MPIException
+from ompy.mpi.exceptions import hand_over
+
+
+cdef class Request(Handle):
+    """An operation that may outlast its call (MPI-4.1, 3.7).
+
+    It is null (false) once a wait or test has seen it complete, unless it is persistent.  Awaiting it in a coroutine gives
+    what `wait` returns, and lets other tasks run until then.
+    """
+
+    def __cinit__(self, Request request=None):
+        if request is not None:
+            self.request = request.request
+            self.kept = request.kept
+            self.loader = request.loader
+
+    cdef type family(self):
+        return Request
+
+    cdef object core(self):
+        return self.request
+
+    cdef int become(self, object core) except -1:
+        self.request = core
+        self.kept = None
+        self.loader = NULL
+        return 0
+
+    # -- one request
+
+    def Wait(self, Status status=None) -> bool:
+        """Wait until the operation is complete (MPI-4.1, 3.7.3).  Always True.
+
+        Raises:
+            Exception: what went wrong in the operation.
+        """
+        wait_for(self)
+        settle(self, record_of(status))
+        return True
+
+    def Test(self, Status status=None) -> bool:
+        """Whether the operation is complete; then the request is as after a wait (MPI-4.1, 3.7.3)."""
+        if not is_complete(self):
+            return False
+        settle(self, record_of(status))
+        return True
+
+    def Get_status(self, Status status=None) -> bool:
+        """Whether the operation is complete; the request stays as it is (MPI-4.1, 3.7.6)."""
+        return look(self, record_of(status))
+
+    def wait(self, Status status=None) -> object:
+        """Wait until the operation is complete.  Returns the received object, None for other operations."""
+        wait_for(self)
+        return settle_object(self, record_of(status))
+
+    def test(self, Status status=None) -> tuple[bool, object]:
+        """Whether the operation is complete, and the received object."""
+        if not is_complete(self):
+            return False, None
+        return True, settle_object(self, record_of(status))
+
+    def get_status(self, Status status=None) -> bool:
+        """Whether the operation is complete; the request stays as it is."""
+        return look(self, record_of(status))
+
+    def __await__(self):
+        while not is_complete(self):
+            yield
+        return settle_object(self, NULL)
+
+    # -- several requests
+
+    @classmethod
+    def Waitany(cls, requests: Sequence[Request], Status status=None) -> int:
+        """Wait until one operation is complete; its index, UNDEFINED when none is active (MPI-4.1, 3.7.5)."""
+        cdef Selection selection = Selection(requests)
+        cdef Py_ssize_t index = selection.wait_any()
+        selection.settle_any(index, record_of(status))
+        return index
+
+    @classmethod
+    def Testany(cls, requests: Sequence[Request], Status status=None) -> tuple[int, bool]:
+        """Index of a complete operation (else UNDEFINED), and whether one is complete or none is active (MPI-4.1, 3.7.5)."""
+        cdef Selection selection = Selection(requests)
+        cdef Py_ssize_t index = selection.test_any()
+        if index == NONE_COMPLETE:
+            return UNDEFINED, False
+        selection.settle_any(index, record_of(status))
+        return index, True
+
+    @classmethod
+    def Get_status_any(cls, requests: Sequence[Request], Status status=None) -> tuple[int, bool]:
+        """As `Testany`, but the requests stay as they are (MPI-4.1, 3.7.6)."""
+        cdef Selection selection = Selection(requests)
+        cdef Py_ssize_t index = selection.test_any()
+        if index == NONE_COMPLETE:
+            return UNDEFINED, False
+        selection.look_any(index, record_of(status))
+        return index, True
+
+    @classmethod
+    def Waitall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> bool:
+        """Wait until all operations are complete (MPI-4.1, 3.7.5).  Always True; a list of statuses grows as needed.
+
+        Raises:
+            Exception: ERR_IN_STATUS when an operation failed; the statuses hold the error classes.
+        """
+        cdef Selection selection = Selection(requests)
+        selection.wait_all()
+        selection.settle_all(statuses, False)
+        return True
+
+    @classmethod
+    def Testall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> bool:
+        """Whether all operations are complete; then as `Waitall` (MPI-4.1, 3.7.5)."""
+        cdef Selection selection = Selection(requests)
+        if not selection.test_all():
+            return False
+        selection.settle_all(statuses, False)
+        return True
+
+    @classmethod
+    def Get_status_all(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> bool:
+        """As `Testall`, but the requests stay as they are (MPI-4.1, 3.7.6)."""
+        cdef Selection selection = Selection(requests)
+        if not selection.test_all():
+            return False
+        selection.look_at(range(len(selection.requests)), statuses)
+        return True
+
+    @classmethod
+    def Waitsome(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[int] | None:
+        """Wait until an operation is complete; indices of all that are, None when none is active (MPI-4.1, 3.7.5)."""
+        cdef Selection selection = Selection(requests)
+        cdef list indices = selection.complete_ones(True)
+        if indices is not None:
+            selection.settle_some(indices, statuses, False)
+        return indices
+
+    @classmethod
+    def Testsome(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[int] | None:
+        """Indices of the complete operations, None when none is active (MPI-4.1, 3.7.5)."""
+        cdef Selection selection = Selection(requests)
+        cdef list indices = selection.complete_ones(False)
+        if indices is not None:
+            selection.settle_some(indices, statuses, False)
+        return indices
+
+    @classmethod
+    def Get_status_some(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[int] | None:
+        """As `Testsome`, but the requests stay as they are (MPI-4.1, 3.7.6)."""
+        cdef Selection selection = Selection(requests)
+        cdef list indices = selection.complete_ones(False)
+        if indices is not None:
+            selection.look_at(indices, statuses)
+        return indices
+
+    @classmethod
+    def waitany(cls, requests: Sequence[Request], Status status=None) -> tuple[int, object]:
+        """Index of a complete operation, and its received object."""
+        cdef Selection selection = Selection(requests)
+        cdef Py_ssize_t index = selection.wait_any()
+        return index, selection.settle_any(index, record_of(status))
+
+    @classmethod
+    def testany(cls, requests: Sequence[Request], Status status=None) -> tuple[int, bool, object]:
+        """As `Testany`, with the received object."""
+        cdef Selection selection = Selection(requests)
+        cdef Py_ssize_t index = selection.test_any()
+        if index == NONE_COMPLETE:
+            return UNDEFINED, False, None
+        return index, True, selection.settle_any(index, record_of(status))
+
+    @classmethod
+    def get_status_any(cls, requests: Sequence[Request], Status status=None) -> tuple[int, bool]:
+        """As `Get_status_any`."""
+        return Request.Get_status_any(requests, status)
+
+    @classmethod
+    def waitall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[object]:
+        """Wait until all operations are complete; the received objects."""
+        cdef Selection selection = Selection(requests)
+        selection.wait_all()
+        return selection.settle_all(statuses, True)
+
+    @classmethod
+    def testall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> tuple[bool, list[object] | None]:
+        """Whether all operations are complete, and the received objects."""
+        cdef Selection selection = Selection(requests)
+        if not selection.test_all():
+            return False, None
+        return True, selection.settle_all(statuses, True)
+
+    @classmethod
+    def get_status_all(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> bool:
+        """As `Get_status_all`."""
+        return Request.Get_status_all(requests, statuses)
+
+    @classmethod
+    def waitsome(cls, requests: Sequence[Request],
+                 statuses: list[Status] | None = None) -> tuple[list[int] | None, list[object] | None]:
+        """As `Waitsome`, with the received objects."""
+        cdef Selection selection = Selection(requests)
+        cdef list indices = selection.complete_ones(True)
+        if indices is None:
+            return None, None
+        return indices, selection.settle_some(indices, statuses, True)
+
+    @classmethod
+    def testsome(cls, requests: Sequence[Request],
+                 statuses: list[Status] | None = None) -> tuple[list[int] | None, list[object] | None]:
+        """As `Testsome`, with the received objects."""
+        cdef Selection selection = Selection(requests)
+        cdef list indices = selection.complete_ones(False)
+        if indices is None:
+            return None, None
+        return indices, selection.settle_some(indices, statuses, True)
+
+    @classmethod
+    def get_status_some(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[int] | None:
+        """As `Get_status_some`."""
+        return Request.Get_status_some(requests, statuses)
+
+    # -- other ways to end
+
+    def Cancel(self) -> None:
+        """Ask for cancellation; the request must still be waited for, and its status says what came of it (MPI-4.1, 3.8.4).
+
+        Raises:
+            Exception: ERR_REQUEST for a null request.
+        """
+        require(self).cancel()
+
+    def cancel(self) -> None:
+        """As `Cancel`."""
+        require(self).cancel()
+
+    def Free(self) -> None:
+        """Let go of the request; an operation under way completes all the same (MPI-4.1, 3.7.3).
+
+        Raises:
+            Exception: ERR_REQUEST for a null request.
+        """
+        cdef CoreRequest core = require(self)
+        forget(self)
+        become_null(self)
+        let_go(core)
+
+
+cdef class Prequest(Request):
+    """A persistent request: an operation that can be started again and again (MPI-4.1, 3.9, 4.2 and 6.13)."""
+
+    def __cinit__(self, Request request=None):
+        if request is not None and request.request is not None and not isinstance(request, Prequest):
+            raise TypeError(f"request: a Prequest expected, not {type(request).__name__}")
+
+    def Start(self) -> None:
+        """Begin the operation (MPI-4.1, 3.9).
+
+        Raises:
+            Exception: ERR_REQUEST for a null request, or one that is active already.
+        """
+        start(self)
+
+    @classmethod
+    def Startall(cls, requests: list[Prequest]) -> None:
+        """Begin all the operations, in any order (MPI-4.1, 3.9)."""
+        cdef Prequest request
+        for request in requests:
+            start(request)
+
+    def Pready(self, partition: int) -> None:
+        """A partition of a partitioned send may be sent (MPI-4.1, 4.2.1)."""
+        partitioned(self).ready(partition, partition)
+
+    def Pready_range(self, partition_low: int, partition_high: int) -> None:
+        """The partitions from `partition_low` to `partition_high`, both included, may be sent (MPI-4.1, 4.2.1)."""
+        partitioned(self).ready(partition_low, partition_high)
+
+    def Pready_list(self, partitions: Sequence[int]) -> None:
+        """The partitions may be sent (MPI-4.1, 4.2.1)."""
+        cdef PartitionedRequest core = partitioned(self)
+        for partition in partitions:
+            core.ready(partition, partition)
+
+    def Parrived(self, partition: int) -> bool:
+        """Whether a partition of a partitioned receive has arrived (MPI-4.1, 4.2.2)."""
+        return partitioned(self).arrived(partition)
+
+
+cdef class Grequest(Request):
+    """A generalised request: the program says when it is complete (MPI-4.1, 13.2)."""
+
+    def __cinit__(self, Request request=None):
+        if request is not None and request.request is not None and not isinstance(request, Grequest):
+            raise TypeError(f"request: a Grequest expected, not {type(request).__name__}")
+
+    @classmethod
+    def Start(cls, query_fn=None, free_fn=None, cancel_fn=None, args=None, kwargs=None) -> Grequest:
+        """A new request that is under way.
+
+        Parameters:
+            query_fn: called with a status to fill in when the request is complete.
+            free_fn: called when the request is let go of.
+            cancel_fn: called with whether the request is complete already, to cancel it.
+            args, kwargs: further arguments of all three.
+        """
+        cdef Grequest request = Grequest.__new__(Grequest)
+        request.request = GeneralizedRequest(query_fn, free_fn, cancel_fn, args, kwargs)
+        return request
+
+    def Complete(self) -> None:
+        """The operation is complete (MPI-4.1, 13.2).
+
+        Raises:
+            Exception: ERR_REQUEST when it was complete already, or the request is null.
+        """
+        cdef CoreRequest core = require(self)
+        if core.complete:
+            raise MPIException(ERR_REQUEST, "the generalised request is complete already")
+        core.finish()
+
+    def complete(self, obj: object = None) -> None:
+        """The operation is complete, and `obj` is what the lower-case waits return."""
+        self.kept = obj
+        self.loader = return_kept
+        self.Complete()
+
+
+cdef object return_kept(CoreRequest core, object kept):
+    return kept
+
+
+# -- one request
+
+cdef Request new_request(CoreRequest core, object kept):
+    cdef Request request = Request.__new__(Request)
+    if kept is not None:
+        core.buffer = kept
+    request.request = core
+    return request
+
+
+cdef Prequest new_prequest(CoreRequest core, object kept):
+    cdef Prequest request = Prequest.__new__(Prequest)
+    if kept is not None:
+        core.buffer = kept
+    request.request = core
+    return request
+
+
+cdef Request new_object_request(CoreRequest core, object kept, Loader loader):
+    cdef Request request = Request.__new__(Request)
+    request.request = core
+    request.kept = kept
+    request.loader = loader
+    return request
+
+
+cdef inline int become_null(Request handle) except -1:
+    handle.request = None
+    handle.kept = None
+    handle.loader = NULL
+    return 0
+
+
+cdef CoreRequest require(Request handle):
+    if handle.request is None:
+        raise MPIException(ERR_REQUEST, "a request expected, not REQUEST_NULL")
+    return handle.request
+
+
+cdef inline bint is_active(Request handle) noexcept:
+    return handle.request is not None and handle.request.active
+
+
+cdef inline int wait_for(Request handle) except -1:
+    if is_active(handle) and not handle.request.complete:
+        wait(handle.request)
+    return 0
+
+
+cdef inline bint is_complete(Request handle) except -1:
+    """Complete, or nothing to wait for."""
+    if not is_active(handle) or handle.request.complete:
+        return True
+    progress()
+    return handle.request.complete
+
+
+cdef int let_go(CoreRequest core) except -1:
+    if isinstance(core, GeneralizedRequest):
+        (<GeneralizedRequest> core).free()
+    if core.complete:
+        core.buffer = None
+    return core.release()
+
+
+cdef int settle(Request handle, StatusRecord *status) except -1:
+    """What every wait and every successful test does to a complete (or inactive) request."""
+    cdef CoreRequest core = handle.request
+    if core is None or not core.active:
+        if status != NULL:
+            set_empty(status)
+        return 0
+    if isinstance(core, GeneralizedRequest):
+        return settle_generalized(handle, <GeneralizedRequest> core, status)
+    if core.persistent:
+        wait_core(core, status)
+        return 0
+    become_null(handle)
+    wait_core(core, status)
+    return 0
+
+
+cdef int settle_generalized(Request handle, GeneralizedRequest core, StatusRecord *status) except -1:
+    forget(handle)
+    become_null(handle)
+    try:
+        core.query()
+        if status != NULL:
+            status[0] = core.status
+    finally:
+        core.retire()
+        core.free()
+    return 0
+
+
+cdef object settle_object(Request handle, StatusRecord *status):
+    cdef CoreRequest core = handle.request
+    cdef Loader loader = handle.loader
+    cdef object kept = handle.kept, block = None
+    cdef bint active = is_active(handle)
+    if loader == NULL or not active:
+        settle(handle, status)
+        return None
+    # The block leaves the request before that goes back to its pool.
+    if core.error is None and not core.status.cancelled:
+        block = loader(core, kept)
+    settle(handle, status)
+    return block
+
+
+cdef bint look(Request handle, StatusRecord *status) except -1:
+    if not is_complete(handle):
+        return False
+    look_at_complete(handle, status)
+    return True
+
+
+cdef int look_at_complete(Request handle, StatusRecord *status) except -1:
+    if isinstance(handle.request, GeneralizedRequest) and is_active(handle):
+        (<GeneralizedRequest> handle.request).query()
+    if status != NULL:
+        if is_active(handle):
+            status[0] = handle.request.status
+        else:
+            set_empty(status)
+    return 0
+
+
+cdef int wait_core(CoreRequest core, StatusRecord *status) except -1:
+    cdef object error
+    if not core.complete:
+        wait(core)
+    error = core.error
+    if status != NULL:
+        status[0] = core.status
+    core.retire()
+    if error is not None:
+        communicator = core.communicator
+        let_go_unless_persistent(core)
+        hand_over(error, communicator)
+    let_go_unless_persistent(core)
+    return 0
+
+
+cdef inline int let_go_unless_persistent(CoreRequest core) except -1:
+    if not core.persistent:
+        core.buffer = None
+        core.release()
+    return 0
+
+
+cdef int start(Prequest handle) except -1:
+    cdef CoreRequest core = require(handle)
+    if core.active:
+        raise MPIException(ERR_REQUEST, "the persistent request is active already: wait for it before it is started again")
+    try:
+        core.start()
+    except MPIError as error:
+        hand_over(error, core.communicator)
+    return 0
+
+
+cdef PartitionedRequest partitioned(Prequest handle):
+    cdef CoreRequest core = require(handle)
+    if not isinstance(core, PartitionedRequest):
+        raise MPIException(ERR_REQUEST, "a partitioned request (Psend_init, Precv_init) expected")
+    return <PartitionedRequest> core
+
+
+# -- several requests
+
+cdef enum:
+    NONE_COMPLETE = -1
+
+
+cdef bint any_complete(void *context) except -1:
+    return (<Selection> <PyObject *> context).first_complete() != NONE_COMPLETE
+
+
+cdef class Selection:
+    """The requests given to one call."""
+
+    cdef list requests
+
+    def __init__(self, requests):
+        self.requests = list(requests)
+        for request in self.requests:
+            if not isinstance(request, Request):
+                raise TypeError(f"requests: Requests expected, not {type(request).__name__}")
+
+    cdef Py_ssize_t first_complete(self) except -2:
+        """Index of a complete operation; UNDEFINED when none is active, else NONE_COMPLETE."""
+        cdef Py_ssize_t index
+        cdef bint active = False
+        cdef Request handle
+        for index in range(len(self.requests)):
+            handle = <Request> self.requests[index]
+            if is_active(handle):
+                if handle.request.complete:
+                    return index
+                active = True
+        return NONE_COMPLETE if active else UNDEFINED
+
+    cdef CoreRequest shown(self):
+        """The request that stands for all of them on the job board."""
+        cdef Request handle
+        for handle in self.requests:
+            if is_active(handle) and not handle.request.complete:
+                return handle.request
+        return None
+
+    cdef Py_ssize_t wait_any(self) except -2:
+        cdef Py_ssize_t index = self.first_complete()
+        if index == NONE_COMPLETE:
+            wait_until(any_complete, <void *> <PyObject *> self, self.shown())
+            index = self.first_complete()
+        return index
+
+    cdef Py_ssize_t test_any(self) except -2:
+        cdef Py_ssize_t index = self.first_complete()
+        if index == NONE_COMPLETE:
+            progress()
+            index = self.first_complete()
+        return index
+
+    cdef int wait_all(self) except -1:
+        cdef Request handle
+        for handle in self.requests:
+            wait_for(handle)
+        return 0
+
+    cdef bint test_all(self) except -1:
+        cdef Request handle
+        cdef bint progressed = False
+        for handle in self.requests:
+            if is_active(handle) and not handle.request.complete:
+                if not progressed:
+                    progress()
+                    progressed = True
+                if not handle.request.complete:
+                    return False
+        return True
+
+    cdef list complete_ones(self, bint block):
+        """Indices of the complete operations; None when none is active."""
+        cdef Py_ssize_t index = self.wait_any() if block else self.test_any()
+        cdef Request handle
+        if index == UNDEFINED:
+            return None
+        indices = []
+        for index in range(len(self.requests)):
+            handle = <Request> self.requests[index]
+            if is_active(handle) and handle.request.complete:
+                indices.append(index)
+        return indices
+
+    cdef object settle_any(self, Py_ssize_t index, StatusRecord *status):
+        if index == UNDEFINED:
+            if status != NULL:
+                set_empty(status)
+            return None
+        return settle_object(<Request> self.requests[index], status)
+
+    cdef int look_any(self, Py_ssize_t index, StatusRecord *status) except -1:
+        if index == UNDEFINED:
+            if status != NULL:
+                set_empty(status)
+            return 0
+        return look_at_complete(<Request> self.requests[index], status)
+
+    cdef list settle_all(self, object statuses, bint load):
+        return self.settle_some(list(range(len(self.requests))), statuses, load)
+
+    cdef list settle_some(self, list indices, object statuses, bint load):
+        cdef Py_ssize_t position, room = make_room(statuses, len(indices))
+        cdef Request handle
+        cdef StatusRecord record
+        cdef object failure = None
+        cdef list objects = []
+        for position in range(len(indices)):
+            handle = <Request> self.requests[<Py_ssize_t> indices[position]]
+            set_empty(&record)
+            loaded = None
+            try:
+                if load:
+                    loaded = settle_object(handle, &record)
+                else:
+                    settle(handle, &record)
+            except MPIError as error:
+                record.error = error.code
+                if failure is None:
+                    failure = MPIException(ERR_IN_STATUS, f"request {indices[position]}: {error}")
+                    failure.__cause__ = error
+            objects.append(loaded)
+            if position < room:
+                (<Status> statuses[position]).record = record
+        if failure is not None:
+            raise failure
+        return objects
+
+    cdef int look_at(self, object indices, object statuses) except -1:
+        cdef Py_ssize_t position, room = make_room(statuses, len(indices))
+        cdef StatusRecord record
+        for position in range(len(indices)):
+            look_at_complete(<Request> self.requests[<Py_ssize_t> indices[position]], &record)
+            if position < room:
+                (<Status> statuses[position]).record = record
+        return 0
+
+
+cdef Py_ssize_t make_room(object statuses, Py_ssize_t wanted) except -1:
+    """How many of the statuses can be filled in; a list gets what it lacks."""
+    cdef Py_ssize_t room
+    if statuses is None:
+        return 0
+    if isinstance(statuses, list):
+        while len(<list> statuses) < wanted:
+            (<list> statuses).append(Status.__new__(Status))
+    room = min(wanted, len(statuses))
+    for index in range(room):
+        if not isinstance(statuses[index], Status):
+            raise TypeError(f"statuses: Statuses expected, not {type(statuses[index]).__name__}")
+    return room
+
+
+REQUEST_NULL = predefine(Request(), "REQUEST_NULL")

@@ -2,6 +2,6 @@
 
 import sys
 
-from ompy.mpi.environment import rc
+from ompy.mpi.options import rc
 
 sys.modules[__name__] = rc  # type: ignore[assignment]

@@ -22,7 +22,7 @@ cdef class Reduction(Operation):
     cdef Kernel kernels[BASIC_TYPES]             # by `Typemap.basic`; NULL where the operation is not defined
 
     cdef int reduce_by_copy(self, char *input, char *inout, Py_ssize_t count, Typemap typemap) except -1
-    cdef str wanted(self)
+    cdef str refusal(self, Typemap typemap)
 
 
 # A predefined operation by its name without MPI_: "SUM", "MAXLOC", ...; KeyError for any other.

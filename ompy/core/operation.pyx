@@ -11,7 +11,7 @@ from ompy.core.basic cimport (
     ELEMENT_FLOAT, ELEMENT_FLOAT16, ELEMENT_FLOAT128, ELEMENT_INT8,
     ELEMENT_INT16, ELEMENT_INT32, ELEMENT_INT64, ELEMENT_INT128, ELEMENT_LONG_DOUBLE, ELEMENT_DOUBLE, ELEMENT_UINT8,
     ELEMENT_UINT16, ELEMENT_UINT32, ELEMENT_UINT64, GROUP_BYTE, GROUP_C_INTEGER, GROUP_COMPLEX, GROUP_FLOATING,
-    GROUP_FORTRAN_INTEGER, GROUP_LOGICAL, GROUP_MULTI_LANGUAGE, Basic, BasicType, Element, basics,
+    GROUP_FORTRAN_INTEGER, GROUP_LOGICAL, GROUP_MULTI_LANGUAGE, GROUP_PAIR, Basic, BasicType, Element, basics,
 )
 from ompy.core.convertor cimport copy_typed
 from ompy.core.typemap cimport Typemap, predefined as predefined_typemap
@@ -49,8 +49,10 @@ cdef extern from *:
     """
     const bint OMPY_HAS_FLOAT16
     ctypedef long long int128 "ompy_int128"
-    ctypedef float float16 "ompy_float16"
-    ctypedef long double float128 "ompy_float128"
+    # Cython takes two typedefs of `float` for one member of a fused type, and has three floating types only: these two
+    # pass for integers, which makes no difference to the C code of the loops.
+    ctypedef short float16 "ompy_float16"
+    ctypedef unsigned long float128 "ompy_float128"
     ctypedef struct ShortIndex "ompy_short_index":
         short value
         int index
@@ -77,7 +79,7 @@ cdef extern from *:
         double index
 
 
-ctypedef long double longdouble
+ctypedef long double extended
 
 ctypedef fused Integer:
     int8_t
@@ -94,7 +96,7 @@ ctypedef fused Real:
     float16
     float
     double
-    longdouble
+    extended
     float128
 
 ctypedef fused Number:
@@ -110,7 +112,7 @@ ctypedef fused Number:
     float16
     float
     double
-    longdouble
+    extended
     float128
 
 ctypedef fused Pair:
@@ -122,6 +124,18 @@ ctypedef fused Pair:
     LongDoubleIndex
     TwoFloats
     TwoDoubles
+
+# The groups of types for people.
+WORDS = {
+    GROUP_C_INTEGER: "integers of C",
+    GROUP_FORTRAN_INTEGER: "integers of Fortran",
+    GROUP_FLOATING: "floating-point numbers",
+    GROUP_LOGICAL: "logicals",
+    GROUP_COMPLEX: "complex numbers",
+    GROUP_BYTE: "BYTE",
+    GROUP_MULTI_LANGUAGE: "AINT, OFFSET and COUNT",
+    GROUP_PAIR: "pairs such as DOUBLE_INT",
+}
 
 # Elements that are copied together when data must be brought into an array first.
 cdef enum:
@@ -254,7 +268,7 @@ cdef class Reduction(Operation):
         if kernel == NULL:
             if typemap.size == 0:
                 return 0
-            raise MPIError(ERR_OP, f"{self.name} is not defined on this datatype: {self.wanted()}")
+            raise MPIError(ERR_OP, self.refusal(typemap))
         basic = &basics[typemap.basic]
         # Data that fills its extent, and lies where its machine type may lie, is an array already.
         entries = typemap.size // basic.size
@@ -290,14 +304,18 @@ cdef class Reduction(Operation):
             free(left)
         return 0
 
-    cdef str wanted(self):
-        """What to use instead, in words."""
+    cdef str refusal(self, Typemap typemap):
+        """What is wrong, in words."""
         cdef int code
-        names = []
+        what = "a mixture of types"
+        if typemap.basic >= 0:
+            what = (<bytes> basics[typemap.basic].name).decode()
+        groups = set()
         for code in range(BASIC_TYPES):
             if self.kernels[code] != NULL:
-                names.append((<bytes> basics[code].name).decode())
-        return f"it takes {', '.join(names)} and datatypes of one of these"
+                groups.add(basics[code].group)
+        words = ", ".join([WORDS[group] for group in sorted(groups)])
+        return f"{self.name} is not defined on {what}; it takes {words}"
 
 
 cdef class Replacement(Operation):
@@ -364,7 +382,7 @@ if OMPY_HAS_FLOAT16:
     install_real[float16](ELEMENT_FLOAT16, NULL)
 install_real[float](ELEMENT_FLOAT, NULL)
 install_real[double](ELEMENT_DOUBLE, NULL)
-install_real[longdouble](ELEMENT_LONG_DOUBLE, NULL)
+install_real[extended](ELEMENT_LONG_DOUBLE, NULL)
 install_real[float128](ELEMENT_FLOAT128, NULL)
 install_pair[ShortIndex](BASIC_SHORT_INT, NULL)
 install_pair[IntIndex](BASIC_2INT, NULL)

@@ -11,14 +11,14 @@ __all__ = ["Aint_add", "Aint_diff", "Get_address"]
 
 
 def Get_address(location) -> int:
-    """Address of the first byte of a buffer, for displacements from BOTTOM, which itself has address 0 (MPI-4.1, 5.1.5).
+    """Address of the first byte of a buffer, for displacements from BOTTOM; 0 for BOTTOM itself and None (MPI-4.1, 5.1.5).
 
     Raises:
         TypeError: `location` is no buffer.
         BufferError: its memory is not contiguous.
     """
     cdef Py_buffer view
-    if isinstance(location, BottomType):
+    if location is None or isinstance(location, BottomType):
         return 0
     acquire(location, &view, PyBUF_SIMPLE)
     address = <size_t> view.buf

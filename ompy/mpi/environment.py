@@ -100,12 +100,13 @@ def bring_up() -> None:
     if state.finalized:
         raise MPIException(ERR_OTHER, "MPI was finalised: it can't be initialised again")
     from ompy.mca.params import registry
-    from ompy.mpi import point_to_point
+    from ompy.mpi import object_collectives, point_to_point
     from ompy.mpi.intracomm import open_world
     from ompy.runtime.instance import Instance
 
     state.instance = Instance()
     point_to_point.set_check_level(registry.value("mpi_param_check"))
+    object_collectives.set_fast_reduce(rc.fast_reduce)
     open_world(state.instance)
     choose_error_handler()
 

@@ -90,11 +90,6 @@ cdef int index_of(tuple who) except -1:
     raise MPIError(ERR_UNSUPPORTED_OPERATION, f"rank {rank} of job {job} is unknown to this process")
 
 
-def comes_first(Communicator comm not None) -> bool:
-    """Which of an inter-communicator's groups is the first one: true in the members of one group, false in the other's."""
-    return identity(comm.group.indices()[0]) < identity(comm.remote_group.indices()[0])
-
-
 # --- messages of the library's own
 
 cdef list allgather(Communicator comm, list numbers):

@@ -38,7 +38,7 @@ from ompy_btl_zmq.security import Doorkeeper, Identities, scheme
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
 NOBLOCK = zmq.NOBLOCK
@@ -115,8 +115,8 @@ class ZmqBtl(Btl):
         self.security.guard(self.socket)
         self.url = listen(self.socket, host, value("port_min"), value("port_range"), rte.local_rank)
         self.watched = epoll()
-        self.socket_number = self.socket.getsockopt(zmq.FD)
-        self.control = {self.doorkeeper.socket.getsockopt(zmq.FD), self.monitor.socket.getsockopt(zmq.FD)}
+        self.socket_number = int(self.socket.getsockopt(zmq.FD))
+        self.control = {int(socket.getsockopt(zmq.FD)) for socket in (self.doorkeeper.socket, self.monitor.socket)}
         for number in (self.socket_number, *self.control):
             self.watched.register(number, EPOLLIN)
         self.attend()  # descriptors become readable only after a look that found nothing
@@ -126,7 +126,7 @@ class ZmqBtl(Btl):
     def address(self) -> bytes:
         return pack(Card(self.url, self.security.name, self.security.key))
 
-    def add_procs(self, procs: list[Proc]) -> list[Endpoint | str]:
+    def add_procs(self, procs: Sequence[Proc]) -> list[Endpoint | str]:
         return [self.reach(proc) for proc in procs]
 
     def reach(self, proc: Proc) -> ZmqEndpoint | str:
@@ -149,7 +149,7 @@ class ZmqBtl(Btl):
                 self.senders[identity] = endpoint
         return endpoint
 
-    def del_procs(self, endpoints: list[Endpoint]) -> int:
+    def del_procs(self, endpoints: Sequence[Endpoint]) -> int:
         with self.lock:
             for endpoint in endpoints:
                 assert isinstance(endpoint, ZmqEndpoint)
@@ -184,7 +184,8 @@ class ZmqBtl(Btl):
             descriptor.length = size
         return descriptor
 
-    def send(self, endpoint: ZmqEndpoint, descriptor: Descriptor, tag: int) -> int:
+    def send(self, endpoint: Endpoint, descriptor: Descriptor, tag: int) -> int:
+        assert isinstance(endpoint, ZmqEndpoint)
         if endpoint.failure is not None:
             descriptor.complete(ERR_PROC_FAILED)
             return TAKEN
@@ -331,7 +332,7 @@ class ZmqBtl(Btl):
         for endpoint in suspects:
             if endpoint.departed:
                 endpoint.failure = None
-            else:
+            elif endpoint.failure is not None:
                 self.report_error(endpoint.proc, endpoint.failure)
 
     # -- the end

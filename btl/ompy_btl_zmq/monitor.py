@@ -64,7 +64,7 @@ class ConnectionMonitor:
     def events(self) -> list[tuple[int, int, str]]:
         """What has happened since the last call: event, value, and the URL listened on or connected to."""
         found = []
-        while self.socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+        while int(self.socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
             packed, where = self.socket.recv_multipart()
             event, value = EVENT.unpack(packed)
             found.append((event, value, where.decode()))

@@ -146,7 +146,7 @@ class Doorkeeper:
     def answer(self) -> int:
         """Answer everybody who is waiting; returns how many."""
         answered = 0
-        while self.socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+        while int(self.socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
             version, request, _, _, _, _, *credentials = self.socket.recv_multipart()
             known = self.security.admits(credentials)
             verdict = (b"200", b"a rank of this job") if known else (b"400", b"not a rank of this job")

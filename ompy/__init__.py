@@ -12,9 +12,26 @@ def explain_peer(rank: int) -> list[Explanation]:
 
     Starts MPI if `ompy.MPI` has not been imported.  Raises MPIError(ERR_RANK) when there is no such rank.
     """
+    import ompy.MPI
     from ompy.runtime.explain import explain_peer as explain
 
     return explain(rank)
+
+
+def explain_collective(function: str, nbytes: int) -> list[Explanation]:
+    """Which component carries out a collective on the world, and why, then its algorithms.
+
+    Parameters:
+        function: `allreduce`, `bcast`, ...
+        nbytes: of a block: of the message of one rank.
+
+    Starts MPI if `ompy.MPI` has not been imported.  Raises MPIError(ERR_ARG) for a name that is no collective's.
+    """
+    import ompy.MPI
+    from ompy.mpi.environment import instance
+    from ompy.runtime.explain import explain_collective as explain
+
+    return explain(function, nbytes, instance().world)
 
 
 def __getattr__(name: str) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 
+import ompy
+from ompy import MPI
 from ompy.cli.tables import show
 from ompy.core.errors import MPIError
-from ompy.runtime.explain import Explanation, explain_collective, explain_peer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from ompy.runtime.explain import Explanation
 
 
 def rows(told: Sequence[Explanation]) -> list[tuple[str, str, str, str]]:
@@ -21,26 +24,22 @@ def rows(told: Sequence[Explanation]) -> list[tuple[str, str, str, str]]:
 
 def main(arguments: Sequence[str]) -> int:
     """`peer K`, or `collective NAME BYTES`."""
-    from ompy import MPI
-    from ompy.mpi.environment import instance
-
-    world = instance().world
+    world = MPI.COMM_WORLD
+    if world.rank != 0:
+        return 0
     try:
         if arguments[0] == "peer":
-            told = explain_peer(int(arguments[1])) if world.rank == 0 else []
+            told = ompy.explain_peer(int(arguments[1]))
             title = f"btl components, from rank 0 to rank {arguments[1]} of {world.size}"
         else:
             name, nbytes = arguments[1], int(arguments[2])
-            told = explain_collective(name, nbytes, world) if world.rank == 0 else []
+            told = ompy.explain_collective(name, nbytes)
             title = f"coll components, {name} of {nbytes} bytes on {world.size} ranks"
     except MPIError as error:
-        print(f"ompy explain: {error}", file=sys.stderr)
+        print(f"ompy explain: {error.detail}", file=sys.stderr)
         return 1
-    finally:
-        MPI.COMM_WORLD.Barrier()
-    if world.rank == 0:
-        show(title, ("component", "verdict", "priority", "reason"), rows(told))
-    return 0
+    show(title, ("component", "verdict", "priority", "reason"), rows(told))
+    return 0 if any(it.chosen for it in told) else 1
 
 
 if __name__ == "__main__":

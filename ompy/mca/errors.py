@@ -31,6 +31,21 @@ class ComponentError(MPIError):
         return self.detail
 
 
+class UnreachableError(MPIError):
+    """A peer that no transport leads to.
+
+    Attributes:
+        verdicts: (component, chosen, reason) of each transport that was asked.
+    """
+
+    def __init__(self, detail: str, verdicts: list[tuple[str, bool, str]]) -> None:
+        super().__init__(ERR_OTHER, detail)
+        self.verdicts = verdicts
+
+    def __reduce__(self) -> tuple[type[UnreachableError], tuple[str, list[tuple[str, bool, str]]]]:
+        return type(self), (self.detail, self.verdicts)
+
+
 def suggestion(name: str, known: list[str]) -> str:
     """` Did you mean X?`, or nothing when no known name is near."""
     from difflib import get_close_matches  # only on the way to an error: it imports `re` and `collections`

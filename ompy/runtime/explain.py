@@ -5,6 +5,7 @@ from __future__ import annotations
 from ompy.core.errors import ERR_ARG, ERR_RANK, MPIError
 from ompy.core.proc import process_table
 from ompy.mca import selection
+from ompy.mca.errors import UnreachableError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,12 +40,15 @@ def explain_peer(rank: int) -> list[Explanation]:
     if not 0 <= rank < size:
         raise MPIError(ERR_RANK, f"peer {rank} is not in 0..{size - 1}, the ranks of this job")
     proc = process_table().get(rank)
-    if proc.routes is None:
-        (pml,) = selection.chosen_modules["pml"]
+    (pml,) = selection.chosen_modules["pml"]
+    try:
         pml.add_proc(proc)
+        verdicts = [] if proc.routes is None else proc.routes.verdicts
+    except UnreachableError as error:
+        verdicts = error.verdicts
     offered = {verdict.component: verdict for verdict in selection.verdicts("btl")}
     told = []
-    for component, chosen, reason in proc.routes.verdicts:
+    for component, chosen, reason in verdicts:
         verdict = offered.pop(component, None)
         told.append(Explanation(component, chosen, verdict.priority if verdict else None, reason))
     told += [Explanation(verdict.component, False, verdict.priority, verdict.reason) for verdict in offered.values()]

@@ -12,6 +12,7 @@ from __future__ import annotations
 from ompy.core.errors import ERR_OTHER, MPIError
 from ompy.mca.bml import Bml, PeerRoutes, Route
 from ompy.mca.btl import GET, PUT, SEND
+from ompy.mca.errors import UnreachableError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class R2(Bml):
         self.btls.extend(sorted(btls, key=lambda btl: -btl.exclusivity))
 
     def add_proc(self, proc: Proc) -> PeerRoutes:
-        """Ask every BTL for the peer; raises MPIError with each one's reason when none reaches it."""
+        """Ask every BTL for the peer; raises UnreachableError with each one's reason when none reaches it."""
         ways: list[tuple[Btl, Endpoint]] = []
         verdicts: list[tuple[str, bool, str]] = []
         for btl in self.btls:
@@ -56,10 +57,10 @@ class R2(Bml):
                 verdicts.append((btl.name, True, f"reaches it: exclusivity {btl.exclusivity}, latency {btl.latency} ns"))
         if not any(btl.flags & SEND for btl, _ in ways):
             reasons = "; ".join(f"{name}: {reason}" for name, _, reason in verdicts) or "no BTL was chosen"
-            raise MPIError(
-                ERR_OTHER,
+            raise UnreachableError(
                 f"no BTL reaches rank {proc.rank} of {proc.job} (host {proc.host}, pid {proc.pid}): {reasons}. "
                 f"Name more transports with --mca btl, or leave the parameter out to allow all",
+                verdicts,
             )
         return self.listed(proc, ways, verdicts)
 

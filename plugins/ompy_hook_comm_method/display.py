@@ -28,13 +28,14 @@ NONE = "-"
 
 
 def method(pml: Pml, index: int) -> str:
-    """The transports towards one process, `+` between them; `-` for none."""
+    """The transports towards one process, `+` between them; `-` for none.  A PML without BTLs is shown itself."""
     proc = process_table().get(index)
     try:
-        if proc.routes is None:
-            pml.add_proc(proc)
+        pml.add_proc(proc)
     except MPIError:
         return NONE
+    if proc.routes is None:
+        return pml.name
     return "+".join(route.btl.name for route in proc.routes.eager) or NONE
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
-
 from ompy.core.errors import ERR_UNKNOWN, SUCCESS, MPIError, error_class, error_string
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 __all__ = ["Exception"]
 

@@ -133,10 +133,10 @@ def delete_attr(kind: str, handle: object, attributes: dict[str, Any], number: i
 
 
 def remove(handle: object, table: Table, number: int) -> None:
-    keyval, value = table[number]
+    # The value goes first: a delete function that fails must not be met again when the object is freed.
+    keyval, value = table.pop(number)
     if keyval.delete_fn is not None:
         call(keyval.delete_fn, handle, number, value)
-    table.pop(number, None)
 
 
 def copy_attrs(handle: object, attributes: dict[str, Any], copy: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from ompy.mpi.handle cimport Handle, forget, predefine
 
 from ompy.core.errors import ERR_ARG, ERR_GROUP, ERR_RANK
 from ompy.mpi.exceptions import Exception as MPIException
+from ompy.runtime import communicators
 
 __all__ = ["CONGRUENT", "GROUP_EMPTY", "GROUP_NULL", "Group", "IDENT", "SIMILAR", "UNEQUAL"]
 
@@ -108,8 +109,7 @@ cdef class Group(Handle):
         cdef CoreGroup target
         cdef list result = []
         if group is None:
-            from ompy.mpi.comm import COMM_WORLD
-            target = checked(COMM_WORLD.Get_group(), "group")
+            target = communicators.world_communicator().group
         else:
             target = checked(group, "group")
         cdef int rank

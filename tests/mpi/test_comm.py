@@ -1,0 +1,152 @@
+"""Communicators: new ones from old ones, contexts of their own, names, refusals."""
+
+import pytest
+from ompy import MPI
+
+
+def ring(comm):
+    """What arrives from the left when each rank sends its rank to the right."""
+    return comm.sendrecv(comm.rank, (comm.rank + 1) % comm.size, source=(comm.rank - 1) % comm.size)
+
+
+@pytest.mark.mpi(1, 3)
+def test_a_duplicate_keeps_messages_apart(comm):
+    other = comm.Dup()
+    assert comm.Compare(other) == MPI.CONGRUENT
+    right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    requests = [comm.isend("first", right, 5), other.isend("second", right, 5)]
+    assert other.recv(source=left, tag=5) == "second"
+    assert comm.recv(source=left, tag=5) == "first"
+    MPI.Request.Waitall(requests)
+    other.Free()
+    assert other == MPI.COMM_NULL
+
+
+@pytest.mark.mpi(2, 4)
+def test_a_duplicate_made_while_computing_works(comm):
+    other, request = comm.Idup()
+    mine = sum(range(100))
+    request.Wait()
+    assert other.allreduce(mine) == comm.size * mine
+    other.Free()
+
+
+@pytest.mark.mpi(4)
+def test_split_sorts_by_key_then_rank(comm):
+    part = comm.Split(comm.rank % 2, key=-comm.rank)
+    assert part.size == 2
+    assert part.rank == (1 if comm.rank < 2 else 0)
+    assert part.allgather(comm.rank) == ([2, 0] if comm.rank % 2 == 0 else [3, 1])
+    same = comm.Split(0, key=0)
+    assert same.rank == comm.rank
+    part.Free()
+    same.Free()
+
+
+@pytest.mark.mpi(3)
+def test_ranks_without_a_color_get_the_null_communicator(comm):
+    part = comm.Split(MPI.UNDEFINED if comm.rank == 1 else 7)
+    if comm.rank == 1:
+        assert part == MPI.COMM_NULL
+    else:
+        assert part.allgather(comm.rank) == [0, 2]
+        part.Free()
+
+
+@pytest.mark.mpi(4)
+def test_create_takes_disjoint_groups_at_the_same_time(comm):
+    world = comm.Get_group()
+    low, high = world.Incl([1, 0]), world.Incl([2, 3])
+    part = comm.Create(low if comm.rank < 2 else high)
+    assert part.allgather(comm.rank) == ([1, 0] if comm.rank < 2 else [2, 3])
+    part.Free()
+
+
+@pytest.mark.mpi(3)
+def test_create_group_needs_the_members_alone(comm):
+    group = comm.Get_group().Incl([2, 0])
+    if comm.rank == 1:
+        return
+    part = comm.Create_group(group, tag=9)
+    assert part.allgather(comm.rank) == [2, 0]
+    part.Free()
+
+
+@pytest.mark.mpi(3)
+def test_create_from_group_needs_no_parent(comm):
+    group = comm.Get_group().Incl([1, 2])
+    if comm.rank > 0:
+        part = MPI.Intracomm.Create_from_group(group, "pair")
+        assert ring(part) == 1 - part.rank
+        part.Free()
+
+
+@pytest.mark.mpi(2)
+def test_processes_of_a_host_can_share_memory(comm):
+    here = comm.Split_type(MPI.COMM_TYPE_SHARED)
+    assert here.size == comm.size
+    here.Free()
+    assert comm.Split_type(MPI.COMM_TYPE_HW_UNGUIDED) == MPI.COMM_NULL
+
+
+@pytest.mark.mpi(2)
+def test_many_communicators_come_and_go(comm):
+    for _ in range(200):
+        part = comm.Dup()
+        assert part.allreduce(1) == comm.size
+        part.Free()
+
+
+@pytest.mark.mpi(1)
+def test_handles_are_equal_when_they_stand_for_one_communicator(comm):
+    assert MPI.Comm(comm) == comm
+    assert MPI.Intracomm(comm) is not comm
+    assert MPI.Comm.fromhandle(comm.handle) == comm
+    assert type(MPI.Comm.fromhandle(comm.handle)) is MPI.Intracomm
+
+
+@pytest.mark.mpi(1)
+def test_a_subclass_duplicates_into_itself(comm):
+    class Mine(MPI.Intracomm):
+        pass
+
+    mine = Mine(comm).Dup()
+    assert type(mine) is Mine
+    mine.Free()
+
+
+@pytest.mark.mpi(1)
+def test_names_stay_with_the_communicator(comm):
+    assert comm.name == "MPI_COMM_WORLD"
+    assert MPI.COMM_NULL.Get_name() == "MPI_COMM_NULL"
+    other = comm.Dup()
+    other.name = "mine"
+    assert MPI.Comm(other).name == "mine"
+    other.Free()
+
+
+@pytest.mark.mpi(1)
+def test_hints_are_kept(comm):
+    info = MPI.Info.Create({"mpi_assert_no_any_tag": "true"})
+    other = comm.Dup(info)
+    assert other.info.Get("mpi_assert_no_any_tag") == "true"
+    assert comm.Get_info().Get("mpi_assert_no_any_tag") is None
+    other.Free()
+
+
+@pytest.mark.mpi(2)
+@pytest.mark.parametrize(
+    "call, words, error_class",
+    [
+        (lambda comm: comm.Split(-3), "color: .* got -3", "ERR_ARG"),
+        (lambda comm: comm.Split_type(99), "split_type: .* got 99", "ERR_ARG"),
+        (lambda comm: comm.Free(), "MPI_COMM_WORLD can't be freed", "ERR_COMM"),
+        (lambda comm: MPI.COMM_NULL.Get_rank(), "not COMM_NULL", "ERR_COMM"),
+        (lambda comm: MPI.COMM_NULL.Dup(), "not COMM_NULL", "ERR_COMM"),
+        (lambda comm: comm.Create(MPI.GROUP_NULL), "not GROUP_NULL", "ERR_GROUP"),
+    ],
+)
+def test_wrong_arguments_are_named(comm, call, words, error_class):
+    with pytest.raises(MPI.Exception, match=words) as caught:
+        call(comm)
+    assert caught.value.Get_error_class() == getattr(MPI, error_class)

@@ -1,0 +1,30 @@
+"""Sessions: process sets, and communicators made from them."""
+
+import pytest
+from ompy import MPI
+
+
+@pytest.mark.mpi(1, 3)
+def test_a_communicator_from_a_process_set(comm):
+    session = MPI.Session.Init()
+    names = [session.Get_nth_pset(n) for n in range(session.Get_num_psets())]
+    assert {"mpi://WORLD", "mpi://SELF"} <= set(names)
+    assert session.Get_pset_info("mpi://WORLD").Get("mpi_size") == str(comm.size)
+    group = MPI.Group.Create_from_session_pset(session, "mpi://WORLD")
+    made = MPI.Intracomm.Create_from_group(group, "mine", errhandler=MPI.ERRORS_RETURN)
+    assert made.allgather(made.rank) == list(range(comm.size))
+    made.Free()
+    session.Finalize()
+    assert session == MPI.SESSION_NULL
+
+
+def test_an_unknown_process_set_is_named():
+    session = MPI.Session.Init()
+    with pytest.raises(MPI.Exception, match="mpi://NOWHERE"):
+        session.Create_group("mpi://NOWHERE")
+    with pytest.raises(MPI.Exception):
+        session.Get_nth_pset(99)
+    session.Finalize()
+    with pytest.raises(MPI.Exception) as caught:
+        session.Get_num_psets()
+    assert caught.value.Get_error_class() == MPI.ERR_SESSION

@@ -9,6 +9,7 @@ receive Python objects.  A blocking call on the fast path is: arguments, specifi
 from libc.string cimport memcpy
 
 from ompy.core.basic cimport BASIC_BYTE
+from ompy.core.board cimport RECV
 from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport (
     ANY_SOURCE,
@@ -715,6 +716,8 @@ cdef object receive_object(PointToPoint self, object buf, int source, int tag, S
         request = begin_receive_object(self, buf, source, tag)
     except MPIError as error:
         failed(self, error)
+    # The job board tells people which call blocks.
+    request.request.operation = RECV
     return request.wait(status)
 
 

@@ -284,6 +284,7 @@ class Launcher:
             session.receive(data)
         except ValueError as error:
             self.fail(1, str(error))
+        self.check_barrier()
         if session.aborted:
             self.read_output(process)
             code, message = session.aborted
@@ -331,9 +332,16 @@ class Launcher:
             self.fail(process.exit_code, others + process.ending)
         elif session.initialised and not session.finalised:
             self.fail(1, others + "exited with code 0 but without finalising MPI: its peers can't know that it has gone")
-        elif not session.initialised and self.space.waiting:
-            ranks = ", ".join(str(waiting.rank) for waiting in self.space.waiting)
-            self.fail(1, others + f"exited without initialising MPI, and the job's other ranks wait for it (rank {ranks})")
+        self.check_barrier()
+
+    def check_barrier(self) -> None:
+        """A rank that has gone without MPI (`sh -c true`) will never come to where the others wait."""
+        if not self.space.waiting:
+            return
+        for process in self.processes:
+            if process.status == 0 and not process.session.initialised:
+                waiting = ", ".join(str(session.rank) for session in self.space.waiting)
+                self.fail(1, f"{self.name(process)} exited without initialising MPI, and others wait for it (rank {waiting})")
 
     def on_lost_output(self, problem: OSError) -> None:
         """Nobody reads any more: the ranks end as a program in a shell's pipeline does, without a word."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 
-from ompy.core.board import Board, Row
+from ompy.core.board import OPERATIONS, Board, Row
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,18 @@ if TYPE_CHECKING:
 
 ANY = -1
 COLUMNS = ("rank", "process", "state", "call", "peer", "tag", "communicator", "bytes", "for")
+MESSAGES = OPERATIONS[OPERATIONS.index("Send") : OPERATIONS.index("Barrier")]
 WORDY = ("state", "call", "communicator")
+
+
+def call_of(row: Row) -> str:
+    """The call that blocks.
+
+    Tags below ANY_TAG are the library's own: such a message is part of a collective call whose name is not on the board.
+    """
+    if row.tag < ANY and row.operation in MESSAGES:
+        return "collective"
+    return row.operation or "MPI"
 
 
 def cells(row: Row) -> tuple[str, ...]:
@@ -27,10 +38,9 @@ def cells(row: Row) -> tuple[str, ...]:
     who = (str(row.rank), str(row.pid or "-"), row.state)
     if row.state != "waiting":
         return (*who, *("-" * (len(COLUMNS) - len(who))))
-    # Tags below zero are the library's: the message is part of a collective call, or of making a communicator.
     tag = "any" if row.tag == ANY else str(row.tag) if row.tag >= 0 else "internal"
     peer = "any" if row.peer == ANY else str(row.peer) if row.peer >= 0 else "-"
-    return (*who, row.operation or "?", peer, tag, row.communicator or "-", str(row.nbytes), f"{row.seconds:.1f} s")
+    return (*who, call_of(row), peer, tag, row.communicator or "-", str(row.nbytes), f"{row.seconds:.1f} s")
 
 
 def table(rows: Sequence[Row]) -> list[str]:
@@ -71,7 +81,7 @@ def cycles(rows: Sequence[Row]) -> list[list[int]]:
 
 def sentence(cycle: Sequence[int], rows: Sequence[Row]) -> str:
     """A cycle in words."""
-    calls = {row.rank: row.operation or "an MPI call" for row in rows}
+    calls = {row.rank: call_of(row) for row in rows}
     steps = [f"rank {rank} waits for rank {cycle[(i + 1) % len(cycle)]} in {calls[rank]}" for i, rank in enumerate(cycle)]
     return "cycle of waits: " + "; ".join(steps) + ": none of them can go on"
 
@@ -81,7 +91,7 @@ def dead_ends(rows: Sequence[Row]) -> list[str]:
     states = {row.rank: row.state for row in rows}
     words = {"finalized": "has finalised", "absent": "has not initialised MPI"}
     return [
-        f"rank {row.rank} waits in {row.operation or 'an MPI call'} for rank {row.peer}, which {words[states[row.peer]]}"
+        f"rank {row.rank} waits in {call_of(row)} for rank {row.peer}, which {words[states[row.peer]]}"
         for row in rows
         if row.state == "waiting" and states.get(row.peer) in words
     ]

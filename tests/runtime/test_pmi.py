@@ -149,7 +149,7 @@ def test_ranks_under_hydra(options: list[str]) -> None:
 
 @pytest.mark.parametrize("transport", ["self,sm", "self,zmq"])
 def test_program_under_hydra(transport: str) -> None:
-    source = "print(rank, comm.allreduce(rank + 1))"
+    source = "sys.stdout.write(f'{rank} {comm.allreduce(rank + 1)}\\n')"
     command = [hydra(), "-n", "3", "-genv", "OMPY_MCA_btl", transport, *mpi(source)]
     job = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE)
     assert job.returncode == 0, job.stderr

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 
 
 def rows(told: Sequence[Explanation]) -> list[tuple[str, str, str, str]]:
-    return [
-        (it.component, "chosen" if it.chosen else "-", "" if it.priority is None else str(it.priority), it.reason) for it in told
-    ]
+    words = {True: "chosen", False: "-"}
+    return [(it.component, words[it.chosen], "" if it.priority is None else str(it.priority), it.reason) for it in told]
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -48,9 +48,7 @@ def components(framework: str, name: str = "all") -> list[Component]:
     known = discovery.installed().get(framework, {})
     if name != "all" and name not in known:
         listing = ", ".join(sorted(known)) or "none is installed"
-        raise click.UsageError(
-            f"no {framework} component is called {name}; known: {listing}.{suggestion(name, list(known))}"
-        )
+        raise click.UsageError(f"no {framework} component is called {name}; known: {listing}.{suggestion(name, list(known))}")
     return [Component(known[key]) for key in sorted(known) if name in ("all", key)]
 
 
@@ -211,9 +209,10 @@ def command(
             if effective:
                 found = [entry for entry in found if entry.source != "default"]
             if parsable:
-                if section in FRAMEWORKS and not (effective or everything):
-                    click.echo("".join(line + "\n" for it in components(section, name) for line in parsable_component(it)), nl=False)
-                click.echo("".join(line + "\n" for entry in found for line in parsable_entry(entry)), nl=False)
+                shown = components(section, name) if section in FRAMEWORKS and not (effective or everything) else []
+                lines = [line for it in shown for line in parsable_component(it)]
+                lines += [line for entry in found for line in parsable_entry(entry)]
+                click.echo("".join(line + "\n" for line in lines), nl=False)
             elif found:
                 show_entries(f"\n{section}", found)
     if wanted and not effective and not parsable and not everything and level is None:

@@ -73,9 +73,7 @@ def owners(name: str) -> list[Found]:
     """The installed components that a parameter of that full name may belong to."""
     framework = name.partition("_")[0]
     return [
-        found
-        for found in discovery.installed().get(framework, {}).values()
-        if name.startswith(f"{framework}_{found.name}_")
+        found for found in discovery.installed().get(framework, {}).values() if name.startswith(f"{framework}_{found.name}_")
     ]
 
 

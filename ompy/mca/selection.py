@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ompy.core.communicator import Communicator
-    from ompy.mca.coll import CollTable
+    from ompy.mca.coll import CollModule, CollTable
     from ompy.mca.discovery import Found
 
 
@@ -58,43 +58,47 @@ def candidates(framework: str) -> tuple[list[Found], bool]:
     return [found for name, found in known.items() if name not in names], False
 
 
-def words(error: Exception) -> str:
-    """An exception in one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+class Broken(Refusal):
+    """A component that went wrong: for one that was asked for by name, an error."""
+
+    __slots__ = ("cause",)
+
+    def __init__(self, reason: str, cause: Exception | None = None) -> None:
+        super().__init__(f"{reason}: {type(cause).__name__}: {' '.join(str(cause).split())}" if cause else reason)
+        self.cause = cause
+
+
+def answer_of(found: Found, communicator: Communicator | None) -> tuple[Component | None, Offer | Refusal]:
+    """Load a component, compare its interface number, and ask it."""
+    try:
+        component = load(found).component
+        mismatch = interface_mismatch(found, component)
+    except ParameterError:
+        raise
+    except Exception as error:
+        return None, Broken(f"importing {found.module} of {found.distribution} {found.version} failed", error)
+    if mismatch:
+        return component, Broken(mismatch)
+    try:
+        return component, hooks.query(load(found).plugin, Context(component, record.rte, communicator, chosen_modules))
+    except ParameterError:
+        raise
+    except Exception as error:
+        return component, Broken("its query failed", error)
 
 
 def ask(found: Found, by_name: bool, communicator: Communicator | None = None) -> Candidate | None:
     """Query one component; None, with a verdict, when it does not offer."""
     framework, name = found.framework, found.name
-    try:
-        loaded = load(found)
-        mismatch = interface_mismatch(found, loaded.component)
-    except ParameterError:
-        raise
-    except Exception as error:
-        reason = f"importing {found.module} of {found.distribution} {found.version} failed: {words(error)}"
-        record.add(framework, name, False, None, reason)
-        if by_name:
-            raise ComponentError(f"{framework} component {name}, asked for by parameter {framework}: {reason}") from error
-        return None
-    if mismatch:
-        record.add(framework, name, False, None, mismatch)
-        if by_name:
-            raise ComponentError(mismatch)
-        return None
-    context = Context(loaded.component, record.rte, communicator, chosen_modules)
-    try:
-        answer = hooks.query(loaded.plugin, context)
-    except ParameterError:
-        raise
-    except Exception as error:
-        answer = Refusal(f"its query failed: {words(error)}")
-        if by_name:
-            raise ComponentError(f"{framework} component {name}, asked for by parameter {framework}: {answer.reason}") from error
-    if isinstance(answer, Refusal):
-        record.add(framework, name, False, None, answer.reason)
-        return None
-    return Candidate(loaded.component, answer)
+    component, answer = answer_of(found, communicator)
+    if component is not None and isinstance(answer, Offer):
+        return Candidate(component, answer)
+    assert isinstance(answer, Refusal)
+    record.add(framework, name, False, None, answer.reason)
+    if by_name and isinstance(answer, Broken):
+        problem = f"{framework} component {name}, asked for by parameter {framework}: {answer.reason}"
+        raise ComponentError(problem) from answer.cause
+    return None
 
 
 def by_reach(found: list[Found]) -> list[Found]:
@@ -181,6 +185,7 @@ def select_collectives(communicator: Communicator) -> CollTable:
     found, by_name = candidates("coll")
     offers = [candidate for it in found if (candidate := ask(it, by_name, communicator))]
     offers.sort(key=lambda candidate: candidate.offer.priority)
+    forms: list[dict[str, CollModule | None]]
     forms = [dict.fromkeys(names) for names in (FUNCTIONS, [f"i{n}" for n in FUNCTIONS], [f"{n}_init" for n in FUNCTIONS])]
     claims = []
     for candidate in offers:
@@ -205,7 +210,8 @@ def select_collectives(communicator: Communicator) -> CollTable:
         (function, name, priority, winners[function] == name, f"{winners[function]} has the highest priority")
         for function, name, priority in claims
     ]
-    return CollTable(*(list(form.values()) for form in forms), told)
+    blocking, nonblocking, persistent = ([module for module in form.values() if module is not None] for form in forms)
+    return CollTable(blocking, nonblocking, persistent, told)
 
 
 def forget() -> None:

@@ -39,6 +39,4 @@ def run(tmp_path: Path) -> Run:
 @pytest.fixture
 def info(run: Run) -> Run:
     """Run `ompy_info`."""
-    return lambda *arguments, **environment: run(
-        "-c", "from ompy.cli.ompy_info import main; main()", *arguments, **environment
-    )
+    return lambda *arguments, **environment: run("-c", "from ompy.cli.ompy_info import main; main()", *arguments, **environment)

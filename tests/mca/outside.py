@@ -12,7 +12,9 @@ class Outside:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def install(self, distribution: str, groups: dict[str, dict[str, str]], modules: dict[str, str], version: str = "1.0") -> None:
+    def install(
+        self, distribution: str, groups: dict[str, dict[str, str]], modules: dict[str, str], version: str = "1.0"
+    ) -> None:
         """Lay down what an installer would: packages, and metadata with entry points."""
         for name, source in modules.items():
             path = self.folder.joinpath(*name.split(".")).with_suffix(".py")
@@ -43,4 +45,6 @@ def ompy_component():
 def ompy_query(context):
     {query}
 """
-        self.install(f"outside-{name}", {"ompy.btl": {name: f"outside_{name}.component"}}, {f"outside_{name}.component": source})
+        self.install(
+            f"outside-{name}", {"ompy.btl": {name: f"outside_{name}.component"}}, {f"outside_{name}.component": source}
+        )

@@ -21,9 +21,7 @@ def scan(*paths: Path, known: str = "") -> dict[str, dict[str, discovery.Found]]
 def test_what_is_found_is_what_importlib_metadata_finds() -> None:
     groups = [framework.group for framework in FRAMEWORKS.values()]
     expected = {(group, point.name, point.value) for group in groups for point in metadata.entry_points(group=group)}
-    found = {
-        (f"ompy.{it.framework}", it.name, it.module) for names in discovery.installed().values() for it in names.values()
-    }
+    found = {(f"ompy.{it.framework}", it.name, it.module) for names in discovery.installed().values() for it in names.values()}
     assert expected
     assert found == expected
 
@@ -77,9 +75,7 @@ def test_what_the_launcher_hands_down_is_what_a_rank_would_find(outside: Outside
     assert [repr(it) for it in folder.components] == [repr(it) for it in direct.components]
 
 
-def test_a_folder_that_was_handed_down_unchanged_is_not_listed_again(
-    outside: Outside, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_was_handed_down_unchanged_is_not_listed_again(outside: Outside, monkeypatch: pytest.MonkeyPatch) -> None:
     outside.component("pigeon")
     handed = discovery.encode(discovery.folders([str(outside.folder)], {}))
     monkeypatch.setattr(discovery, "scan_folder", lambda path: pytest.fail(f"listed {path}"))

@@ -100,7 +100,7 @@ def test_the_table_of_transports_is_printed_rank_by_rank(launch) -> None:
     lines = [line.split() for line in result.stderr.splitlines()]
     assert lines[0][:5] == ["ompy:", "transports", "of", "3", "ranks,"]
     assert lines[1] == ["rank", "0", "1", "2", "host"]
-    assert [line[:4] for line in lines[2:5]] == [["0", "self", "sm", "sm"], ["1", "sm", "self", "sm"], ["2", "sm", "sm", "self"]]
+    assert [" ".join(line[:4]) for line in lines[2:5]] == ["0 self sm sm", "1 sm self sm", "2 sm sm self"]
 
 
 def test_the_table_of_a_larger_job_is_a_summary(launch) -> None:

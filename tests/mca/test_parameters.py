@@ -123,7 +123,7 @@ def test_a_bad_value_at_run_time_leaves_the_old_one(tmp_path: Path) -> None:
 def test_an_unknown_name_is_an_error_with_the_nearest_known_one(tmp_path: Path) -> None:
     ours = registry(tmp_path)
     ours.register("btl", "pigeon", DEPTH)
-    with pytest.raises(ParameterError, match="btl_pigeon_dept.*Did you mean btl_pigeon_depth"):
+    with pytest.raises(ParameterError, match=r"btl_pigeon_dept.*Did you mean btl_pigeon_depth"):
         ours.value("btl_pigeon_dept")
 
 

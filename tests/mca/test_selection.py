@@ -87,7 +87,8 @@ def test_another_interface_number_is_refused_before_the_component_is_asked(
 
 def test_another_interface_number_is_an_error_when_asked_for_by_name(outside: Outside, run) -> None:
     outside.component("pigeon", interface=99)
-    assert "error btl component pigeon of outside-pigeon 1.0" in run("-c", SELECT, OMPY_MCA_btl="pigeon").stdout
+    output = run("-c", SELECT, OMPY_MCA_btl="pigeon").stdout
+    assert "error btl component pigeon, asked for by parameter btl: btl component pigeon of outside-pigeon 1.0" in output
 
 
 @pytest.mark.parametrize("listed", ["self,^pigeon", "^self,^pigeon"])
@@ -160,7 +161,8 @@ def test_a_hook_with_a_misspelt_argument_gets_the_account_of_pluggy(outside: Out
 
 
 def test_a_hook_with_options_goes_through_pluggy(outside: Outside, run) -> None:
-    outside.component("pigeon", 'return Refusal("asked by pluggy")', top="import pluggy; hookimpl = pluggy.HookimplMarker('ompy')(tryfirst=True)")
+    top = "import pluggy; hookimpl = pluggy.HookimplMarker('ompy')(tryfirst=True)"
+    outside.component("pigeon", 'return Refusal("asked by pluggy")', top=top)
     result = run("-c", SELECT)
     assert verdict(result.stdout, "pigeon")[2] == "asked by pluggy", result.stdout
     assert verdict(result.stdout, "self")[0] == "True"

@@ -72,4 +72,5 @@ def test_a_watcher_that_is_excluded_is_not_loaded(outside: Outside, run) -> None
 
 def test_a_watcher_of_another_interface_is_an_error(outside: Outside, run) -> None:
     install(outside, "post", interface=99)
-    assert "error hook component post of watch-post 1.0 was built for interface 99" in run("-c", SELECT, OMPY_MCA_hook="post").stdout
+    output = run("-c", SELECT, OMPY_MCA_hook="post").stdout
+    assert "error hook component post of watch-post 1.0 was built for interface 99" in output

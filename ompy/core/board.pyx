@@ -30,7 +30,7 @@ OPERATIONS = (
     "Comm_spawn", "Comm_accept", "Comm_connect", "Comm_disconnect",
     "Win_create", "Win_fence", "Win_lock", "Win_flush", "Win_start", "Win_wait", "Win_free",
     "File_open", "File_read", "File_write", "File_close",
-    "Finalize",
+    "Init", "Finalize",
 )
 STATES = ("absent", "running", "waiting", "finalized")
 RECORD_BYTES = sizeof(Record)
@@ -66,29 +66,35 @@ cdef int world_rank(Communicator communicator, int peer) except -3:
     return procs.table.at(communicator.remote_group.members[peer]).rank
 
 
-cdef int note_wait(Request request) except -1:
-    cdef Communicator communicator = None
-    cdef int peer = ANY_SOURCE
-    cdef bytes name = b""
-    if mine == NULL:
-        return 0
-    if request is not None:
-        if isinstance(request.communicator, Communicator):
-            communicator = request.communicator
-        peer = world_rank(communicator, request.peer)
-        if communicator is not None and communicator.name is not None:
-            name = communicator.name.encode("utf-8", "replace")[: sizeof(mine.communicator) - 1]
+cdef void write_wait(int operation, int peer, int tag, int64_t nbytes, uint64_t context, bytes name) noexcept:
     begin_write()
     mine.state = STATE_WAITING
-    mine.peer = peer
     mine.since = now()
-    mine.operation = request.operation if request is not None else <int> OPERATION_NONE
-    mine.tag = request.tag if request is not None else -1
-    mine.nbytes = request.nbytes if request is not None else 0
-    mine.context = communicator.context if communicator is not None else 0
+    mine.operation = operation
+    mine.peer = peer
+    mine.tag = tag
+    mine.nbytes = nbytes
+    mine.context = context
     memset(mine.communicator, 0, sizeof(mine.communicator))
     memcpy(mine.communicator, <const char *> name, len(name))
     end_write()
+
+
+cdef int note_wait(Request request) except -1:
+    cdef Communicator communicator = None
+    cdef uint64_t context = 0
+    cdef bytes name = b""
+    if mine == NULL:
+        return 0
+    if request is None:
+        write_wait(OPERATION_NONE, ANY_SOURCE, -1, 0, 0, name)
+        return 0
+    if isinstance(request.communicator, Communicator):
+        communicator = request.communicator
+        context = communicator.context
+        if communicator.name is not None:
+            name = communicator.name.encode("utf-8", "replace")[: sizeof(mine.communicator) - 1]
+    write_wait(request.operation, world_rank(communicator, request.peer), request.tag, request.nbytes, context, name)
     return 0
 
 
@@ -158,6 +164,15 @@ cdef class Board:
         mine.peer = ANY_SOURCE
         end_write()
         return board
+
+    def meet(self, bint finalizing):
+        """This rank waits until all ranks of the job are in Init, or in Finalize."""
+        if mine != NULL:
+            write_wait(FINALIZE if finalizing else INIT, ANY_SOURCE, -1, 0, 0, b"")
+
+    def met(self):
+        """All were there."""
+        clear_wait()
 
     def leave(self):
         """This rank has finalised."""

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 ANY = -1
 COLUMNS = ("rank", "process", "state", "call", "peer", "tag", "communicator", "bytes", "for")
 MESSAGES = OPERATIONS[OPERATIONS.index("Send") : OPERATIONS.index("Barrier")]
+# Calls in which a rank waits until all the job's ranks have come.
+MEETINGS = ("Init", "Finalize")
 WORDY = ("state", "call", "communicator")
 
 
@@ -39,6 +41,8 @@ def cells(row: Row) -> tuple[str, ...]:
     if row.state != "waiting":
         return (*who, *("-" * (len(COLUMNS) - len(who))))
     tag = "any" if row.tag == ANY else str(row.tag) if row.tag >= 0 else "internal"
+    if row.operation in MEETINGS:
+        return (*who, row.operation, "all", "-", "-", "-", f"{row.seconds:.1f} s")
     peer = "any" if row.peer == ANY else str(row.peer) if row.peer >= 0 else "-"
     return (*who, call_of(row), peer, tag, row.communicator or "-", str(row.nbytes), f"{row.seconds:.1f} s")
 
@@ -87,14 +91,16 @@ def sentence(cycle: Sequence[int], rows: Sequence[Row]) -> str:
 
 
 def dead_ends(rows: Sequence[Row]) -> list[str]:
-    """Waits for a rank that has finalised, or has not begun."""
-    states = {row.rank: row.state for row in rows}
-    words = {"finalized": "has finalised", "absent": "has not initialised MPI"}
-    return [
-        f"rank {row.rank} waits in {call_of(row)} for rank {row.peer}, which {words[states[row.peer]]}"
-        for row in rows
-        if row.state == "waiting" and states.get(row.peer) in words
-    ]
+    """Waits for a rank that has finalised, is about to, or has not begun."""
+    words = {"finalized": "has finalised", "absent": "has not initialised MPI", "Finalize": "is in Finalize"}
+    lines = []
+    for row in rows:
+        if row.state == "waiting" and row.peer >= 0 and row.peer < len(rows):
+            peer = rows[row.peer]
+            word = words.get(peer.state) or words.get(peer.operation)
+            if word:
+                lines.append(f"rank {row.rank} waits in {call_of(row)} for rank {row.peer}, which {word}")
+    return lines
 
 
 def report(board: Board) -> str:
@@ -103,7 +109,7 @@ def report(board: Board) -> str:
     lines = table(rows)
     lines += [sentence(cycle, rows) for cycle in cycles(rows)]
     lines += dead_ends(rows)
-    if any(row.state == "waiting" and row.peer == ANY for row in rows):
+    if any(row.state == "waiting" and row.peer == ANY and row.operation not in MEETINGS for row in rows):
         lines.append("a rank whose peer is `any` waits for whoever sends first")
     return "\n".join(lines)
 

@@ -45,6 +45,7 @@ class PmiRte(Rte):
         self.local_rank = local_rank
         self.local_size = local_size
         self.descriptor = wire.descriptor
+        self.has_met = False
         answer = wire.ask("init pmi_version=1 pmi_subversion=1", "response_to_init")
         if answer.get("rc") != "0":
             raise MPIError(ERR_INTERN, f"the PMI server refuses version 1.1: {answer}")
@@ -97,7 +98,13 @@ class PmiRte(Rte):
                 raise MPIError(ERR_INTERN, f"the PMI server does not take {key}: {answer.get('msg', answer)}")
 
     def commit_and_fence(self) -> None:
+        # The first fence is that of the initialisation, the second that of the finalisation.
+        if self.board is not None:
+            self.board.meet(self.has_met)
         self.wire.ask("barrier_in", "barrier_out")
+        if self.board is not None:
+            self.board.met()
+        self.has_met = True
 
     def get(self, rank: int, key: str) -> bytes:
         count, _, text = self._lookup(f"{rank}.{key}.0").partition(".")

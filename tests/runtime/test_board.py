@@ -9,7 +9,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from launching import DEADLINE, OMPYRUN, Launch, launch, mpi
+from launching import DEADLINE, OMPYRUN, Launch, launch, mpi, python
 from ompy.core.board import OPERATIONS, RECORD_BYTES, Board
 from ompy.runtime.launcher import BOARD_BYTES_A_RANK
 from ompy.runtime.report import cycles, dead_ends, table
@@ -73,7 +73,7 @@ def test_table_is_aligned() -> None:
 
 def table_of(text: str) -> dict[int, list[str]]:
     """Rank -> the cells of its line."""
-    found = re.findall(r"^(?:ompyrun: )?\s*(\d+)\s+(\d+)\s+(waiting|running|finalized|absent)(.*)$", text, re.MULTILINE)
+    found = re.findall(r"^(?:ompyrun: )?\s*(\d+)\s+(\d+|-)\s+(waiting|running|finalized|absent)(.*)$", text, re.MULTILINE)
     return {int(rank): [state, *rest.split()] for rank, _, state, rest in found}
 
 
@@ -130,6 +130,20 @@ def test_state_of_a_process_that_is_no_job() -> None:
     said = subprocess.run([*OMPYRUN, "--report-state", str(os.getpid())], capture_output=True, text=True, timeout=DEADLINE)
     assert said.returncode == 2
     assert "has no job board" in said.stderr
+
+
+def test_wait_for_a_rank_that_is_leaving_is_named() -> None:
+    job = launch("-n", "2", "--timeout", "1.5", "--report-state-on-timeout", *mpi("if rank == 0: comm.recv(source=1)"))
+    cells = table_of(job.stderr)
+    assert (cells[0][1:3], cells[1][1:3]) == (["Recv", "1"], ["Finalize", "all"])
+    assert "rank 0 waits in Recv for rank 1, which is in Finalize" in job.stderr
+
+
+def test_rank_that_does_not_start_mpi_is_named() -> None:
+    source = "import os, time\nif os.environ['PMI_RANK'] == '1': time.sleep(60)\nfrom ompy import MPI"
+    job = launch("-n", "2", "--timeout", "1.5", "--report-state-on-timeout", *python(source))
+    cells = table_of(job.stderr)
+    assert (cells[0][1:3], cells[1][0]) == (["Init", "all"], "absent")
 
 
 def test_stacks_of_every_rank_on_a_time_out() -> None:

@@ -1,0 +1,121 @@
+"""`ompyrun --mpi4py`: programs that import mpi4py receive ompy."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from launching import DEADLINE, launch, python
+
+# Stands for the mpi4py distribution: what the real one has beside its compiled module.
+INSTALLED = {
+    "__init__.py": "raise AssertionError('the installed package itself is not run')",
+    "MPI.py": "raise AssertionError('the installed MPI is not used')",
+    "util/__init__.py": "",
+    "util/tool.py": "from .. import MPI\n\ndef ranks():\n    return MPI.COMM_WORLD.Get_size()",
+    "include/mpi4py/mpi4py.h": "",
+    "run.py": "def main():\n    print('installed run')",
+    "__main__.py": "from .run import main\nmain()",
+}
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> str:
+    for name, text in INSTALLED.items():
+        path = tmp_path / "mpi4py" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return str(tmp_path)
+
+
+def test_mpi_is_the_same_module_under_both_names() -> None:
+    source = "from mpi4py import MPI\nimport mpi4py.MPI, ompy.MPI\nassert mpi4py.MPI is MPI is ompy.MPI\nprint(MPI.COMM_WORLD.allreduce(1))"
+    job = launch("-n", "2", "--mpi4py", *python(source))
+    assert (job.process.returncode, job.stdout, job.stderr) == (0, "2\n2\n", "")
+
+
+def test_importing_the_package_starts_nothing() -> None:
+    source = "import mpi4py, sys\nassert mpi4py.__version__.startswith('4.1') and 'ompy.MPI' not in sys.modules"
+    assert launch("-n", "1", "--mpi4py", *python(source)).process.returncode == 0
+
+
+def test_options_are_taken_before_the_import() -> None:
+    source = (
+        "import mpi4py\nmpi4py.rc.initialize = False\nmpi4py.rc(finalize=False)\nfrom mpi4py import MPI\n"
+        "assert not MPI.Is_initialized()\nMPI.Init()\nassert MPI.COMM_WORLD.Get_size() == 2\nMPI.Finalize()\nassert MPI.Is_finalized()"
+    )
+    assert launch("-n", "2", "--mpi4py", *python(source)).process.returncode == 0
+
+
+def test_options_come_from_the_environment() -> None:
+    source = "import mpi4py.rc\nfrom mpi4py import MPI\nassert not MPI.Is_initialized()"
+    assert launch("-n", "1", "--mpi4py", "-x", "MPI4PY_RC_INITIALIZE=0", *python(source)).process.returncode == 0
+
+
+def test_option_that_does_not_exist_is_an_error() -> None:
+    source = "import mpi4py\ntry:\n    mpi4py.rc.thread = 1\nexcept TypeError:\n    print('refused')"
+    assert launch("-n", "1", "--mpi4py", *python(source)).stdout == "refused\n"
+
+
+def test_pure_python_parts_of_the_installed_mpi4py_run_on_ompy(installed: str) -> None:
+    source = "from mpi4py.util import tool\nimport mpi4py\nprint(tool.ranks(), mpi4py.get_include(), mpi4py.__file__)"
+    job = launch("-n", "2", "--mpi4py", *python(source), environment={"PYTHONPATH": installed})
+    assert job.stdout == f"2 {installed}/mpi4py/include {installed}/mpi4py/__init__.py\n" * 2
+
+
+def test_installed_runner_goes_first(installed: str) -> None:
+    job = launch("-n", "1", "--mpi4py", sys.executable, "-m", "mpi4py", environment={"PYTHONPATH": installed})
+    assert job.stdout == "installed run\n"
+
+
+def test_without_the_flag_the_installed_mpi4py_is_untouched(installed: str) -> None:
+    job = launch("-n", "1", *python("import mpi4py"), environment={"PYTHONPATH": installed})
+    assert "the installed package itself is not run" in job.stderr
+
+
+def test_without_the_flag_there_is_no_mpi4py() -> None:
+    code = "import sys\nsys.path = [p for p in sys.path if 'compat' not in p]\nimport importlib.util\nprint(importlib.util.find_spec('mpi4py'))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=DEADLINE).stdout
+    assert "compat" not in found
+
+
+@pytest.mark.parametrize("way", ["file", "module", "command"])
+def test_runner_where_no_mpi4py_is_installed(way: str, tmp_path: Path) -> None:
+    program = "import sys\nfrom mpi4py import MPI\nprint(__name__, MPI.COMM_WORLD.Get_size(), sys.argv[1:])"
+    (tmp_path / "sample.py").write_text(program)
+    words = {"file": [str(tmp_path / "sample.py")], "module": ["-m", "sample"], "command": ["-c", program]}[way]
+    job = launch("-n", "2", "--mpi4py", sys.executable, "-m", "mpi4py", *words, "a", environment={"PYTHONPATH": str(tmp_path)})
+    assert job.stdout == "__main__ 2 ['a']\n" * 2
+
+
+def test_headers_are_not_promised_without_mpi4py() -> None:
+    job = launch("-n", "1", "--mpi4py", *python("import mpi4py\nassert mpi4py.get_config() == {}\nmpi4py.get_include()"))
+    assert "no mpi4py distribution is installed" in job.stderr
+
+
+def test_profilers_are_loaded_or_refused() -> None:
+    source = (
+        "import mpi4py, warnings\n"
+        "for name, path in (('@nothing', None), ('nothing', '/usr/lib')):\n"
+        "    try:\n        mpi4py.profile(name, path=path)\n    except ValueError as error:\n        print(error)\n"
+        "with warnings.catch_warnings(record=True) as seen:\n    warnings.simplefilter('always')\n"
+        "    mpi4py.profile('hosts', path=['/etc'])\nprint(len(seen))"
+    )
+    job = launch("-n", "1", "--mpi4py", *python(source))
+    assert job.stdout == "profiler '@nothing' not found\nprofiler 'nothing' not found\n1\n"
+
+
+def test_exception_in_a_program_written_for_mpi4py_ends_the_job() -> None:
+    source = "from mpi4py import MPI\nif MPI.COMM_WORLD.rank == 1:\n    raise ValueError('boom')\nMPI.COMM_WORLD.recv()"
+    job = launch("-n", "2", "--mpi4py", *python(source))
+    assert job.process.returncode == 1
+    assert "aborted the job: <string>:3: ValueError: boom" in job.stderr
+
+
+def test_folder_of_the_stand_in_holds_nothing_else() -> None:
+    from ompy.compat import folder
+
+    assert {name for name in os.listdir(folder()) if not name.startswith("__")} == {"mpi4py"}

@@ -31,7 +31,7 @@ COMPONENT = Component(
         ),
         Parameter("port_min", int, 0, level=2, help="first TCP port to try; 0 lets the system choose any free one"),
         Parameter("port_range", int, 1000, unit="ports", level=3, help="how many ports from port_min on may be tried"),
-        Parameter("eager_limit", int, 65536, unit="bytes", level=4, help="header and payload sent before a match"),
+        Parameter("eager_limit", int, 262144, unit="bytes", level=4, help="header and payload sent before a match"),
         Parameter("max_send_size", int, 1048576, unit="bytes", level=4, help="header and payload of one message on the wire"),
         Parameter("high_water_mark", int, 64, unit="messages", level=5, help="waiting for one peer before senders are held back"),
         Parameter("connect_timeout", int, 10000, unit="ms", level=5, help="until a peer that nobody answers for is given up"),

@@ -6,11 +6,74 @@ Importing this module initialises MPI, and the end of the program finalises it; 
 
 from __future__ import annotations
 
-from ompy.core import errors as _errors
-from ompy.mpi import attributes as _attributes
-from ompy.mpi import contexts as _contexts
-from ompy.mpi import datatype as _datatype
-from ompy.mpi import environment as _environment
+from ompy.core.errors import (
+    ERR_ACCESS,
+    ERR_AMODE,
+    ERR_ARG,
+    ERR_ASSERT,
+    ERR_BAD_FILE,
+    ERR_BASE,
+    ERR_BUFFER,
+    ERR_COMM,
+    ERR_CONVERSION,
+    ERR_COUNT,
+    ERR_DIMS,
+    ERR_DISP,
+    ERR_DUP_DATAREP,
+    ERR_ERRHANDLER,
+    ERR_FILE,
+    ERR_FILE_EXISTS,
+    ERR_FILE_IN_USE,
+    ERR_GROUP,
+    ERR_INFO,
+    ERR_INFO_KEY,
+    ERR_INFO_NOKEY,
+    ERR_INFO_VALUE,
+    ERR_INTERN,
+    ERR_IN_STATUS,
+    ERR_IO,
+    ERR_KEYVAL,
+    ERR_LASTCODE,
+    ERR_LOCKTYPE,
+    ERR_NAME,
+    ERR_NOT_SAME,
+    ERR_NO_MEM,
+    ERR_NO_SPACE,
+    ERR_NO_SUCH_FILE,
+    ERR_OP,
+    ERR_OTHER,
+    ERR_PENDING,
+    ERR_PORT,
+    ERR_PROC_ABORTED,
+    ERR_PROC_FAILED,
+    ERR_PROC_FAILED_PENDING,
+    ERR_QUOTA,
+    ERR_RANK,
+    ERR_READ_ONLY,
+    ERR_REQUEST,
+    ERR_REVOKED,
+    ERR_RMA_ATTACH,
+    ERR_RMA_CONFLICT,
+    ERR_RMA_FLAVOR,
+    ERR_RMA_RANGE,
+    ERR_RMA_SHARED,
+    ERR_RMA_SYNC,
+    ERR_ROOT,
+    ERR_SERVICE,
+    ERR_SESSION,
+    ERR_SIZE,
+    ERR_SPAWN,
+    ERR_TAG,
+    ERR_TOPOLOGY,
+    ERR_TRUNCATE,
+    ERR_TYPE,
+    ERR_UNKNOWN,
+    ERR_UNSUPPORTED_DATAREP,
+    ERR_UNSUPPORTED_OPERATION,
+    ERR_VALUE_TOO_LARGE,
+    ERR_WIN,
+    SUCCESS,
+)
 from ompy.mpi.address import *
 from ompy.mpi.attributes import *
 from ompy.mpi.buffered import BSEND_OVERHEAD, Attach_buffer, Detach_buffer, Flush_buffer, Iflush_buffer
@@ -21,14 +84,14 @@ from ompy.mpi.contexts import _comm_lock, _comm_lock_table, _commctx_inter, _com
 from ompy.mpi.datatype import *
 from ompy.mpi.datatype import _datatype_create, _datatype_decode, _typealign, _typecode, _typedict, _typedict_c, _typedict_f
 from ompy.mpi.environment import *
-from ompy.mpi.environment import abort as _abort
+from ompy.mpi.environment import start as _start
 from ompy.mpi.errhandler import *
 from ompy.mpi.error_codes import *
 from ompy.mpi.exceptions import Exception
 from ompy.mpi.file import *
 from ompy.mpi.group import *
-from ompy.mpi.handle import _addressof, _handleof, _sizeof
 from ompy.mpi.info import *
+from ompy.mpi.inspection import _addressof, _handleof, _sizeof
 from ompy.mpi.intercomm import *
 from ompy.mpi.intracomm import *
 from ompy.mpi.memory import Alloc_mem, Free_mem, buffer, memory
@@ -44,6 +107,4 @@ from ompy.mpi.topocomm import *
 from ompy.mpi.topology import *
 from ompy.mpi.window import *
 
-globals().update({name: value for name, value in vars(_errors).items() if name.startswith("ERR_") or name == "SUCCESS"})
-
-_environment.start()
+_start()

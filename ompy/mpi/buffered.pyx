@@ -43,7 +43,7 @@ cdef class AttachedBuffer:
             self.given = buffer_automatic
             return
         self.given = given
-        view = given if isinstance(given, buffer) else buffer.frombuffer(given)
+        view = buffer.frombuffer(given)
         self.memory = view
         self.address = <size_t> view.view.buf
         self.nbytes = view.view.len

@@ -59,7 +59,8 @@ cdef int acquire_dlpack(object source, Py_buffer *view, int flags) except -1:
     cdef VersionedTensor *versioned
     cdef bint readonly = False
     cdef bint has_version = True
-    device_type, _ = source.__dlpack_device__()
+    cdef int device_type, device_number
+    device_type, device_number = source.__dlpack_device__()
     # A producer with a queue of its own is told not to wait for it: MPI reads memory, it follows no stream.
     options = {} if device_type == DEVICE_CPU else {"stream": -1}
     try:

@@ -17,7 +17,8 @@
 cdef class Handle:
     cdef object __weakref__
     cdef bint constant                           # a predefined object itself (MPI.INT, not a copy): `free` leaves it alone
-    cdef size_t number                           # what `_addressof` points at
+    cdef size_t number                           # what `_addressof` points at, once it was asked for
+    cdef bint exposed                            # it was: other languages may write there
 
     # The family's root class: Comm for an Intracomm.
     cdef type family(self)
@@ -36,3 +37,6 @@ cdef Handle predefine(Handle handle, str name)
 cdef bint is_predefined(Handle handle) except -1
 # The core object is gone (`Free` was called): its integer stops being valid.
 cdef int forget(Handle handle) except -1
+
+# The handle's integer where code in other languages can read and write it.
+cdef size_t *expose(Handle handle) except NULL

@@ -33,17 +33,19 @@ cdef class Handle:
         return 0
 
     def __bool__(self) -> bool:
+        if self.exposed:
+            take_over(self)
         return self.core() is not None
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Handle) or (<Handle> other).family() is not self.family():
             return NotImplemented
-        return self.core() is (<Handle> other).core()
+        return same(self, <Handle> other)
 
     def __ne__(self, other: object) -> bool:
         if not isinstance(other, Handle) or (<Handle> other).family() is not self.family():
             return NotImplemented
-        return self.core() is not (<Handle> other).core()
+        return not same(self, <Handle> other)
 
     def __reduce__(self):
         entry = predefined_handles.get((self.family(), id(self.core())))
@@ -104,6 +106,14 @@ cdef class Handle:
             self.dispose()
 
 
+cdef bint same(Handle first, Handle second) except -1:
+    if first.exposed:
+        take_over(first)
+    if second.exposed:
+        take_over(second)
+    return first.core() is second.core()
+
+
 cdef Handle predefine(Handle handle, str name):
     key = (handle.family(), id(handle.core()))
     handle.constant = True
@@ -118,6 +128,8 @@ cdef bint is_predefined(Handle handle) except -1:
 
 cdef size_t number(Handle handle) except? 0:
     global last_number
+    if handle.exposed:
+        take_over(handle)
     core = handle.core()
     if core is None:
         return 0
@@ -148,19 +160,17 @@ def predefined_object(str name):
     return getattr(ompy.MPI, name)
 
 
-def _sizeof(arg) -> int:
-    """Bytes of the integer that stands for a handle of the given object or class."""
-    if isinstance(arg, Handle) or isinstance(arg, type) and issubclass(arg, Handle):
-        return sizeof(size_t)
-    raise TypeError(f"expecting an MPI type or instance, got {type(arg).__name__}")
+cdef size_t *expose(Handle handle) except NULL:
+    handle.number = number(handle)
+    handle.exposed = True
+    return &handle.number
 
 
-def _addressof(Handle arg not None) -> int:
-    """Address of the integer that stands for the handle, kept in the handle itself."""
-    arg.number = number(arg)
-    return <size_t> &arg.number
-
-
-def _handleof(Handle arg not None) -> int:
-    """The integer that stands for the handle."""
-    return number(arg)
+cdef int take_over(Handle handle) except -1:
+    """Code in another language may have written another object's integer into the handle."""
+    cdef size_t written = handle.number
+    handle.exposed = False
+    if written != number(handle):
+        handle.become(core_of_number[handle.family()][written] if written else None)
+    handle.exposed = True
+    return 0

@@ -1,0 +1,187 @@
+"""The rules of the house: who may import whom, and what every package holds."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((TOP / "pyproject.toml").read_text())
+ROOTS = [TOP / name for name in PROJECT["tool"]["setuptools"]["packages"]["find"]["where"] if name != "."]
+
+# What each part of `ompy` may import of `ompy`; a part may always import itself, and `ompy.core.errors` is everybody's.
+# An arrow of the architecture runs down, never up.
+MAY_IMPORT = {
+    "ompy.core": set(),
+    "ompy.mca": {"ompy.core"},
+    "ompy.runtime": {"ompy.core", "ompy.mca"},
+    "ompy.mpi": {"ompy.core", "ompy.mca", "ompy.runtime"},
+    "ompy.MPI": {"ompy.core", "ompy.mpi"},
+    "ompy.testing": {"ompy.core", "ompy.mca", "ompy.runtime", "ompy.mpi", "ompy.MPI", "ompy.cli"},
+    "ompy.cli": {"ompy.core", "ompy.mca", "ompy.runtime", "ompy.mpi", "ompy.MPI", "ompy.compat"},
+    "ompy.compat": {"ompy.core", "ompy.mca", "ompy.runtime", "ompy.mpi", "ompy.MPI"},
+}
+# Arrows that run up, each with its reason.
+EXCEPTIONS = {
+    ("ompy.core.schedule", "ompy.mca.pml"): "a schedule's steps are messages, issued through the PML's contract",
+    ("ompy.mpi.handle", "ompy.MPI"): "a predefined handle is pickled as its name in the public face",
+}
+CONTRACTS_OF_COMPONENTS = {"ompy.core", "ompy.mca"}
+CYTHON_IMPORT = re.compile(r"^\s*(?:from\s+(\.*[\w.]+)\s+c?import\s+\(?([\w\s,]*)|c?import\s+([\w.]+))", re.MULTILINE)
+
+
+def sources(folder: Path, *suffixes: str) -> list[Path]:
+    return sorted(path for suffix in suffixes for path in folder.rglob(f"*{suffix}"))
+
+
+def module_name(path: Path) -> str:
+    for root in (*ROOTS, TOP):
+        if path.is_relative_to(root):
+            parts = path.relative_to(root).with_suffix("").parts
+            return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+    raise ValueError(path)
+
+
+def imports_of_python(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}: relative import; write the whole name"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def imports_of_cython(path: Path) -> Iterator[str]:
+    for package, names, module in CYTHON_IMPORT.findall(path.read_text()):
+        assert not package.startswith("."), f"{path}: relative import; write the whole name"
+        if module:
+            yield module
+        for name in names.split(","):
+            if package and name.split():
+                yield f"{package}.{name.split()[0]}"
+
+
+def imports(path: Path) -> list[str]:
+    """Dotted names that a source imports or cimports, each with the name taken from the module at its end."""
+    return list(imports_of_python(path) if path.suffix in (".py", ".pyi") else imports_of_cython(path))
+
+
+def part_of(name: str) -> str:
+    """`ompy.core.request.Request` -> `ompy.core`."""
+    return ".".join(name.split(".")[:2])
+
+
+def components() -> set[str]:
+    return {path.parent.name for root in ROOTS for path in root.glob("*/__init__.py")}
+
+
+CORE_SOURCES = sources(TOP / "ompy", ".py", ".pyx", ".pxd", ".pyi")
+COMPONENT_SOURCES = [path for root in ROOTS for path in sources(root, ".py", ".pyx", ".pxd", ".pyi")]
+
+
+def test_there_is_something_to_check() -> None:
+    assert len(CORE_SOURCES) > 50
+    assert len(COMPONENT_SOURCES) > 20
+    assert {"ompy_btl_sm", "ompy_btl_zmq", "ompy_pml_ob1", "ompy_coll_basic"} <= components()
+
+
+@pytest.mark.parametrize("path", CORE_SOURCES, ids=lambda path: str(path.relative_to(TOP)))
+def test_ompy_imports_no_component_and_only_what_lies_below(path: Path) -> None:
+    module = module_name(path)
+    part = part_of(module)
+    for name in imports(path):
+        assert name.split(".")[0] not in components(), f"{name}: ompy imports no component"
+        target = part_of(name)
+        excused = any(module == source and name.startswith(goal) for source, goal in EXCEPTIONS)
+        # `ompy` itself only hands on, when it is called.
+        if target in MAY_IMPORT and target != part and part != "ompy" and not excused:
+            assert part in MAY_IMPORT, f"{part} is a new part of ompy: say in MAY_IMPORT what it may import"
+            assert target in MAY_IMPORT[part], f"{name}: {part} may import {sorted(MAY_IMPORT[part]) or 'nothing'} of ompy"
+
+
+@pytest.mark.parametrize("path", COMPONENT_SOURCES, ids=lambda path: str(path.relative_to(TOP)))
+def test_a_component_imports_contracts_and_itself_alone(path: Path) -> None:
+    own = module_name(path).split(".")[0]
+    for name in imports(path):
+        package = name.split(".")[0]
+        if package == "ompy":
+            assert part_of(name) in CONTRACTS_OF_COMPONENTS, f"{name}: components import only ompy.core and ompy.mca"
+        assert package == own or package not in components(), f"{name}: components do not import one another"
+
+
+def test_every_compiled_module_is_declared_and_has_a_stub() -> None:
+    declared = {TOP / entry["sources"][0] for entry in PROJECT["tool"]["setuptools"]["ext-modules"]}
+    present = {path for path in (*CORE_SOURCES, *COMPONENT_SOURCES) if path.suffix == ".pyx"}
+    assert {str(path.relative_to(TOP)) for path in present ^ declared} == set()
+    assert [str(path.relative_to(TOP)) for path in sorted(present) if not path.with_suffix(".pyi").exists()] == []
+
+
+def test_every_module_name_matches_its_source() -> None:
+    for entry in PROJECT["tool"]["setuptools"]["ext-modules"]:
+        assert entry["name"] == module_name(TOP / entry["sources"][0])
+
+
+def test_every_package_with_declarations_can_be_cimported_from() -> None:
+    packages = {path.parent for path in (*CORE_SOURCES, *COMPONENT_SOURCES) if path.suffix == ".pxd"}
+    assert [str(package.relative_to(TOP)) for package in sorted(packages) if not (package / "__init__.pxd").exists()] == []
+
+
+def test_source_roots_are_no_packages() -> None:
+    assert [root.name for root in ROOTS if (root / "__init__.py").exists()] == []
+
+
+def test_entry_points_lead_to_components_named_as_they_are() -> None:
+    for group, entries in PROJECT["project"]["entry-points"].items():
+        if not group.startswith("ompy."):
+            continue
+        for name, target in entries.items():
+            found = [root / Path(*target.split(".")).with_suffix(".py") for root in ROOTS]
+            [source] = [path for path in found if path.exists()]
+            assert source.name == "component.py", target
+            assert re.search(rf'\bname="{name}"', source.read_text()), f"{source} does not name itself {name}"
+
+
+def test_no_generated_c_lies_in_the_tree() -> None:
+    folders = (TOP / "ompy", TOP / "tests", TOP / "tools", TOP / "docs", *ROOTS)
+    assert [str(path) for folder in folders for path in sources(folder, ".c", ".cpp")] == []
+
+
+def test_lines_fit() -> None:
+    folders = (TOP / "ompy", TOP / "tests", TOP / "tools", TOP / "docs" / "examples", *ROOTS)
+    for path in (path for folder in folders for path in sources(folder, ".py", ".pyx", ".pxd", ".pyi")):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            assert len(line) <= 128, f"{path}:{number} has {len(line)} columns"
+
+
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md"])
+def test_commands_of_the_documents_exist(document: str) -> None:
+    blocks = re.findall(r"^```(?:sh|console)\n(.*?)^```", (TOP / document).read_text(), re.MULTILINE | re.DOTALL)
+    commands = [line for block in blocks for line in block.splitlines() if line.strip() and not line.startswith("#")]
+    assert commands
+    scripts = PROJECT["project"]["scripts"]
+    for command in commands:
+        words = [word for word in shlex.split(command, comments=True) if not re.fullmatch(r"\w+=\S*", word)]
+        program = words[0]
+        if "/" in program and not program.startswith("."):
+            path = TOP / program
+            assert path.exists(), f"{document}: {command}"
+            assert path.stat().st_mode & 0o100, f"{document}: {program} is not executable"
+        elif program.startswith("omp"):
+            assert program in scripts, f"{document}: {command}"
+        for word in words[1:]:
+            if word.startswith(("docs/", "tests/", "tools/")):
+                assert (TOP / word).exists(), f"{document}: {command} names {word}"
+
+
+def test_the_two_commands_of_the_readme_are_what_ci_runs() -> None:
+    readme = (TOP / "README.md").read_text()
+    pipeline = (TOP / ".ci" / "run").read_text()
+    for command in ("tools/demo", "tools/check"):
+        assert f"\n{command}\n" in readme
+        assert command in pipeline

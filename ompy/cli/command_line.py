@@ -39,12 +39,14 @@ class Option:
 
 
 OPTIONS = (
-    Option("--n -n --np -c", "N", "run N ranks of the program (default: as many as there are slots, or processors)", local=True),
+    Option(
+        "--n -n --np -c", "N", "run N ranks of the program (default: as many as there are slots, or processors)", local=True
+    ),
     Option("--x -x", "NAME[=VALUE]", "give the ranks a variable; without a value, the one it has here", local=True),
     Option("--wdir --wd", "FOLDER", "run the program there", local=True),
     Option("--host -H", "NAME[:N],...", "run on these hosts, N ranks each (names of this machine only, for now)"),
     Option("--hostfile --machinefile", "FILE", "hosts, a line each: NAME [slots=N]"),
-    Option("--oversubscribe", "", "more ranks than slots of --host or --hostfile; more ranks than processors is always taken"),
+    Option("--oversubscribe", "", "take more ranks than --host or --hostfile have slots (more than processors always go)"),
     Option("--bind-to", "share|core|none", "processors of a rank: an equal share (default), one each, or all"),
     Option("--report-bindings", "", "say which processors each rank has"),
     Option("--mca --gmca", "NAME VALUE", "set a parameter of a component; `ompy_info --all` lists them"),

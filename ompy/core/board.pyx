@@ -139,7 +139,7 @@ cdef class Board:
     def __init__(self, int descriptor, bint writable=False):
         cdef Py_ssize_t length = os.fstat(descriptor).st_size
         if length == 0 or length % sizeof(Record):
-            raise ValueError(f"descriptor {descriptor} holds {length} bytes, expected a multiple of {sizeof(Record)}: no job board")
+            raise ValueError(f"descriptor {descriptor} is no job board: {length} bytes, expected a multiple of {sizeof(Record)}")
         cdef void *memory = mmap(NULL, length, PROT_READ | (PROT_WRITE if writable else 0), MAP_SHARED, descriptor, 0)
         if memory == MAP_FAILED:
             raise OSError(f"the job board of {length} bytes can't be mapped")
@@ -185,11 +185,10 @@ cdef class Board:
         """The record of a rank, whole: read again while its writer is at it."""
         cdef Record copy
         cdef uint32_t before
-        cdef int attempt
         if not 0 <= rank < self.size:
             raise IndexError(f"rank {rank} is not on a job board of {self.size} ranks")
         # A writer that was killed half-way leaves an odd number for ever: after many looks, show what is there.
-        for attempt in range(1000):
+        for _ in range(1000):
             before = self.records[rank].sequence
             ompy_fence()
             copy = self.records[rank]

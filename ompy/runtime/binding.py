@@ -20,7 +20,7 @@ def processor_sets(ranks: int, processors: set[int], policy: str) -> list[set[in
         policy: one of `POLICIES`.
     """
     ordered = sorted(processors)
-    if policy == "none" or ranks > len(ordered) or ranks == 1 and policy == "share":
+    if policy == "none" or ranks > len(ordered) or (ranks == 1 and policy == "share"):
         return [None] * ranks
     width = len(ordered) // ranks if policy == "share" else 1
     return [set(ordered[rank * width : (rank + 1) * width]) for rank in range(ranks)]

@@ -1,8 +1,8 @@
 """Where ranks may run: `--host a:2,b` and host files.
 
-    # a host file
-    localhost slots=4
-    node2 slots=8 max_slots=8
+# a host file
+localhost slots=4
+node2 slots=8 max_slots=8
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ No signal reaches the launcher's own code when somebody says `kill -9`; only a p
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 
@@ -22,10 +23,8 @@ def sweep(job: str) -> list[str]:
     except OSError:
         return []
     for name in names:
-        try:
+        with contextlib.suppress(OSError):
             os.unlink(f"{SEGMENTS}/{name}")
-        except OSError:
-            pass
     return names
 
 
@@ -53,10 +52,9 @@ class Keeper:
         os.close(reader)
 
     def tell(self, line: str) -> None:
-        try:
+        # If somebody has killed the keeper, the job runs on without.
+        with contextlib.suppress(OSError):
             os.write(self.writer, line.encode() + b"\n")
-        except OSError:
-            pass  # somebody has killed the keeper: the job runs on without
 
     def dismiss(self) -> None:
         self.tell("done")
@@ -75,8 +73,6 @@ def watch(reader: int, job: str) -> None:
     gone = {line[1:] for line in lines if line.startswith("-")}
     for line in lines:
         if line.startswith("+") and line[1:] not in gone:
-            try:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(int(line[1:]), signal.SIGKILL)
-            except (ProcessLookupError, PermissionError):
-                pass
     sweep(job)

@@ -5,6 +5,7 @@ One thread, one loop: signals, PMI, output and standard input are descriptors th
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import selectors
@@ -31,7 +32,10 @@ PROMPT_DELAY = 0.1
 # Output of processes that have left their rank's process group is awaited this long.
 DRAIN = 0.25
 TYPING_PAUSE = 0.1
+# Exit codes, as timeout(1) and shells have them.
 TIMED_OUT = 124
+NOT_EXECUTABLE = 126
+NOT_FOUND = 127
 BOARD_BYTES_A_RANK = 128
 
 # Variables of other launchers, which would tell a rank that it belongs to their job.
@@ -136,7 +140,8 @@ class Launcher:
                 if program.directory is not None:
                     os.chdir(here)
         except OSError as error:
-            self.fail(127 if isinstance(error, FileNotFoundError) else 126, f"can't start {program.command[0]!r}: {error.strerror}")
+            code = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
+            self.fail(code, f"can't start {program.command[0]!r}: {error.strerror}")
             return False
         self.keeper.tell(f"+{process.pid}")
         if self.job.verbose:
@@ -260,10 +265,9 @@ class Launcher:
             self.on_output(process, descriptor)
 
     def send(self, process: Process, data: bytes) -> None:
-        try:
+        # A rank that has gone is no problem here: its exit status will say how.
+        with contextlib.suppress(OSError):
             os.write(process.pmi, data)
-        except OSError:
-            pass  # the rank has gone: its exit status will say how
 
     def on_pmi(self, process: Process) -> None:
         if process.pmi < 0:
@@ -289,7 +293,8 @@ class Launcher:
             self.read_output(process)
             code, message = session.aborted
             session.aborted = None
-            self.fail(code & 0xFF or (1 if code else 0), f"{self.name(process)} aborted the job" + (f": {message}" if message else ""))
+            words = f"{self.name(process)} aborted the job"
+            self.fail(code & 0xFF or (1 if code else 0), f"{words}: {message}" if message else words)
 
     def on_signal(self) -> None:
         for number in self.signals.take():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -88,10 +89,8 @@ class Process:
     def signal(self, number: int) -> None:
         """To the rank and whatever it has started."""
         if self.status is None:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, number)
-            except ProcessLookupError:
-                pass
 
     def stacks(self) -> bytes:
         """The Python stacks of a rank that writes them when asked, or why there are none."""
@@ -111,10 +110,8 @@ class Process:
         if self.status is not None or os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             return False
         # Before the leader's number can be given to somebody else.
-        try:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            pass
         _, status = os.waitpid(self.pid, 0)
         self.status = os.waitstatus_to_exitcode(status)
         return True

@@ -1,10 +1,10 @@
 """Who is blocked in what, and who waits for whom, from the job board.
 
-    rank  process  state    call   peer  tag  communicator    bytes  for
-       0     4711  waiting  Ssend     1    7  MPI_COMM_WORLD     80  5.0 s
-       1     4712  waiting  Ssend     0    7  MPI_COMM_WORLD     80  5.0 s
+rank  process  state    call   peer  tag  communicator    bytes  for
+   0     4711  waiting  Ssend     1    7  MPI_COMM_WORLD     80  5.0 s
+   1     4712  waiting  Ssend     0    7  MPI_COMM_WORLD     80  5.0 s
 
-    cycle of waits: rank 0 waits for rank 1 in Ssend, which waits for rank 0 in Ssend
+cycle of waits: rank 0 waits for rank 1 in Ssend, which waits for rank 0 in Ssend
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def rng(seed: int) -> random.Random:
 @pytest.fixture
 def comm() -> Iterator[Any]:
     """COMM_WORLD: of the job in a test marked `mpi`, of one process elsewhere."""
-    yield None
+    return None
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -97,7 +97,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
             pyfuncitem.funcargs[COMMUNICATOR] = MPI.COMM_WORLD
         return None
-    run_on_ranks(pyfuncitem, pyfuncitem.callspec.params[RANKS], **marker.kwargs)
+    run_on_ranks(pyfuncitem, int(str(pyfuncitem.callspec.params[RANKS])), **marker.kwargs)
     return True
 
 
@@ -118,7 +118,11 @@ def task_of(item: pytest.Function) -> tuple[Task, bytes]:
 
 
 def run_on_ranks(
-    item: pytest.Function, count: int, mca: dict[str, object] | None = None, timeout: float = DEFAULT_TIMEOUT, options: tuple[str, ...] = ()
+    item: pytest.Function,
+    count: int,
+    mca: dict[str, object] | None = None,
+    timeout: float = DEFAULT_TIMEOUT,
+    options: tuple[str, ...] = (),
 ) -> None:
     """Run the item's body on so many ranks and raise what pytest shows: a failure, a skip, or nothing."""
     timeout *= item.config.getoption("--mpi-timeout-factor")
@@ -140,7 +144,9 @@ def run_on_ranks(
 
 def run(command: list[str], limit: float) -> tuple[int, str]:
     """Exit status and output of a command that is killed when the time is over."""
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
+    )
     try:
         output, _ = process.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
@@ -187,5 +193,5 @@ def judge(count: int, status: int, output: str, outcomes: dict[int, Outcome]) ->
 
 
 def named(ranks: list[int]) -> str:
-    """"rank 2", "ranks 0, 1, 3"."""
+    """ "rank 2", "ranks 0, 1, 3"."""
     return f"rank{'s' if len(ranks) > 1 else ''} " + ", ".join(map(str, ranks))

@@ -22,7 +22,8 @@ def body_of(path: str, name: str) -> Any:
     """Import the test's file and find the function, bound to a fresh instance if it is a method."""
     module_name = os.path.basename(path).removesuffix(".py")
     spec = importlib.util.spec_from_file_location(module_name, path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
     spec.loader.exec_module(module)

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 from launching import DEADLINE, OMPYRUN, Launch, launch, mpi, python
+
 from ompy.core.board import OPERATIONS, RECORD_BYTES, Board
 from ompy.runtime.launcher import BOARD_BYTES_A_RANK
 from ompy.runtime.report import cycles, dead_ends, table
@@ -17,7 +18,17 @@ from ompy.runtime.report import cycles, dead_ends, table
 
 def row(rank: int, peer: int, state: str = "waiting", operation: str = "Recv") -> SimpleNamespace:
     return SimpleNamespace(
-        rank=rank, pid=1, state=state, operation=operation, peer=peer, tag=3, communicator="c", nbytes=8, seconds=1.5, context=1, waits=0
+        rank=rank,
+        pid=1,
+        state=state,
+        operation=operation,
+        peer=peer,
+        tag=3,
+        communicator="c",
+        nbytes=8,
+        seconds=1.5,
+        context=1,
+        waits=0,
     )
 
 
@@ -37,7 +48,7 @@ def test_empty_board_shows_ranks_that_have_not_come() -> None:
 def test_memory_that_is_no_board_is_refused(size: int) -> None:
     descriptor = os.memfd_create("board")
     os.ftruncate(descriptor, size)
-    with pytest.raises(ValueError, match="no job board"):
+    with pytest.raises(ValueError, match="is no job board"):
         Board(descriptor)
     os.close(descriptor)
 

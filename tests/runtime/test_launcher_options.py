@@ -91,7 +91,7 @@ def test_bindings_are_reported_when_asked() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--mca", "btl_sm_eager_limt", "1", "true"], "no parameter is called btl_sm_eager_limt. Did you mean btl_sm_eager_limit"),
+        (["--mca", "btl_sm_eager_limt", "1", "true"], "no parameter is called btl_sm_eager_limt. Did you mean btl_sm_eager"),
         (["--mca", "btl_sm_eager_limit", "many", "true"], "'many' is not an integer"),
         (["--tag-ouput", "true"], "Did you mean --tag-output"),
         (["-n", "0", "true"], "-n takes a whole number of at least 1, found '0'"),

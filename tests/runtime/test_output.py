@@ -29,7 +29,8 @@ def test_lines_of_four_ranks_stay_whole(seed: int) -> None:
     seen: dict[str, int] = {}
     for line in job.stdout.splitlines():
         rank, number, *letters, end = line.split(" ")
-        assert end == "end" and len(letters) == 1 and set(letters[0]) <= {chr(97 + int(rank))}, line
+        assert (end, len(letters)) == ("end", 1), line
+        assert set(letters[0]) <= {chr(97 + int(rank))}, line
         assert int(number) == seen.get(rank, 0)
         seen[rank] = int(number) + 1
     assert seen == {str(rank): 3000 for rank in range(4)}
@@ -37,7 +38,10 @@ def test_lines_of_four_ranks_stay_whole(seed: int) -> None:
 
 def test_line_longer_than_any_buffer_stays_whole() -> None:
     job = launch("-n", "2", *python("import os; print(os.environ['PMI_RANK'] * 3_000_000)"))
-    assert sorted((line[0], len(line), len(set(line))) for line in job.stdout.splitlines()) == [("0", 3_000_000, 1), ("1", 3_000_000, 1)]
+    assert sorted((line[0], len(line), len(set(line))) for line in job.stdout.splitlines()) == [
+        ("0", 3_000_000, 1),
+        ("1", 3_000_000, 1),
+    ]
 
 
 def test_last_line_without_a_newline_gets_one() -> None:
@@ -64,7 +68,8 @@ def test_slow_reader_holds_the_ranks_not_the_launcher() -> None:
 def test_reader_that_goes_ends_the_job() -> None:
     command = [*OMPYRUN, "-n", "2", "yes"]
     job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert job.stdout is not None and job.stderr is not None
+    assert job.stdout is not None
+    assert job.stderr is not None
     assert job.stdout.readline() == b"y\n"
     job.stdout.close()
     assert job.wait(DEADLINE) == 141
@@ -74,7 +79,9 @@ def test_reader_that_goes_ends_the_job() -> None:
 
 def test_full_disk_is_said() -> None:
     with open("/dev/full", "w") as full:
-        job = subprocess.run([*OMPYRUN, "-n", "1", "echo", "x"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=DEADLINE)
+        job = subprocess.run(
+            [*OMPYRUN, "-n", "1", "echo", "x"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=DEADLINE
+        )
     assert job.returncode == 1
     assert "No space left on device" in job.stderr
 

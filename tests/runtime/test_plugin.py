@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-SAMPLE = '''
+SAMPLE = """
 import os
 import pytest
 
@@ -84,7 +84,7 @@ def test_cannot_be_handed_over(lock): pass
 
 def test_ordinary():
     assert RANK == -1
-'''
+"""
 
 
 @pytest.fixture(scope="module")
@@ -127,23 +127,27 @@ def test_output_of_all_ranks_is_kept(report: str) -> None:
 def test_failure_has_ranks_traceback_and_values(report: str) -> None:
     text = section(report, "test_one_fails[n3]")
     assert "--- rank 1:" in text
-    assert "assert RANK % 2 == expected" in text and "expected = 0" in text
+    assert "assert RANK % 2 == expected" in text
+    assert "expected = 0" in text
     assert "words of rank 1" in text
 
 
 def test_hanging_ranks_are_ended_and_shown(report: str) -> None:
     text = section(report, "test_hangs[n2]")
     assert "ranks 0, 1: ended before the body was over" in text
-    assert "time is over after 1 s" in text and "process  state" in text
+    assert "time is over after 1 s" in text
+    assert "process  state" in text
 
 
 def test_dead_rank_is_named(report: str) -> None:
     text = section(report, "test_dies[n2]")
-    assert "rank 1: ended before the body was over" in text and "killed by SIGKILL" in text
+    assert "rank 1: ended before the body was over" in text
+    assert "killed by SIGKILL" in text
 
 
 def test_skips_and_expected_failures_are_respected(report: str) -> None:
-    assert "not today" in report and "2 skipped" in report
+    assert "not today" in report
+    assert "2 skipped" in report
     assert outcome(report, "test_expected_to_fail[n2]") == "XFAIL"
 
 
@@ -153,7 +157,6 @@ def test_fixture_that_does_not_pickle_is_named(report: str) -> None:
 
 def test_numbers_of_failures_are_exact(report: str) -> None:
     assert re.search(r"4 failed, 9 passed, 2 skipped, 1 xfailed", report), report[-600:]
-
 
 
 @pytest.mark.mpi(1, 2, 3)

@@ -10,6 +10,7 @@ import sysconfig
 
 import pytest
 from launching import DEADLINE, Launch, launch, mpi, python
+
 from ompy.runtime.pmi_server import KeyValueSpace, Session
 
 
@@ -28,7 +29,9 @@ class Client:
 
 def test_conversation_of_one_client() -> None:
     client = Client(KeyValueSpace("ompy-1", 1), 0)
-    assert client.say("cmd=init pmi_version=1 pmi_subversion=1\n") == ["cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0"]
+    assert client.say("cmd=init pmi_version=1 pmi_subversion=1\n") == [
+        "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0"
+    ]
     assert client.say("cmd=get_maxes\n") == ["cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=1024"]
     assert client.say("cmd=get_my_kvsname\n") == ["cmd=my_kvsname kvsname=ompy-1"]
     assert client.say("cmd=put kvsname=ompy-1 key=k value=v=1\n") == ["cmd=put_result rc=0 msg=success"]
@@ -77,7 +80,8 @@ def test_words_that_are_no_pmi_end_the_job_not_the_launcher(words: str) -> None:
     source = f"import os, time; os.write(int(os.environ['PMI_FD']), {words[:100].encode()!r} + b'\\n'); time.sleep(60)"
     job = launch("-n", "2", *python(source))
     assert job.process.returncode == 1
-    assert "PMI" in job.stderr and "Traceback" not in job.stderr
+    assert "PMI" in job.stderr
+    assert "Traceback" not in job.stderr
 
 
 EXCHANGE = """
@@ -107,7 +111,8 @@ def check_exchange(output: str, ranks: int) -> None:
     lines = sorted(line.split() for line in output.splitlines())
     assert [line[:4] for line in lines] == [[str(rank), str(ranks), str(rank), str(ranks)] for rank in range(ranks)]
     secrets = {line[4] for line in lines}
-    assert len(secrets) == 1 and len(secrets.pop()) == 64
+    assert len(secrets) == 1
+    assert len(secrets.pop()) == 64
 
 
 @pytest.mark.parametrize("ranks", [1, 4, 9])
@@ -116,7 +121,8 @@ def test_ranks_exchange_any_bytes_and_share_a_secret(ranks: int) -> None:
 
 
 def test_secret_is_in_no_environment_and_on_no_command_line() -> None:
-    source = "import time\nfrom ompy.mca import selection\nprint(selection.select('rte')[0].secret.hex(), flush=True)\ntime.sleep(60)"
+    source = "import time\nfrom ompy.mca import selection\n"
+    source += "print(selection.select('rte')[0].secret.hex(), flush=True)\ntime.sleep(60)"
     with Launch("-n", "1", *python(source)) as job:
         (secret,) = job.lines(1)
         assert len(secret) == 64
@@ -172,7 +178,8 @@ def test_launcher_that_cannot_be_joined_is_noticed() -> None:
     environment = os.environ | {"OMPI_COMM_WORLD_SIZE": "4"}
     job = subprocess.run([*mpi("")], capture_output=True, text=True, timeout=DEADLINE, env=environment)
     assert job.returncode == 0
-    assert "Open MPI's mpiexec started 4 tasks" in job.stderr and "ompyrun" in job.stderr
+    assert "Open MPI's mpiexec started 4 tasks" in job.stderr
+    assert "ompyrun" in job.stderr
 
 
 def test_ranks_of_one_launcher_are_not_those_of_another() -> None:

@@ -1,8 +1,8 @@
 """`python -m mpi4py PROGRAM` where mpi4py is not installed: runs the program; one rank's failure ends the job.
 
-    python -m mpi4py FILE [arguments]
-    python -m mpi4py -m MODULE [arguments]
-    python -m mpi4py -c COMMAND [arguments]
+python -m mpi4py FILE [arguments]
+python -m mpi4py -m MODULE [arguments]
+python -m mpi4py -c COMMAND [arguments]
 """
 
 from __future__ import annotations

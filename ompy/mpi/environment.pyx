@@ -1,3 +1,5 @@
+# cython: language_level=3
+# cython: embedsignature=True, annotation_typing=False
 """The beginning and the end of MPI in this process, and what it says of itself (MPI-4.1, 9.1, 11.2 and 11.4)."""
 
 from __future__ import annotations

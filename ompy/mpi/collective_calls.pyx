@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The arguments of collective methods (MPI-4.1, chapters 6 and 8)."""
 
-from cpython.mem cimport PyMem_Malloc
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
 
 from ompy.core.basic cimport BASIC_COUNT
 from ompy.core.communicator cimport Communicator
@@ -245,16 +245,18 @@ cdef int fill_reduce_scatter(CollectiveCall call, Communicator comm, object send
 
 cdef Py_ssize_t *everyones_count(Communicator comm, Py_ssize_t count) except NULL:
     """The `count` that each rank has."""
-    cdef Py_ssize_t *counts = <Py_ssize_t *> PyMem_Malloc(comm.size * sizeof(Py_ssize_t))
     cdef CollectiveCall call = CollectiveCall.__new__(CollectiveCall)
+    cdef Py_ssize_t *counts = <Py_ssize_t *> PyMem_Malloc(comm.size * sizeof(Py_ssize_t))
     if counts == NULL:
         raise MemoryError()
-    call.recv_counts = counts
     call.send_address, call.recv_address = <size_t> &count, <size_t> counts
     call.send_count = call.recv_count = 1
     call.send_type = call.recv_type = predefined(BASIC_COUNT)
-    (<CollTable> comm.coll).of(ALLGATHER).run(ALLGATHER, call, comm)
-    call.recv_counts = NULL
+    try:
+        (<CollTable> comm.coll).of(ALLGATHER).run(ALLGATHER, call, comm)
+    except BaseException:
+        PyMem_Free(counts)
+        raise
     return counts
 
 

@@ -32,7 +32,8 @@ def installed(tmp_path: Path) -> str:
 
 
 def test_mpi_is_the_same_module_under_both_names() -> None:
-    source = "from mpi4py import MPI\nimport mpi4py.MPI, ompy.MPI\nassert mpi4py.MPI is MPI is ompy.MPI\nprint(MPI.COMM_WORLD.allreduce(1))"
+    source = "from mpi4py import MPI\nimport mpi4py.MPI, ompy.MPI\nassert mpi4py.MPI is MPI is ompy.MPI\n"
+    source += "print(MPI.COMM_WORLD.allreduce(1))"
     job = launch("-n", "2", "--mpi4py", *python(source))
     assert (job.process.returncode, job.stdout, job.stderr) == (0, "2\n2\n", "")
 
@@ -45,7 +46,8 @@ def test_importing_the_package_starts_nothing() -> None:
 def test_options_are_taken_before_the_import() -> None:
     source = (
         "import mpi4py\nmpi4py.rc.initialize = False\nmpi4py.rc(finalize=False)\nfrom mpi4py import MPI\n"
-        "assert not MPI.Is_initialized()\nMPI.Init()\nassert MPI.COMM_WORLD.Get_size() == 2\nMPI.Finalize()\nassert MPI.Is_finalized()"
+        "assert not MPI.Is_initialized()\nMPI.Init()\nassert MPI.COMM_WORLD.Get_size() == 2\n"
+        "MPI.Finalize()\nassert MPI.Is_finalized()"
     )
     assert launch("-n", "2", "--mpi4py", *python(source)).process.returncode == 0
 

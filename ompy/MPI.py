@@ -80,10 +80,11 @@ from ompy.mpi.buffered import BSEND_OVERHEAD, Attach_buffer, Detach_buffer, Flus
 from ompy.mpi.clock import Wtick, Wtime
 from ompy.mpi.comm import *
 from ompy.mpi.constants import ANY_SOURCE, ANY_TAG, PROC_NULL, ROOT, UNDEFINED
-from ompy.mpi.contexts import _comm_lock, _comm_lock_table, _commctx_inter, _commctx_intra
+from ompy.mpi.contexts import _commctx_inter, _commctx_intra
 from ompy.mpi.datatype import *
 from ompy.mpi.datatype import _datatype_create, _datatype_decode, _typealign, _typecode, _typedict, _typedict_c, _typedict_f
 from ompy.mpi.environment import *
+from ompy.mpi.environment import _set_abort_status
 from ompy.mpi.environment import start as _start
 from ompy.mpi.errhandler import *
 from ompy.mpi.error_codes import *
@@ -99,6 +100,7 @@ from ompy.mpi.message import MESSAGE_NO_PROC, MESSAGE_NULL, Message
 from ompy.mpi.op import *
 from ompy.mpi.options import rc
 from ompy.mpi.pickling import Pickle, pickle
+from ompy.mpi.point_to_point import _comm_lock, _comm_lock_table
 from ompy.mpi.request import REQUEST_NULL, Grequest, Prequest, Request
 from ompy.mpi.sentinels import BOTTOM, BUFFER_AUTOMATIC, IN_PLACE, BottomType, BufferAutomaticType, InPlaceType
 from ompy.mpi.session import *

@@ -2,44 +2,18 @@
 
 from __future__ import annotations
 
-from _thread import allocate_lock
+from ompy.mpi.point_to_point import _comm_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from _thread import LockType
-    from collections.abc import Hashable
-
     from ompy.mpi.comm import Comm
     from ompy.mpi.intercomm import Intercomm
     from ompy.mpi.intracomm import Intracomm
 
 LAST_TAG = 1 << 20
 
-tables_lock = allocate_lock()
-
-
-class Keyvals:
-    """Attributes of communicators that live and die with them."""
-
-    locks: int | None = None
-    contexts: int | None = None
-
-
-def _comm_lock_table(comm: Comm) -> dict[Hashable, LockType]:
-    """The locks of a communicator."""
-    with tables_lock:
-        if Keyvals.locks is None:
-            Keyvals.locks = comm.Create_keyval()
-        table: dict[Hashable, LockType] | None = comm.Get_attr(Keyvals.locks)
-        if table is None:
-            table = {}
-            comm.Set_attr(Keyvals.locks, table)
-        return table
-
-
-def _comm_lock(comm: Comm, key: Hashable | None = None) -> LockType:
-    """The lock of a communicator that goes by the key; made at first use."""
-    return _comm_lock_table(comm).setdefault(key, allocate_lock())
+# The attribute of communicators under which their contexts live and die with them; made at first use.
+context_keyval: int | None = None
 
 
 class Context:
@@ -64,13 +38,14 @@ def free_context(_comm: Comm, _keyval: int, context: Context) -> None:
 
 
 def context_of(comm: Comm) -> Context:
+    global context_keyval
     with _comm_lock(comm, "context"):
-        if Keyvals.contexts is None:
-            Keyvals.contexts = comm.Create_keyval(delete_fn=free_context)
-        context: Context | None = comm.Get_attr(Keyvals.contexts)
+        if context_keyval is None:
+            context_keyval = comm.Create_keyval(delete_fn=free_context)
+        context: Context | None = comm.Get_attr(context_keyval)
         if context is None:
             context = duplicate_inter(comm) if comm.is_inter else Context(comm.Dup(), None, True)
-            comm.Set_attr(Keyvals.contexts, context)
+            comm.Set_attr(context_keyval, context)
         return context
 
 

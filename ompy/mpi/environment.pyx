@@ -79,6 +79,7 @@ class State:
     finalized = False
     thread_level = THREAD_SINGLE
     main_thread = 0
+    abort_status = 0
 
 
 state = State()
@@ -157,7 +158,14 @@ def initialize(level: int) -> None:
 def finish() -> None:
     """At exit: finalise, unless the program did."""
     if state.initialized and not state.finalized:
+        if state.abort_status:
+            abort(state.abort_status, f"the program failed with exit status {state.abort_status}")
         Finalize()
+
+
+def _set_abort_status(status: object) -> None:
+    """End the job with this exit status instead of finalising it; what `mpi4py.run` calls when a program fails."""
+    state.abort_status = status if isinstance(status, int) else 1 if status else 0
 
 
 def Init() -> None:

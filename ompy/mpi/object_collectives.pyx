@@ -20,6 +20,7 @@ from ompy.mca.pml cimport Pml, pml
 from ompy.mpi.buffers cimport parse_counts
 from ompy.mpi.collective_calls cimport check_root
 from ompy.mpi.collectives cimport Collectives
+from ompy.mpi.point_to_point cimport lock_of
 from ompy.mpi.pickling cimport Parcel, block_address, flatten, unwrap, wrap
 from ompy.mpi.request cimport wait_core
 
@@ -67,7 +68,9 @@ cdef class ObjectCollectives(Collectives):
             a copy of the root's object; between groups, None in the group of the root.
         """
         try:
-            return broadcast(obj, root, self.live())
+            # Two messages for one object: those of two threads must not mix.
+            with lock_of(self.live(), "bcast"):
+                return broadcast(obj, root, self.comm)
         except MPIError as error:
             hand_over(error, self.comm)
 
@@ -160,10 +163,8 @@ cdef class ObjectCollectives(Collectives):
 
 
 cdef list checked_items(object items, int count):
-    """`items` as a list of `count` objects."""
-    if items is None:
-        raise ValueError(f"expecting {count} items, got None")
-    cdef list result = list(items)
+    """`items` as a list of `count` objects; None stands for so many times None."""
+    cdef list result = [None] * count if items is None else list(items)
     if len(result) != count:
         raise ValueError(f"expecting {count} items, got {len(result)}")
     return result

@@ -4,3 +4,7 @@ from ompy.mpi.handle cimport Handle
 
 cdef class PointToPoint(Handle):
     cdef Communicator comm                       # the core object; None for COMM_NULL
+
+
+# A lock of the communicator, made at first use: what keeps object collectives of several threads apart.
+cdef object lock_of(Communicator comm, object key)

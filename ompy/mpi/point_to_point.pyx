@@ -46,6 +46,8 @@ from ompy.mpi.request cimport (
 )
 from ompy.mpi.status cimport Status, record_of
 
+from _thread import allocate_lock
+
 from ompy.core.errors import ERR_ARG, ERR_COMM, ERR_RANK, ERR_TAG, MPIError
 from ompy.mpi.exceptions import hand_over
 from ompy.mpi.pickling import new_block
@@ -452,6 +454,22 @@ cdef dict attributes_of(PointToPoint self):
     if self.comm is None:
         failed(self, MPIError(ERR_COMM, "a communicator expected, not COMM_NULL"))
     return self.comm.attributes
+
+
+cdef object lock_of(Communicator comm, object key):
+    cdef dict locks = comm.attributes.setdefault("locks", {})
+    lock = locks.get(key)
+    return locks.setdefault(key, allocate_lock()) if lock is None else lock
+
+
+def _comm_lock(PointToPoint comm not None, key: Hashable | None = None) -> LockType:
+    """The lock of a communicator that goes by the key; made at first use."""
+    return lock_of(comm.comm, key)
+
+
+def _comm_lock_table(PointToPoint comm not None) -> dict[Hashable, LockType]:
+    """The locks of a communicator, by key."""
+    return comm.comm.attributes.setdefault("locks", {})
 
 
 cdef int check_partitions(int partitions) except -1:

@@ -92,6 +92,7 @@ cdef class Session(Handle):
         Parameters:
             n: from 0 to `Get_num_psets()` - 1.
         """
+        self.live()
         if not 0 <= n < 2:
             self.refuse(ERR_ARG, f"n: 0 or 1 expected, got {n}")
         return (WORLD, SELF)[n]

@@ -139,7 +139,7 @@ cdef class Board:
     def __init__(self, int descriptor, bint writable=False):
         cdef Py_ssize_t length = os.fstat(descriptor).st_size
         if length == 0 or length % sizeof(Record):
-            raise ValueError(f"descriptor {descriptor} is no job board: {length} bytes, expected a multiple of {sizeof(Record)}")
+            raise ValueError(f"descriptor {descriptor} is no job board: {length} bytes, not a multiple of {sizeof(Record)}")
         cdef void *memory = mmap(NULL, length, PROT_READ | (PROT_WRITE if writable else 0), MAP_SHARED, descriptor, 0)
         if memory == MAP_FAILED:
             raise OSError(f"the job board of {length} bytes can't be mapped")

@@ -74,6 +74,11 @@ class PmiRte(Rte):
         local_size = environment.get("MPI_LOCALNRANKS", environment.get("SLURM_NTASKS_PER_NODE", "1"))
         return cls(wire, rank, size, int(local_rank), int(local_size))
 
+    @property
+    def appnum(self) -> int:
+        """Number of this process's program among those of the command line; asked for by the few that want to know."""
+        return int(self.wire.ask("get_appnum", "appnum").get("appnum", "0"))
+
     def _agree_on_secret(self) -> bytes:
         if self.is_own:
             return bytes.fromhex(self._lookup(SECRET_KEY))

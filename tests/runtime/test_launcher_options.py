@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from launching import launch, python
+from launching import launch, mpi, python
 
 PRINT_RANK = "import os; print(os.environ['PMI_RANK'], os.environ['PMI_SIZE'])"
 
@@ -128,3 +128,8 @@ def test_help_names_every_option() -> None:
     job = launch("--help")
     assert job.process.returncode == 0
     assert all(word in job.stdout for word in ("--mca", "--report-state-on-timeout", "--hostfile", "--mpi4py", "Exit status"))
+
+
+def test_program_knows_its_number_on_the_command_line() -> None:
+    source = "print(comm.Get_attr(MPI.APPNUM), comm.Get_attr(MPI.UNIVERSE_SIZE))"
+    assert sorted(launch("-n", "1", *mpi(source), ":", "-n", "2", *mpi(source)).stdout.splitlines()) == ["0 3", "1 3", "1 3"]

@@ -7,6 +7,8 @@ cdef class ErrorHandler:
     cdef readonly str kind                       # "Comm", "Win", "File", "Session"; "" for the predefined ones
     cdef readonly object function                # what the program gave: function(handle, code); None for the predefined ones
 
+    cdef bint counted                            # among those that the program may hold at a time, until one is freed
+
     cdef int consult(self, object handle, int code) except -1
 
 

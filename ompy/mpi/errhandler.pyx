@@ -74,7 +74,8 @@ cdef class Errhandler(Handle):
         cdef ErrorHandler errhandler = self.errhandler
         if errhandler is None:
             raise MPIException(ERR_ERRHANDLER, "a handler expected, not ERRHANDLER_NULL")
-        if errhandler.kind:
+        if errhandler.counted:
+            errhandler.counted = False
             in_use[errhandler.kind] -= 1
             forget(self)
         self.errhandler = None
@@ -92,14 +93,13 @@ cdef Errhandler create_errhandler(str kind, object function):
     if in_use[kind] >= MOST_OF_A_KIND:
         raise RuntimeError(f"at most {MOST_OF_A_KIND} error handlers for {kind} objects: Free some first")
     in_use[kind] += 1
-    return new_errhandler(ErrorHandler(getattr(function, "__name__", "errhandler"), kind, function))
+    cdef ErrorHandler errhandler = ErrorHandler(getattr(function, "__name__", "errhandler"), kind, function)
+    errhandler.counted = True
+    return new_errhandler(errhandler)
 
 
 cdef Errhandler get_errhandler(dict attributes):
-    cdef ErrorHandler errhandler = attributes.get("errhandler", RETURN)
-    if errhandler.kind:
-        in_use[errhandler.kind] += 1
-    return new_errhandler(errhandler)
+    return new_errhandler(attributes.get("errhandler", RETURN))
 
 
 cdef int set_errhandler(dict attributes, str kind, Errhandler errhandler) except -1:

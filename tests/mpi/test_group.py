@@ -41,20 +41,17 @@ def test_ranks_outside_are_undefined_and_proc_null_stays(comm):
 
 
 @pytest.mark.mpi(2)
-@pytest.mark.parametrize(
-    "method, ranks, words",
-    [
+def test_wrong_ranks_are_named(comm):
+    for method, ranks, words in (
         ("Incl", [2], "2 is not in this group of 2"),
         ("Incl", [-1], "-1 is not"),
         ("Excl", [0, 0], "twice"),
         ("Range_incl", [(0, 5, 1)], "2 is not"),
         ("Translate_ranks", [7], "7 is not"),
-    ],
-)
-def test_wrong_ranks_are_named(comm, method, ranks, words):
-    with pytest.raises(MPI.Exception, match=words) as caught:
-        getattr(comm.Get_group(), method)(ranks)
-    assert caught.value.Get_error_class() in (MPI.ERR_RANK, MPI.ERR_GROUP)
+    ):
+        with pytest.raises(MPI.Exception, match=words) as caught:
+            getattr(comm.Get_group(), method)(ranks)
+        assert caught.value.Get_error_class() == MPI.ERR_RANK
 
 
 @pytest.mark.mpi(1)

@@ -96,13 +96,6 @@ def test_groups_meet_without_a_parent(comm):
 
 
 @pytest.mark.mpi(2)
-def test_overlapping_groups_are_refused(comm):
-    with pytest.raises(MPI.Exception, match="must not share a process") as caught:
-        comm.Create_intercomm(0, comm, 1 - comm.rank if comm.rank == 0 else 0)
-    assert caught.value.Get_error_class() == MPI.ERR_GROUP
-
-
-@pytest.mark.mpi(2)
 def test_handles_of_the_other_kind_are_refused(comm):
     inter, _ = halves(comm)
     with pytest.raises(TypeError):

@@ -46,7 +46,14 @@ cdef int set_vector(Py_ssize_t **target, object values) except -1:
 
 
 cdef class CollModule:
-    """One component's service for one communicator."""
+    """One component's service for one communicator.
+
+    Parameters:
+        component: the component's name.
+    """
+
+    def __init__(self, str component not None):
+        self.component = component
 
     cpdef int run(self, int function, CollectiveCall call, Communicator comm) except -1:
         """Carry the collective out, blocking."""

@@ -14,11 +14,18 @@ cdef class Message:
 
 
 cdef class Pml:
-    """Base of point-to-point management layers."""
+    """Base of point-to-point management layers.
+
+    Parameters:
+        name: the component's.
+    """
 
     def __cinit__(self, *args, **kwargs):
         self.name = type(self).__name__
         self.tag_upper_bound = TAG_UPPER_BOUND
+
+    def __init__(self, str name not None):
+        self.name = name
 
     cpdef int add_comm(self, Communicator comm) except -1:
         """Be ready for messages on a new communicator."""

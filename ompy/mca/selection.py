@@ -173,44 +173,47 @@ def load_watchers() -> None:
             hooks.register(loaded.plugin)
 
 
+# The forms of a collective: how each is called, and the method of a CollModule that serves it.
+FORMS = (("{}", "run"), ("i{}", "start"), ("{}_init", "init"))
+
+
 def select_collectives(communicator: Communicator) -> CollTable:
     """Choose the collectives of one communicator: for each function, in each of its forms, the highest priority.
 
-    A component that offers `bcast` serves `Bcast`, `Ibcast` and `Bcast_init`; `ibcast` or `bcast_init` stands for that
-    form alone.  Raises ComponentError when a function is left without a module.
+    A component that offers `bcast` serves those of `Bcast`, `Ibcast` and `Bcast_init` whose method its module has;
+    `ibcast` or `bcast_init` stands for that form alone.  Raises ComponentError when a form is left without a module.
     """
-    from ompy.mca.coll import FUNCTIONS, CollTable
+    from ompy.mca.coll import FUNCTIONS, CollModule, CollTable
 
     declare()
     found, by_name = candidates("coll")
     offers = [candidate for it in found if (candidate := ask(it, by_name, communicator))]
     offers.sort(key=lambda candidate: candidate.offer.priority)
-    forms: list[dict[str, CollModule | None]]
-    forms = [dict.fromkeys(names) for names in (FUNCTIONS, [f"i{n}" for n in FUNCTIONS], [f"{n}_init" for n in FUNCTIONS])]
+    tables = [{form.format(function): None for function in FUNCTIONS} for form, _ in FORMS]
+    serving: dict[str, tuple[str, CollModule] | None] = {name: None for table in tables for name in table}
     claims = []
     for candidate in offers:
         name, offer = candidate.component.name, candidate.offer
+        module = offer.modules[0]
+        able = [form for form, method in FORMS if getattr(type(module), method) is not getattr(CollModule, method)]
         functions = FUNCTIONS if offer.functions is None else offer.functions
         for function in functions:
-            spellings = (function, f"i{function}", f"{function}_init") if function in forms[0] else (function,)
-            served = [(form, spelling) for form in forms for spelling in spellings if spelling in form]
-            if not served:
+            if function not in serving:
                 hint = suggestion(function, list(FUNCTIONS))
                 raise ComponentError(f"coll component {name} offers {function!r}, which is no collective.{hint}")
-            for form, spelling in served:
-                form[spelling] = offer.modules[0]
-            claims.append((function, name, offer.priority))
+            for spelling in [form.format(function) for form in able] if function in tables[0] else [function]:
+                serving[spelling] = name, module
+                claims.append((spelling, name, offer.priority))
         record.add("coll", name, True, offer.priority, f"serves {len(functions)} functions")
-    for form in forms:
-        missing = [function for function, module in form.items() if module is None]
-        if missing:
-            raise ComponentError(f"no coll component serves {', '.join(missing)}:{record.table('coll')}")
-    winners = {function: name for function, name, _ in claims}
-    told = [
-        (function, name, priority, winners[function] == name, f"{winners[function]} has the highest priority")
-        for function, name, priority in claims
-    ]
-    blocking, nonblocking, persistent = ([module for module in form.values() if module is not None] for form in forms)
+    chosen = {spelling: winner for spelling, winner in serving.items() if winner is not None}
+    if len(chosen) < len(serving):
+        missing = ", ".join(spelling for spelling in serving if spelling not in chosen)
+        raise ComponentError(f"no coll component serves {missing}:{record.table('coll')}")
+    told = []
+    for spelling, name, priority in reversed(claims):
+        winner, _ = chosen[spelling]
+        told.append((spelling, name, priority, winner == name, f"{winner} has the highest priority"))
+    blocking, nonblocking, persistent = ([chosen[spelling][1] for spelling in table] for table in tables)
     return CollTable(blocking, nonblocking, persistent, told)
 
 

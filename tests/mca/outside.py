@@ -29,7 +29,7 @@ class Outside:
         sections = [f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in points.items()) for group, points in groups.items()]
         (metadata / "entry_points.txt").write_text("\n".join(sections))
 
-    def component(self, name: str, query: str = 'return Refusal("says no")', interface: int = 1, top: str = "") -> None:
+    def component(self, name: str, query: str = 'return Refusal("says no")', interface: int | str = 1, top: str = "") -> None:
         """A distribution with one btl component; `top` runs when its module is imported."""
         source = f"""
 from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl

@@ -166,3 +166,11 @@ def test_a_hook_with_options_goes_through_pluggy(outside: Outside, run) -> None:
     result = run("-c", SELECT)
     assert verdict(result.stdout, "pigeon")[2] == "asked by pluggy", result.stdout
     assert verdict(result.stdout, "self")[0] == "True"
+
+
+def test_the_number_that_a_compiled_module_was_built_with_counts(outside: Outside, run) -> None:
+    outside.component("pigeon", 'print("ASKED"); return Refusal("")', interface='"outside_pigeon.hot"')
+    (outside.folder / "outside_pigeon" / "hot.py").write_text("interface = 7\n")
+    output = run("-c", SELECT).stdout
+    assert "for interface 7 " in verdict(output, "pigeon")[2]
+    assert "ASKED" not in output

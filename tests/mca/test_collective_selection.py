@@ -1,0 +1,77 @@
+"""Collectives are chosen per communicator and per function: an outside component may serve a few of them."""
+
+from __future__ import annotations
+
+from outside import Outside
+
+SOURCE = """
+    from ompy.mca.component import Component, Offer, hookimpl
+
+    COMPONENT = Component(framework="coll", name="{name}", version="1.0", interface=1, summary="tells what it is asked")
+
+    @hookimpl
+    def ompy_component():
+        return COMPONENT
+
+    @hookimpl
+    def ompy_query(context):
+        from ompy.mca.coll import FUNCTIONS, CollModule
+
+        class Telling(CollModule):
+            def run(self, function, call, comm):
+                print("{name} serves", FUNCTIONS[function], "on", comm.name)
+                return 0
+
+        return Offer(modules=[Telling("{name}")], priority={priority}, functions={functions})
+"""
+PROGRAM = """
+import ompy
+from ompy import MPI
+MPI.COMM_SELF.Bcast(bytearray(1))
+MPI.COMM_SELF.Barrier()
+MPI.COMM_SELF.Ibcast(bytearray(1)).Wait()
+print([(it.component, it.chosen, it.priority) for it in ompy.explain_collective("bcast", 1) if ":" not in it.component])
+"""
+
+
+def install(outside: Outside, name: str, priority: int, functions: tuple[str, ...] | None) -> None:
+    source = SOURCE.format(name=name, priority=priority, functions=functions)
+    outside.install(f"coll-{name}", {"ompy.coll": {name: f"coll_{name}"}}, {f"coll_{name}": source})
+
+
+def test_the_highest_priority_serves_a_function_and_the_others_keep_theirs(outside: Outside, run) -> None:
+    install(outside, "loud", 90, ("reduce", "ibarrier"))
+    install(outside, "soft", 80, ("barrier",))
+    result = run("-c", PROGRAM)
+    assert result.stdout.splitlines() == ["soft serves barrier on MPI_COMM_SELF", "[('basic', True, 10)]"], result.stderr
+
+
+def test_a_component_serves_only_the_forms_that_its_module_has(outside: Outside, run) -> None:
+    install(outside, "soft", 80, ("bcast",))
+    result = run("-c", PROGRAM)
+    assert result.stdout.splitlines() == [
+        "soft serves bcast on MPI_COMM_SELF",
+        "[('soft', True, 80), ('basic', False, 10)]",
+    ], result.stderr
+
+
+def test_a_lower_priority_is_told_who_came_before_it(outside: Outside, run) -> None:
+    install(outside, "loud", 5, ("bcast",))
+    assert run("-c", PROGRAM).stdout == "[('basic', True, 10), ('loud', False, 5)]\n"
+
+
+def test_a_component_that_is_excluded_serves_nothing(outside: Outside, run) -> None:
+    install(outside, "soft", 80, ("barrier",))
+    assert "soft serves" not in run("-c", PROGRAM, OMPY_MCA_coll="^soft").stdout
+
+
+def test_a_function_that_nobody_serves_is_an_error_that_names_it(outside: Outside, run) -> None:
+    install(outside, "soft", 80, ("barrier",))
+    errors = run("-c", PROGRAM, OMPY_MCA_coll="soft").stderr
+    assert "no coll component serves bcast, gather" in errors
+    assert "basic: not in the list of parameter coll" in errors
+
+
+def test_a_name_that_is_no_collective_is_an_error_with_the_nearest(outside: Outside, run) -> None:
+    install(outside, "soft", 80, ("barier",))
+    assert "coll component soft offers 'barier', which is no collective. Did you mean barrier?" in run("-c", PROGRAM).stderr

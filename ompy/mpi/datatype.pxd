@@ -3,10 +3,9 @@
 # What MPI remembers of a datatype besides its bytes is a `Description` in `typemap.description`; all handles on a typemap
 # share it.
 from ompy.core.typemap cimport Typemap
-from ompy.mpi.handle cimport Handle
+from ompy.mpi.packing cimport Packing
 
-cdef class Datatype(Handle):
-    cdef Typemap typemap                         # None: DATATYPE_NULL
+cdef class Datatype(Packing):
     cdef bint borrowed                           # from `Get_contents`: the datatype outlives a `Free` of this handle
 
 # The predefined datatype for a character code of the buffer protocol ("d", "Zd") or a NumPy type string ("f8");

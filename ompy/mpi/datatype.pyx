@@ -2,19 +2,15 @@
 # cython: embedsignature=True, annotation_typing=False
 """Datatypes: predefined, derived, packed (MPI-4.1, chapter 5)."""
 
-from cpython.buffer cimport Py_buffer, PyBuffer_Release, PyBUF_SIMPLE, PyBUF_WRITABLE
-
 from ompy.core.basic cimport BASIC_TYPES
-from ompy.core.convertor cimport pack_all, unpack_all
 from ompy.core.typemap cimport Typemap, create_struct, predefined
-from ompy.mpi.external cimport external_size, pack_external, unpack_external
 from ompy.mpi.handle cimport Handle, forget, predefine
-from ompy.mpi.memory cimport acquire
+from ompy.mpi.packing cimport Packing, checked
 
 from array import array
 
 from ompy.core.basic import describe
-from ompy.core.errors import ERR_ARG, ERR_COMM, ERR_TRUNCATE, ERR_TYPE, ERR_UNSUPPORTED_DATAREP, MPIError
+from ompy.core.errors import ERR_ARG, ERR_TYPE, MPIError
 from ompy.mpi import attributes
 from ompy.mpi.description import (
     COMBINER_CONTIGUOUS,
@@ -39,38 +35,27 @@ from ompy.mpi.description import (
 )
 from ompy.mpi.exceptions import Exception as MPIException
 from ompy.mpi.exceptions import hand_over
-from ompy.mpi.type_codes import C_NAMES, F_NAMES, NAMES, codes_of
+from ompy.mpi.fortran_kinds import (
+    TYPECLASS_COMPLEX,
+    TYPECLASS_INTEGER,
+    TYPECLASS_LOGICAL,
+    TYPECLASS_REAL,
+    complex_name,
+    integer_name,
+    name_of_size,
+    real_name,
+)
+from ompy.mpi.type_codes import ALIASES, C_NAMES, F_NAMES, NAMES, codes_of
 
 # Order of an array's dimensions in memory; values follow Open MPI's mpi.h, here and below.
 ORDER_C = 0
 ORDER_FORTRAN = 1
 ORDER_F = ORDER_FORTRAN
 
-TYPECLASS_INTEGER = 1
-TYPECLASS_REAL = 2
-TYPECLASS_COMPLEX = 3
-TYPECLASS_LOGICAL = 4
-
 DISTRIBUTE_BLOCK = 0
 DISTRIBUTE_CYCLIC = 1
 DISTRIBUTE_NONE = 2
 DISTRIBUTE_DFLT_DARG = -1
-
-# What Fortran's kinds hold, smallest first: decimal range of integers; decimal digits and exponent range of reals.
-INTEGER_KINDS = ((2, "INTEGER1"), (4, "INTEGER2"), (9, "INTEGER4"), (18, "INTEGER8"), (38, "INTEGER16"))
-REAL_KINDS = ((6, 37, 4), (15, 307, 8), (33, 4931, 16))
-MATCHES = {
-    TYPECLASS_INTEGER: ("INTEGER", (1, 2, 4, 8, 16)),
-    TYPECLASS_REAL: ("REAL", (2, 4, 8, 16)),
-    TYPECLASS_COMPLEX: ("COMPLEX", (4, 8, 16, 32)),
-    TYPECLASS_LOGICAL: ("LOGICAL", (1, 2, 4, 8, 16)),
-}
-
-
-cdef inline Typemap checked(Datatype datatype):
-    if datatype is None or datatype.typemap is None:
-        raise MPIException(ERR_TYPE, "datatype: a datatype expected, not DATATYPE_NULL")
-    return datatype.typemap
 
 
 cdef object description_of(Typemap typemap):
@@ -118,33 +103,7 @@ cdef object integers(str name, object values, Py_ssize_t expected=-1):
     return converted
 
 
-cdef Py_ssize_t elements(Py_ssize_t nbytes, Typemap typemap) except -1:
-    if typemap.extent <= 0:
-        raise ValueError(f"datatype: its extent of {typemap.extent} bytes does not tell how many elements a buffer holds")
-    return nbytes // typemap.extent
-
-
-cdef int check_position(Py_ssize_t position, Py_ssize_t needed, Py_ssize_t available) except -1:
-    if position < 0:
-        raise MPIException(ERR_ARG, f"position: {position} is negative")
-    if needed > available - position:
-        raise MPIException(ERR_TRUNCATE, f"{needed} bytes from position {position} do not fit in a buffer of {available}")
-    return 0
-
-
-cdef int check_comm(comm) except -1:
-    if not comm:
-        raise MPIException(ERR_COMM, "comm: a communicator expected, not COMM_NULL")
-    return 0
-
-
-cdef int check_external32(str datarep) except -1:
-    if datarep != "external32":
-        raise MPIException(ERR_UNSUPPORTED_DATAREP, f"datarep: 'external32' expected, not {datarep!r}")
-    return 0
-
-
-cdef class Datatype(Handle):
+cdef class Datatype(Packing):
     """How data lies in memory: a predefined type, or one derived from others (MPI-4.1, 5.1).
 
     Sizes, extents and displacements that are not in elements are in bytes.  Constructors take any sequence of integers.
@@ -238,7 +197,8 @@ cdef class Datatype(Handle):
         cdef Datatype made = derive(type(self), COMBINER_DUP, checked(self), {})
         description = description_of(self.typemap)
         made.typemap.description.codes = description.codes
-        attributes.copy_attrs(self, description.attributes, made.typemap.description.attributes)
+        if description.attributes:
+            attributes.copy_attrs(self, description.attributes, made.typemap.description.attributes)
         return made
 
     def Create_dup(self) -> Datatype:
@@ -335,28 +295,22 @@ cdef class Datatype(Handle):
     @classmethod
     def Create_f90_integer(cls, r: int) -> Datatype:
         """Fortran's integer of `selected_int_kind(r)` (MPI-4.1, 19.1.9)."""
-        for digits, name in INTEGER_KINDS:
-            if r <= digits:
-                return new_handle(cls, parametrised(COMBINER_F90_INTEGER, {"r": r}, name))
-        raise MPIException(ERR_ARG, f"r: no integer has {r} decimal digits")
+        return new_handle(cls, parametrised(COMBINER_F90_INTEGER, {"r": r}, integer_name(r)))
 
     @classmethod
     def Create_f90_real(cls, p: int, r: int) -> Datatype:
         """Fortran's real of `selected_real_kind(p, r)`; UNDEFINED for either leaves it open (MPI-4.1, 19.1.9)."""
-        return new_handle(cls, parametrised(COMBINER_F90_REAL, {"p": p, "r": r}, f"REAL{real_size(p, r)}"))
+        return new_handle(cls, parametrised(COMBINER_F90_REAL, {"p": p, "r": r}, real_name(p, r)))
 
     @classmethod
     def Create_f90_complex(cls, p: int, r: int) -> Datatype:
         """Fortran's complex of `selected_real_kind(p, r)`; UNDEFINED for either leaves it open (MPI-4.1, 19.1.9)."""
-        return new_handle(cls, parametrised(COMBINER_F90_COMPLEX, {"p": p, "r": r}, f"COMPLEX{2 * real_size(p, r)}"))
+        return new_handle(cls, parametrised(COMBINER_F90_COMPLEX, {"p": p, "r": r}, complex_name(p, r)))
 
     @classmethod
     def Match_size(cls, typeclass: int, size: int) -> Datatype:
         """Fortran's type of a TYPECLASS_* with so many bytes (MPI-4.1, 19.1.9)."""
-        name, sizes = MATCHES.get(typeclass, ("", ()))
-        if size not in sizes:
-            raise MPIException(ERR_ARG, f"size: type class {typeclass} has no type of {size} bytes; it has {sizes}")
-        return new_handle(cls, named_typemaps[f"{name}{size}"])
+        return new_handle(cls, named_typemaps[name_of_size(typeclass, size)])
 
     def Commit(self) -> Datatype:
         """Declare the datatype ready for communication; returns it (MPI-4.1, 5.1.9)."""
@@ -373,7 +327,8 @@ cdef class Datatype(Handle):
         if description.predefined:
             raise MPIException(ERR_TYPE, f"datatype: {description.name or 'a predefined datatype'} can't be freed")
         if not self.borrowed:
-            attributes.delete_attrs(self, description.attributes)
+            if description.attributes:
+                attributes.delete_attrs(self, description.attributes)
             forget(self)
         self.typemap = None
 
@@ -433,115 +388,6 @@ cdef class Datatype(Handle):
     def is_predefined(self) -> bool:
         """Whether it is predefined; DATATYPE_NULL is."""
         return self.typemap is None or description_of(self.typemap).predefined
-
-    # -- packing
-
-    def Pack(self, inbuf, outbuf, position: int, comm) -> int:
-        """Copy the elements that `inbuf` holds into `outbuf` without gaps (MPI-4.1, 5.2).
-
-        Parameters:
-            inbuf: buffer of whole elements, from their first byte on.
-            outbuf: writable buffer for the packed bytes.
-            position: where in `outbuf` to begin, in bytes.
-
-        Returns:
-            the position after what was packed.
-
-        Raises:
-            Exception: ERR_TRUNCATE when `outbuf` is too small.
-        """
-        cdef Typemap typemap = checked(self)
-        cdef Py_buffer source, target
-        cdef Py_ssize_t count, begin = position
-        check_comm(comm)
-        acquire(inbuf, &source, PyBUF_SIMPLE)
-        try:
-            count = elements(source.len, typemap)
-            acquire(outbuf, &target, PyBUF_WRITABLE)
-            try:
-                check_position(begin, count * typemap.size, target.len)
-                return begin + pack_all(<char *> source.buf, count, typemap, <char *> target.buf + begin)
-            finally:
-                PyBuffer_Release(&target)
-        finally:
-            PyBuffer_Release(&source)
-
-    def Unpack(self, inbuf, position: int, outbuf, comm) -> int:
-        """Copy packed bytes of `inbuf` to the elements that `outbuf` has room for; as `Pack` (MPI-4.1, 5.2)."""
-        cdef Typemap typemap = checked(self)
-        cdef Py_buffer source, target
-        cdef Py_ssize_t count, begin = position
-        check_comm(comm)
-        acquire(outbuf, &target, PyBUF_WRITABLE)
-        try:
-            count = elements(target.len, typemap)
-            acquire(inbuf, &source, PyBUF_SIMPLE)
-            try:
-                check_position(begin, count * typemap.size, source.len)
-                return begin + unpack_all(<char *> source.buf + begin, count * typemap.size, <char *> target.buf, count, typemap)
-            finally:
-                PyBuffer_Release(&source)
-        finally:
-            PyBuffer_Release(&target)
-
-    def Pack_size(self, count: int, comm) -> int:
-        """Bytes that `Pack` needs for `count` elements (MPI-4.1, 5.2)."""
-        check_comm(comm)
-        return count * checked(self).size
-
-    def Pack_external(self, datarep: str, inbuf, outbuf, position: int) -> int:
-        """`Pack` in the portable representation "external32": big-endian, sizes of MPI-4.1, 15.5.2 (MPI-4.1, 5.3).
-
-        Raises:
-            Exception: ERR_UNSUPPORTED_DATAREP for another `datarep`, ERR_CONVERSION for an integer that does not fit in
-                the portable size (a LONG has four bytes there), ERR_TRUNCATE when `outbuf` is too small.
-        """
-        cdef Typemap typemap = checked(self)
-        cdef Py_buffer source, target
-        cdef Py_ssize_t count, needed, begin = position
-        check_external32(datarep)
-        acquire(inbuf, &source, PyBUF_SIMPLE)
-        try:
-            count = elements(source.len, typemap)
-            needed = count * external_size(typemap)
-            acquire(outbuf, &target, PyBUF_WRITABLE)
-            try:
-                check_position(begin, needed, target.len)
-                pack_external(<char *> source.buf, count, typemap, <char *> target.buf + begin)
-                return begin + needed
-            except MPIError as error:
-                hand_over(error, None)
-            finally:
-                PyBuffer_Release(&target)
-        finally:
-            PyBuffer_Release(&source)
-
-    def Unpack_external(self, datarep: str, inbuf, position: int, outbuf) -> int:
-        """`Unpack` from the portable representation "external32"; as `Pack_external` (MPI-4.1, 5.3)."""
-        cdef Typemap typemap = checked(self)
-        cdef Py_buffer source, target
-        cdef Py_ssize_t count, needed, begin = position
-        check_external32(datarep)
-        acquire(outbuf, &target, PyBUF_WRITABLE)
-        try:
-            count = elements(target.len, typemap)
-            needed = count * external_size(typemap)
-            acquire(inbuf, &source, PyBUF_SIMPLE)
-            try:
-                check_position(begin, needed, source.len)
-                unpack_external(<char *> source.buf + begin, <char *> target.buf, count, typemap)
-                return begin + needed
-            except MPIError as error:
-                hand_over(error, None)
-            finally:
-                PyBuffer_Release(&source)
-        finally:
-            PyBuffer_Release(&target)
-
-    def Pack_external_size(self, datarep: str, count: int) -> int:
-        """Bytes that `Pack_external` needs for `count` elements (MPI-4.1, 5.3)."""
-        check_external32(datarep)
-        return count * external_size(checked(self))
 
     # -- attributes and name
 
@@ -620,14 +466,6 @@ cdef Datatype indexed(Datatype datatype, int combiner, blocklengths, displacemen
     return derive(type(datatype), combiner, checked(datatype), parameters)
 
 
-cdef int real_size(int digits, int exponent) except -1:
-    """Bytes of the smallest real with so many decimal digits and such a decimal exponent."""
-    for most_digits, most_exponent, size in REAL_KINDS:
-        if digits <= most_digits and exponent <= most_exponent:
-            return size
-    raise MPIException(ERR_ARG, f"p, r: no real has {digits} decimal digits and exponents of {exponent}")
-
-
 # (combiner, arguments) -> the typemap that was made: MPI gives the same datatype for the same arguments.
 cdef dict parametrised_typemaps = {}
 
@@ -679,33 +517,6 @@ def _typealign(Datatype datatype):
 # By its name without MPI_, and by its code in `ompy.core.basic`.
 cdef dict named_typemaps = {}
 cdef list handle_of_basic = []
-
-# Other names that programs know types by.
-ALIASES = {
-    "FLOAT32_T": "FLOAT",
-    "FLOAT64_T": "DOUBLE",
-    "C_COMPLEX": "C_FLOAT_COMPLEX",
-    "INT_INT": "2INT",
-    "TWOINT": "2INT",
-    "UNSIGNED_INT": "UNSIGNED",
-    "SIGNED_SHORT": "SHORT",
-    "SIGNED_INT": "INT",
-    "SIGNED_LONG": "LONG",
-    "SIGNED_LONG_LONG": "LONG_LONG",
-    "BOOL": "C_BOOL",
-    "SINT8_T": "INT8_T",
-    "SINT16_T": "INT16_T",
-    "SINT32_T": "INT32_T",
-    "SINT64_T": "INT64_T",
-    "F_BOOL": "LOGICAL",
-    "F_INT": "INTEGER",
-    "F_FLOAT": "REAL",
-    "F_DOUBLE": "DOUBLE_PRECISION",
-    "F_COMPLEX": "COMPLEX",
-    "F_FLOAT_COMPLEX": "COMPLEX",
-    "F_DOUBLE_COMPLEX": "DOUBLE_COMPLEX",
-}
-
 
 cdef int define_predefined() except -1:
     """Make the handles, and bind each to its name in this module: names that begin with a digit have none."""

@@ -46,7 +46,7 @@ class Description:
         codes: character, type string and code, where it has them.
     """
 
-    __slots__ = ("attributes", "codes", "combiner", "name", "parameters", "types")
+    __slots__ = ("attributes", "codes", "combiner", "name", "parameters", "predefined", "types")
 
     def __init__(
         self,
@@ -57,15 +57,12 @@ class Description:
         codes: tuple[str, str, str] = ("", "", ""),
     ) -> None:
         self.combiner = combiner
+        self.predefined = combiner == COMBINER_NAMED or combiner in PARAMETRISED
         self.parameters = parameters
         self.types = types
         self.name = name
         self.codes = codes
         self.attributes: dict[str, Any] = {}
-
-    @property
-    def predefined(self) -> bool:
-        return self.combiner == COMBINER_NAMED or self.combiner in PARAMETRISED
 
     def contents(self) -> tuple[list[int], list[int]]:
         """Integers and counts as the large-count form of MPI_Type_get_contents lists them; addresses it has none."""

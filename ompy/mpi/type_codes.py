@@ -117,6 +117,32 @@ F_NAMES = {
     **{f"c{size}": f"COMPLEX{size}" for size in (4, 8, 16, 32)},
 }
 
+#: other names that programs know predefined datatypes by
+ALIASES = {
+    "FLOAT32_T": "FLOAT",
+    "FLOAT64_T": "DOUBLE",
+    "C_COMPLEX": "C_FLOAT_COMPLEX",
+    "INT_INT": "2INT",
+    "TWOINT": "2INT",
+    "UNSIGNED_INT": "UNSIGNED",
+    "SIGNED_SHORT": "SHORT",
+    "SIGNED_INT": "INT",
+    "SIGNED_LONG": "LONG",
+    "SIGNED_LONG_LONG": "LONG_LONG",
+    "BOOL": "C_BOOL",
+    "SINT8_T": "INT8_T",
+    "SINT16_T": "INT16_T",
+    "SINT32_T": "INT32_T",
+    "SINT64_T": "INT64_T",
+    "F_BOOL": "LOGICAL",
+    "F_INT": "INTEGER",
+    "F_FLOAT": "REAL",
+    "F_DOUBLE": "DOUBLE_PRECISION",
+    "F_COMPLEX": "COMPLEX",
+    "F_FLOAT_COMPLEX": "COMPLEX",
+    "F_DOUBLE_COMPLEX": "DOUBLE_COMPLEX",
+}
+
 GROUP_FLOATING, GROUP_LOGICAL, GROUP_COMPLEX = 3, 4, 5
 ELEMENT_UINT8, ELEMENT_UINT64 = 6, 9
 

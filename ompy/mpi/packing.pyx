@@ -1,0 +1,158 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: embedsignature=True, annotation_typing=False
+"""Packing of typed data into plain bytes (MPI-4.1, 5.2 and 5.3)."""
+
+from cpython.buffer cimport Py_buffer, PyBuffer_Release, PyBUF_SIMPLE, PyBUF_WRITABLE
+
+from ompy.core.convertor cimport pack_all, unpack_all
+from ompy.core.typemap cimport Typemap
+from ompy.mpi.external cimport external_size, pack_external, unpack_external
+from ompy.mpi.handle cimport Handle
+from ompy.mpi.memory cimport acquire
+
+from ompy.core.errors import ERR_ARG, ERR_COMM, ERR_TRUNCATE, ERR_TYPE, ERR_UNSUPPORTED_DATAREP, MPIError
+from ompy.mpi.exceptions import Exception as MPIException
+from ompy.mpi.exceptions import hand_over
+
+
+cdef Typemap checked(Packing datatype):
+    if datatype is None or datatype.typemap is None:
+        raise MPIException(ERR_TYPE, "datatype: a datatype expected, not DATATYPE_NULL")
+    return datatype.typemap
+
+
+cdef Py_ssize_t elements(Py_ssize_t nbytes, Typemap typemap) except -1:
+    if typemap.extent <= 0:
+        raise ValueError(f"datatype: its extent of {typemap.extent} bytes does not tell how many elements a buffer holds")
+    return nbytes // typemap.extent
+
+
+cdef int check_position(Py_ssize_t position, Py_ssize_t needed, Py_ssize_t available) except -1:
+    if position < 0:
+        raise MPIException(ERR_ARG, f"position: {position} is negative")
+    if needed > available - position:
+        raise MPIException(ERR_TRUNCATE, f"{needed} bytes from position {position} do not fit in a buffer of {available}")
+    return 0
+
+
+cdef int check_comm(comm) except -1:
+    if not comm:
+        raise MPIException(ERR_COMM, "comm: a communicator expected, not COMM_NULL")
+    return 0
+
+
+cdef int check_external32(str datarep) except -1:
+    if datarep != "external32":
+        raise MPIException(ERR_UNSUPPORTED_DATAREP, f"datarep: 'external32' expected, not {datarep!r}")
+    return 0
+
+
+cdef class Packing(Handle):
+    """The part of `Datatype` that packs and unpacks."""
+
+    def Pack(self, inbuf, outbuf, position: int, comm) -> int:
+        """Copy the elements that `inbuf` holds into `outbuf` without gaps (MPI-4.1, 5.2).
+
+        Parameters:
+            inbuf: buffer of whole elements, from their first byte on.
+            outbuf: writable buffer for the packed bytes.
+            position: where in `outbuf` to begin, in bytes.
+
+        Returns:
+            the position after what was packed.
+
+        Raises:
+            Exception: ERR_TRUNCATE when `outbuf` is too small.
+        """
+        cdef Typemap typemap = checked(self)
+        cdef Py_buffer source, target
+        cdef Py_ssize_t count, begin = position
+        check_comm(comm)
+        acquire(inbuf, &source, PyBUF_SIMPLE)
+        try:
+            count = elements(source.len, typemap)
+            acquire(outbuf, &target, PyBUF_WRITABLE)
+            try:
+                check_position(begin, count * typemap.size, target.len)
+                return begin + pack_all(<char *> source.buf, count, typemap, <char *> target.buf + begin)
+            finally:
+                PyBuffer_Release(&target)
+        finally:
+            PyBuffer_Release(&source)
+
+    def Unpack(self, inbuf, position: int, outbuf, comm) -> int:
+        """Copy packed bytes of `inbuf` to the elements that `outbuf` has room for; as `Pack` (MPI-4.1, 5.2)."""
+        cdef Typemap typemap = checked(self)
+        cdef Py_buffer source, target
+        cdef Py_ssize_t count, begin = position
+        check_comm(comm)
+        acquire(outbuf, &target, PyBUF_WRITABLE)
+        try:
+            count = elements(target.len, typemap)
+            acquire(inbuf, &source, PyBUF_SIMPLE)
+            try:
+                check_position(begin, count * typemap.size, source.len)
+                return begin + unpack_all(<char *> source.buf + begin, count * typemap.size, <char *> target.buf, count, typemap)
+            finally:
+                PyBuffer_Release(&source)
+        finally:
+            PyBuffer_Release(&target)
+
+    def Pack_size(self, count: int, comm) -> int:
+        """Bytes that `Pack` needs for `count` elements (MPI-4.1, 5.2)."""
+        check_comm(comm)
+        return count * checked(self).size
+
+    def Pack_external(self, datarep: str, inbuf, outbuf, position: int) -> int:
+        """`Pack` in the portable representation "external32": big-endian, sizes of MPI-4.1, 15.5.2 (MPI-4.1, 5.3).
+
+        Raises:
+            Exception: ERR_UNSUPPORTED_DATAREP for another `datarep`, ERR_CONVERSION for an integer that does not fit in
+                the portable size (a LONG has four bytes there), ERR_TRUNCATE when `outbuf` is too small.
+        """
+        cdef Typemap typemap = checked(self)
+        cdef Py_buffer source, target
+        cdef Py_ssize_t count, needed, begin = position
+        check_external32(datarep)
+        acquire(inbuf, &source, PyBUF_SIMPLE)
+        try:
+            count = elements(source.len, typemap)
+            needed = count * external_size(typemap)
+            acquire(outbuf, &target, PyBUF_WRITABLE)
+            try:
+                check_position(begin, needed, target.len)
+                pack_external(<char *> source.buf, count, typemap, <char *> target.buf + begin)
+                return begin + needed
+            except MPIError as error:
+                hand_over(error, None)
+            finally:
+                PyBuffer_Release(&target)
+        finally:
+            PyBuffer_Release(&source)
+
+    def Unpack_external(self, datarep: str, inbuf, position: int, outbuf) -> int:
+        """`Unpack` from the portable representation "external32"; as `Pack_external` (MPI-4.1, 5.3)."""
+        cdef Typemap typemap = checked(self)
+        cdef Py_buffer source, target
+        cdef Py_ssize_t count, needed, begin = position
+        check_external32(datarep)
+        acquire(outbuf, &target, PyBUF_WRITABLE)
+        try:
+            count = elements(target.len, typemap)
+            needed = count * external_size(typemap)
+            acquire(inbuf, &source, PyBUF_SIMPLE)
+            try:
+                check_position(begin, needed, source.len)
+                unpack_external(<char *> source.buf + begin, <char *> target.buf, count, typemap)
+                return begin + needed
+            except MPIError as error:
+                hand_over(error, None)
+            finally:
+                PyBuffer_Release(&source)
+        finally:
+            PyBuffer_Release(&target)
+
+    def Pack_external_size(self, datarep: str, count: int) -> int:
+        """Bytes that `Pack_external` needs for `count` elements (MPI-4.1, 5.3)."""
+        check_external32(datarep)
+        return count * external_size(checked(self))

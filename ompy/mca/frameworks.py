@@ -56,6 +56,20 @@ CORE: tuple[tuple[str, Parameter], ...] = (
             help="check the arguments of MPI calls: 0 not at all, 1 on each rank, 2 collectives across ranks as well",
         ),
     ),
+    (
+        "mpi",
+        Parameter(
+            "yield_when_idle",
+            str,
+            "auto",
+            level=3,
+            choices=("auto", "yes", "no"),
+            help="sleep soon while waiting; auto: where ranks of the job outnumber the cores of the host",
+        ),
+    ),
+    ("mpi", Parameter("spin_us", float, -1.0, unit="us", level=6, help="a wait polls so long at first; -1: by itself")),
+    ("mpi", Parameter("watch_us", float, -1.0, unit="us", level=6, help="then it only watches memory; -1: by itself")),
+    ("mpi", Parameter("yield_us", float, -1.0, unit="us", level=6, help="then it offers its core to others; -1: by itself")),
 )
 
 

@@ -7,17 +7,15 @@
 
 from __future__ import annotations
 
-import os
-
 from ompy.core.communicator import Communicator
 from ompy.core.errors import ERR_OTHER, MPIError
 from ompy.core.group import make_group, set_this_process
 from ompy.core.proc import process_table
-from ompy.core.progress import configure, register_source, unregister_source
+from ompy.core.progress import register_source, shutdown, unregister_source
 from ompy.mca import pml as pml_framework
 from ompy.mca import selection
 from ompy.mca.hook import hooks
-from ompy.runtime import abort
+from ompy.runtime import abort, waiting
 from ompy.runtime.modex import Modex
 
 TYPE_CHECKING = False
@@ -42,7 +40,7 @@ class Instance:
     def __init__(self) -> None:
         self.rte: Rte = selection.select("rte")[0]
         abort.install(self.rte)
-        configure(crowded=self.rte.local_size > (os.cpu_count() or 1))
+        waiting.configure(self.rte)
         self.modex = Modex(self.rte)
         set_this_process(self.rte.rank)
         process_table().extend(self.rte.size)
@@ -105,6 +103,7 @@ class Instance:
         for proc in process_table().known():
             self.pml.del_proc(proc)
         self.bml.finalize()
+        shutdown()
         pml_framework.choose(None)
         process_table().clear()
         self.rte.finalize()

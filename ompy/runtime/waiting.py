@@ -1,0 +1,23 @@
+"""How this rank waits: the progress engine's times, set from parameters and from how crowded the host is."""
+
+from __future__ import annotations
+
+import os
+
+from ompy.core import progress
+from ompy.mca.params import registry
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ompy.mca.rte import Rte
+
+
+def configure(rte: Rte) -> None:
+    """Set the engine's times for a rank of this job."""
+    choice = registry.value("mpi_yield_when_idle")
+    progress.configure(
+        crowded=choice == "yes" or (choice == "auto" and rte.local_size > (os.cpu_count() or 1)),
+        spin_us=registry.value("mpi_spin_us"),
+        watch_us=registry.value("mpi_watch_us"),
+        yield_us=registry.value("mpi_yield_us"),
+    )

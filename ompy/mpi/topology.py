@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["CART", "Compute_dims", "DIST_GRAPH", "GRAPH", "UNWEIGHTED", "WEIGHTS_EMPTY"]
+__all__ = ["CART", "DIST_GRAPH", "GRAPH", "UNWEIGHTED", "WEIGHTS_EMPTY", "Compute_dims"]
 
 PROC_NULL = -2
 
@@ -179,7 +179,7 @@ def checked_graph(index: Sequence[int], edges: Sequence[int], size: int) -> tupl
         del ends[0]
     if len(ends) > size:
         raise MPIError(ERR_ARG, f"index: a graph of {len(ends)} nodes has more than the communicator's {size} ranks")
-    if ends != sorted(ends) or ends and ends[0] < 0:
+    if ends != sorted(ends) or (ends and ends[0] < 0):
         raise MPIError(ERR_ARG, f"index: numbers that don't decrease expected, got {ends}")
     if (ends[-1] if ends else 0) != len(targets):
         raise MPIError(ERR_ARG, f"edges: {ends[-1] if ends else 0} expected, as the end of index says, got {len(targets)}")
@@ -190,7 +190,7 @@ def checked_graph(index: Sequence[int], edges: Sequence[int], size: int) -> tupl
 
 def checked_weights(weights: object, count: int, name: str) -> list[int] | None:
     """A weights argument: None for UNWEIGHTED.  Errors: ValueError when the number of weights is wrong."""
-    if weights is None or weights is UNWEIGHTED or isinstance(weights, int) and weights == UNWEIGHTED:
+    if weights is None or weights is UNWEIGHTED or (isinstance(weights, int) and weights == UNWEIGHTED):
         return None
     if isinstance(weights, int) and weights == WEIGHTS_EMPTY:
         if count:
@@ -243,7 +243,7 @@ def Compute_dims(nnodes: int, dims: int | Sequence[int]) -> list[int]:
         raise MPIException(ERR_DIMS, f"dims: numbers that aren't negative expected, got {extents}")
     given = product([extent for extent in extents if extent])
     free = extents.count(0)
-    if nnodes % given or not free and given != nnodes:
+    if nnodes % given or (not free and given != nnodes):
         raise MPIException(ERR_DIMS, f"dims: no grid {extents} has {nnodes} nodes")
     chosen = balanced(nnodes // given, free)
     return [extent or chosen.pop(0) for extent in extents]

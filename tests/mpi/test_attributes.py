@@ -1,6 +1,7 @@
 """Attributes on communicators: callbacks, copies, predefined keys."""
 
 import pytest
+
 from ompy import MPI
 
 

@@ -1,6 +1,7 @@
 """Communicators: new ones from old ones, contexts of their own, names, refusals."""
 
 import pytest
+
 from ompy import MPI
 
 

@@ -1,6 +1,7 @@
 """Error handlers: what happens when a call fails."""
 
 import pytest
+
 from ompy import MPI
 
 

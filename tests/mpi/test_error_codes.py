@@ -1,6 +1,7 @@
 """Error classes and codes that a program adds."""
 
 import pytest
+
 from ompy import MPI
 
 

@@ -1,6 +1,7 @@
 """Groups: set operations, order, translation of ranks, refusals."""
 
 import pytest
+
 from ompy import MPI
 
 

@@ -1,6 +1,7 @@
 """Inter-communicators: two groups, built by their leaders, and collectives between them."""
 
 import pytest
+
 from ompy import MPI
 
 

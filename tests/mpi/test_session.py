@@ -1,6 +1,7 @@
 """Sessions: process sets, and communicators made from them."""
 
 import pytest
+
 from ompy import MPI
 
 

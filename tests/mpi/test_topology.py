@@ -3,6 +3,7 @@
 from array import array
 
 import pytest
+
 from ompy import MPI
 
 

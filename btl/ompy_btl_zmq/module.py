@@ -134,7 +134,7 @@ class ZmqBtl(Btl):
         if proc.is_self:
             return "a process needs no network to reach itself; btl self does"
         if "zmq" not in proc.card:
-            return f"rank {proc.rank} did not open zmq; name it in --mca btl on every rank"
+            return f"rank {proc.rank} did not open zmq; `--mca btl_base_verbose 1` shows why"
         card = unpack(proc.card["zmq"])
         if card.security != self.security.name:
             return f"btl_zmq_security is {card.security} on rank {proc.rank} and {self.security.name} here"

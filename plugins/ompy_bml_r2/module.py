@@ -13,6 +13,7 @@ from ompy.core.errors import ERR_OTHER, MPIError
 from ompy.mca.bml import Bml, PeerRoutes, Route
 from ompy.mca.btl import GET, PUT, SEND
 from ompy.mca.errors import UnreachableError
+from ompy.mca.verdicts import record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ class R2(Bml):
                 ways.append((btl, answer))
                 verdicts.append((btl.name, True, f"reaches it: exclusivity {btl.exclusivity}, latency {btl.latency} ns"))
         if not any(btl.flags & SEND for btl, _ in ways):
-            reasons = "; ".join(f"{name}: {reason}" for name, _, reason in verdicts) or "no BTL was chosen"
+            refused = [(verdict.component, False, verdict.reason) for verdict in record.of("btl") if not verdict.chosen]
+            reasons = "; ".join(f"{name}: {reason}" for name, _, reason in verdicts + refused) or "no BTL was chosen"
             raise UnreachableError(
                 f"no BTL reaches rank {proc.rank} of {proc.job} (host {proc.host}, pid {proc.pid}): {reasons}. "
                 f"Name more transports with --mca btl, or leave the parameter out to allow all",

@@ -19,7 +19,6 @@ from collections import deque
 LONGEST_LINE = 16 * 1024 * 1024
 # poll(2) promises that a write of this size to a ready pipe does not block (POSIX, PIPE_BUF).
 PIECE = 4096
-HIGH_WATER = 1024 * 1024
 
 
 class Printer:

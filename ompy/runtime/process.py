@@ -13,7 +13,6 @@ from ompy.runtime.signals import STACKS_SIGNAL, name_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ompy.runtime.output import Lines
     from ompy.runtime.pmi_server import Session
 
 # Python ignores these two; a rank starts with what every other program expects.
@@ -51,7 +50,6 @@ class Process:
         self.program = program
         self.status: int | None = None
         self.session: Session
-        self.lines: dict[int, Lines] = {}
         ours, theirs = (end.detach() for end in socketpair(AF_UNIX, SOCK_STREAM))
         self.pmi = ours
         self.stdout, out = os.pipe()

@@ -1,0 +1,157 @@
+"""Standard streams between the ranks and the person: output of all, input for one."""
+
+from __future__ import annotations
+
+import os
+import time
+from functools import partial
+
+from ompy.runtime.output import Lines, Printer
+from ompy.runtime.terminal import TerminalInput
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ompy.runtime.loop import Loop
+    from ompy.runtime.process import Process
+
+# Output that nobody has taken yet, in bytes: beyond HIGH the ranks are made to wait, below LOW they go on.
+HIGH = 1024 * 1024
+LOW = HIGH // 4
+PIECE = 65536
+# A prompt without a newline shows after this silence, in seconds.
+PROMPT_DELAY = 0.1
+# Processes that have left their rank's process group may hold its streams: their output is awaited this long.
+ESCAPED = 0.25
+# A job that has failed waits this long for a reader that takes nothing.
+PATIENCE = 2.0
+TYPING_PAUSE = 0.1
+
+
+class Forwarder:
+    """The launcher's own streams, and those of its ranks.
+
+    Parameters:
+        loop: watches the descriptors.
+        stdin: rank that reads standard input, or None.
+        tag_output: put `[job,rank]<stream>: ` before each line.
+    """
+
+    def __init__(self, loop: Loop, stdin: int | None, tag_output: bool) -> None:
+        self.loop = loop
+        self.stdin = stdin
+        self.tag_output = tag_output
+        self.printers = {1: Printer(1), 2: Printer(2)}
+        self.streams: dict[int, Lines] = {}
+        self.held = False
+        self.terminal = TerminalInput() if stdin is not None and os.isatty(0) else None
+
+    # -- input
+
+    def input_of(self, rank: int) -> int | None:
+        """The descriptor that a rank inherits as standard input; None for an empty one."""
+        if rank != self.stdin:
+            return None
+        return 0 if self.terminal is None else self.terminal.reader
+
+    def begin_input(self) -> None:
+        """Every rank has been started."""
+        if self.terminal is not None:
+            os.close(self.terminal.reader)
+            self.loop.watch(0, partial(self.on_typed, self.terminal))
+
+    def on_typed(self, terminal: TerminalInput) -> None:
+        if terminal.is_ours():
+            terminal.read()
+        if terminal.pending or terminal.ended or not terminal.is_ours():
+            self.loop.unwatch(0)
+            self.loop.set_timer("typed", TYPING_PAUSE, partial(self.on_typing_pause, terminal))
+
+    def on_typing_pause(self, terminal: TerminalInput) -> None:
+        """The rank did not read, or the launcher was in the background: the terminal has kept what was typed."""
+        terminal.write()
+        if terminal.pending or not terminal.is_ours():
+            self.loop.set_timer("typed", TYPING_PAUSE, partial(self.on_typing_pause, terminal))
+        elif not terminal.ended:
+            self.loop.watch(0, partial(self.on_typed, terminal))
+
+    # -- output
+
+    def say(self, text: str) -> None:
+        """The launcher's own words, on standard error."""
+        self.printers[2].write("".join(f"ompyrun: {line}\n" for line in text.splitlines()).encode())
+
+    def attach(self, process: Process) -> None:
+        """Pass on what a rank writes from now on."""
+        for descriptor, target, name in ((process.stdout, 1, "stdout"), (process.stderr, 2, "stderr")):
+            tag = f"[1,{process.rank}]<{name}>: " if self.tag_output else ""
+            self.streams[descriptor] = Lines(self.printers[target], tag)
+            if not self.held:
+                self.loop.watch(descriptor, partial(self.on_output, descriptor))
+
+    def read_now(self, process: Process) -> None:
+        """What a rank said last comes before what is said about it."""
+        for descriptor in (process.stdout, process.stderr):
+            self.on_output(descriptor)
+
+    def on_output(self, descriptor: int) -> None:
+        lines = self.streams.get(descriptor)
+        if lines is None:
+            return
+        try:
+            data = os.read(descriptor, PIECE)
+        except BlockingIOError:
+            return
+        if data:
+            lines.feed(data)
+            if lines.printer.is_terminal and lines.partial:
+                self.loop.set_timer(f"prompt {descriptor}", PROMPT_DELAY, lines.pass_partial)
+            return
+        lines.close()
+        del self.streams[descriptor]
+        self.loop.unwatch(descriptor)
+        os.close(descriptor)
+
+    def flush(self) -> OSError | None:
+        """Write what can be written; while a reader is slow, the ranks' pipes fill instead of this memory.
+
+        Returns why nothing can be written any more, if so.
+        """
+        for descriptor, printer in self.printers.items():
+            if printer.flush():
+                self.loop.unwatch(descriptor)
+            else:
+                self.loop.watch_writable(descriptor)
+        pending = self.pending()
+        if not self.held and pending > HIGH:
+            self.held = True
+            for descriptor in self.streams:
+                self.loop.unwatch(descriptor)
+        elif self.held and pending < LOW:
+            self.held = False
+            for descriptor in self.streams:
+                self.loop.watch(descriptor, partial(self.on_output, descriptor))
+        return self.printers[1].problem or self.printers[2].problem
+
+    def pending(self) -> int:
+        """Bytes that wait for a reader."""
+        return sum(printer.pending for printer in self.printers.values())
+
+    def drain(self, has_failed: bool) -> None:
+        """All ranks have ended: pass on what is left in their pipes, and wait until it is out."""
+        end = time.monotonic() + ESCAPED
+        stalled, before = time.monotonic(), -1
+        while self.streams or self.pending():
+            self.flush()
+            now = time.monotonic()
+            if self.pending() != before:
+                stalled, before = now, self.pending()
+            if self.held:
+                end = now + ESCAPED
+            elif now > end:
+                for lines in self.streams.values():
+                    lines.close()
+                self.streams.clear()
+            if has_failed and now > stalled + PATIENCE:
+                return
+            if self.streams or self.pending():
+                self.loop.turn(ESCAPED)

@@ -83,6 +83,7 @@ from ompy.mpi.constants import ANY_SOURCE, ANY_TAG, PROC_NULL, ROOT, UNDEFINED
 from ompy.mpi.contexts import _commctx_inter, _commctx_intra
 from ompy.mpi.datatype import *
 from ompy.mpi.datatype import _datatype_create, _datatype_decode, _typealign, _typecode, _typedict, _typedict_c, _typedict_f
+from ompy.mpi.description import *
 from ompy.mpi.environment import *
 from ompy.mpi.environment import _set_abort_status
 from ompy.mpi.environment import start as _start
@@ -90,6 +91,7 @@ from ompy.mpi.errhandler import *
 from ompy.mpi.error_codes import *
 from ompy.mpi.exceptions import Exception
 from ompy.mpi.file import *
+from ompy.mpi.fortran_kinds import *
 from ompy.mpi.group import *
 from ompy.mpi.info import *
 from ompy.mpi.inspection import _addressof, _handleof, _sizeof

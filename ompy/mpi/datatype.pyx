@@ -28,23 +28,13 @@ from ompy.mpi.description import (
     COMBINER_RESIZED,
     COMBINER_STRUCT,
     COMBINER_SUBARRAY,
-    COMBINER_VALUE_INDEX,
     COMBINER_VECTOR,
     COMBINERS,
     Description,
 )
 from ompy.mpi.exceptions import Exception as MPIException
 from ompy.mpi.exceptions import hand_over
-from ompy.mpi.fortran_kinds import (
-    TYPECLASS_COMPLEX,
-    TYPECLASS_INTEGER,
-    TYPECLASS_LOGICAL,
-    TYPECLASS_REAL,
-    complex_name,
-    integer_name,
-    name_of_size,
-    real_name,
-)
+from ompy.mpi.fortran_kinds import complex_name, integer_name, name_of_size, real_name
 from ompy.mpi.type_codes import ALIASES, C_NAMES, F_NAMES, NAMES, codes_of
 
 # Order of an array's dimensions in memory; values follow Open MPI's mpi.h, here and below.
@@ -577,5 +567,5 @@ cdef Datatype datatype_of(Typemap typemap):
 __all__ = sorted(
     name
     for name, value in globals().items()
-    if isinstance(value, Datatype) or name == "Datatype" or name.startswith(("COMBINER_", "DISTRIBUTE_", "ORDER_", "TYPECLASS_"))
+    if isinstance(value, Datatype) or name == "Datatype" or name.startswith(("DISTRIBUTE_", "ORDER_"))
 )

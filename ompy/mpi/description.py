@@ -27,12 +27,13 @@ COMBINER_RESIZED = 17
 COMBINER_HINDEXED_BLOCK = 18
 COMBINER_VALUE_INDEX = 19
 
-COMBINERS = {
-    value: name.removeprefix("COMBINER_") for name, value in list(globals().items()) if name.startswith("COMBINER_")
-}
+COMBINERS = {value: name.removeprefix("COMBINER_") for name, value in list(globals().items()) if name.startswith("COMBINER_")}
 
 #: Types that are predefined although they have no name: they are made with parameters, and never freed.
 PARAMETRISED = (COMBINER_F90_REAL, COMBINER_F90_COMPLEX, COMBINER_F90_INTEGER, COMBINER_VALUE_INDEX)
+
+
+__all__ = [name for name in globals() if name.startswith("COMBINER_")]
 
 
 class Description:

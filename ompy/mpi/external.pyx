@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Conversion to and from the portable data representation "external32" (MPI-4.1, 15.5.2)."""
 
-from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
@@ -127,7 +127,8 @@ cdef int to_external(Number *number, Cursor *at) except -1:
         value = read_integer(at.native, number.native, number.change == SIGNED)
         write_integer(changed, value, number.external)
         if read_integer(changed, number.external, number.change == SIGNED) != value:
-            raise MPIError(ERR_CONVERSION, f"{value} does not fit in the {number.external} bytes that its type has in external32")
+            raise MPIError(ERR_CONVERSION, f"{value} does not fit in the {number.external} bytes that its type has in "
+                                           "external32")
         copy_big_endian(at.external, changed, number.external)
     at.native += number.native
     at.external += number.external
@@ -153,15 +154,15 @@ cdef int to_native(Number *number, Cursor *at) noexcept:
 cdef int convert(object unit, Py_ssize_t repeat, Cursor *at, bint packing) except -1:
     """Convert `repeat` units of a signature."""
     cdef Number numbers[2]
-    cdef Py_ssize_t i
+    cdef Py_ssize_t _
     cdef int j, count
     if isinstance(unit, tuple):
-        for i in range(repeat):
+        for _ in range(repeat):
             for part, times in unit:
                 convert(part, times, at, packing)
         return 0
     count = numbers_of(unit, numbers)
-    for i in range(repeat):
+    for _ in range(repeat):
         for j in range(count):
             if packing:
                 to_external(&numbers[j], at)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from ompy.core.errors import ERR_ARG
 from ompy.mpi.exceptions import Exception as MPIException
 
+__all__ = ["TYPECLASS_COMPLEX", "TYPECLASS_INTEGER", "TYPECLASS_LOGICAL", "TYPECLASS_REAL"]
+
 # Classes of types; values follow Open MPI's mpi.h.
 TYPECLASS_INTEGER = 1
 TYPECLASS_REAL = 2

@@ -3,13 +3,13 @@
 """Reduction operations (MPI-4.1, 6.9)."""
 
 from ompy.core.operation cimport Operation, predefined
-from ompy.core.typemap cimport Typemap, span
+from ompy.core.typemap cimport Typemap
 from ompy.mpi.buffers cimport Spec, parse_recv, parse_send, release
-from ompy.mpi.datatype cimport Datatype, datatype_of
+from ompy.mpi.datatype cimport datatype_of
 from ompy.mpi.handle cimport Handle, forget, predefine
 from ompy.mpi.memory cimport buffer_over
 
-from ompy.core.errors import ERR_ARG, ERR_OP, MPIError
+from ompy.core.errors import ERR_OP, MPIError
 from ompy.mpi.exceptions import Exception as MPIException
 from ompy.mpi.exceptions import hand_over
 

@@ -83,6 +83,7 @@ cdef class Packing(Handle):
     def Unpack(self, inbuf, position: int, outbuf, comm) -> int:
         """Copy packed bytes of `inbuf` to the elements that `outbuf` has room for; as `Pack` (MPI-4.1, 5.2)."""
         cdef Typemap typemap = checked(self)
+        cdef const char *packed
         cdef Py_buffer source, target
         cdef Py_ssize_t count, begin = position
         check_comm(comm)
@@ -92,7 +93,8 @@ cdef class Packing(Handle):
             acquire(inbuf, &source, PyBUF_SIMPLE)
             try:
                 check_position(begin, count * typemap.size, source.len)
-                return begin + unpack_all(<char *> source.buf + begin, count * typemap.size, <char *> target.buf, count, typemap)
+                packed = <char *> source.buf + begin
+                return begin + unpack_all(packed, count * typemap.size, <char *> target.buf, count, typemap)
             finally:
                 PyBuffer_Release(&source)
         finally:

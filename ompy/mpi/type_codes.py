@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ompy.core.basic import describe
 
-C_SIZED = "C_BOOL INT8_T INT16_T INT32_T INT64_T UINT8_T UINT16_T UINT32_T UINT64_T".split()
+C_SIZED = ["C_BOOL", "INT8_T", "INT16_T", "INT32_T", "INT64_T", "UINT8_T", "UINT16_T", "UINT32_T", "UINT64_T"]
 ADDRESSES = ("AINT", "OFFSET", "COUNT")
 
 #: kind and bytes -> character
@@ -97,10 +97,9 @@ NAMES = {
 }
 
 #: the codes that mean a type of C in every compiler
-C_NAMES = {
-    code: NAMES[code]
-    for code in "? b h i l q B H I L Q f d g F D G b1 i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 f16 c8 c16 c32".split()
-}
+C_CODES = ("?", "b", "h", "i", "l", "q", "B", "H", "I", "L", "Q", "f", "d", "g", "F", "D", "G", "b1", "i1", "i2", "i4", "i8")
+C_SIZED_CODES = ("u1", "u2", "u4", "u8", "f2", "f4", "f8", "f16", "c8", "c16", "c32")
+C_NAMES = {code: NAMES[code] for code in (*C_CODES, *C_SIZED_CODES)}
 
 #: Fortran's codes
 F_NAMES = {

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from typing import Any
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from layouts import Layout, layouts
 
 from ompy.core.convertor import Convertor
 from ompy.core.typemap import predefined
-
-from layouts import Layout, layouts
 
 DOUBLE = predefined(18)
 
@@ -35,7 +35,7 @@ def aimed(memory: np.ndarray, origin: int, count: int, typemap: Any) -> Converto
 def pieces(total: int, randomly: random.Random) -> list[tuple[int, int]]:
     """Cuts 0 .. total into (begin, end) at random points."""
     cuts = sorted({0, total, *(randomly.randint(0, total) for _ in range(randomly.randint(0, 6)))})
-    return list(zip(cuts, cuts[1:], strict=False))
+    return list(itertools.pairwise(cuts))
 
 
 @settings(max_examples=2200, deadline=None)

@@ -5,6 +5,7 @@ import struct
 
 import numpy as np
 import pytest
+
 from ompy import MPI
 
 PREDEFINED = sorted({name for name in dir(MPI) if isinstance(getattr(MPI, name), MPI.Datatype)} - {"DATATYPE_NULL"})
@@ -69,7 +70,8 @@ def test_freeing_what_contents_gave_leaves_the_original():
 def test_predefined_types_are_named_and_cannot_be_freed(name):
     datatype = getattr(MPI, name)
     assert datatype.Get_name().startswith("MPI_")
-    assert datatype.is_predefined and datatype.is_named
+    assert datatype.is_predefined
+    assert datatype.is_named
     assert datatype.decode() == (datatype, "NAMED", {})
     assert pickle.loads(pickle.dumps(datatype)) is datatype
     with pytest.raises(MPI.Exception, match="can't be freed"):
@@ -179,7 +181,8 @@ def test_fortran_kinds():
     assert MPI.Datatype.Create_f90_complex(7, MPI.UNDEFINED).size == 16
     same = MPI.Datatype.Create_f90_real(15, 300)
     assert same == MPI.Datatype.Create_f90_real(15, 300) != MPI.DOUBLE
-    assert same.is_predefined and not same.is_named
+    assert same.is_predefined
+    assert not same.is_named
     assert MPI.Datatype.Match_size(MPI.TYPECLASS_COMPLEX, 16) == MPI.COMPLEX16
 
 
@@ -213,11 +216,13 @@ def test_handles_share_the_type_and_subclasses_stay():
     assert type(mine) is MyType
     other = MPI.Datatype(mine)
     other.name = "pairs"
-    assert other == mine and mine.name == "pairs"
+    assert other == mine
+    assert mine.name == "pairs"
     assert MPI.Datatype.fromhandle(mine.handle) == mine
     assert MPI.Datatype.f2py(mine.py2f()) == mine
     mine.free()
-    assert not mine and other.size == 8
+    assert not mine
+    assert other.size == 8
 
 
 def test_addresses():

@@ -1,0 +1,6 @@
+from typing import Any
+
+class Program:
+    depth: int
+    size: int
+    def steps(self) -> list[tuple[Any, ...]]: ...

@@ -9,12 +9,12 @@ from ompy.mpi.errhandler cimport (
     Errhandler, call_errhandler, create_errhandler, get_errhandler, handle_makers, set_errhandler,
 )
 from ompy.mpi.group cimport Group, checked, compare, new_group
-from ompy.mpi.handle cimport Handle, forget, is_predefined, predefine
+from ompy.mpi.handle cimport forget, is_predefined, predefine
 from ompy.mpi.info cimport Info, hints, new_info
 from ompy.mpi.object_collectives cimport ObjectCollectives
-from ompy.mpi.request cimport Request, new_request
+from ompy.mpi.request cimport new_request
 
-from ompy.core.errors import ERR_ARG, ERR_COMM, ERR_UNSUPPORTED_OPERATION, MPIError
+from ompy.core.errors import ERR_ARG, ERR_COMM, MPIError
 from ompy.mpi import attributes, error_codes
 from ompy.mpi.exceptions import hand_over
 from ompy.runtime import communicators

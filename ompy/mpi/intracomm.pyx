@@ -13,7 +13,7 @@ from ompy.mpi.info cimport Info, hints
 from ompy.mpi.object_collectives cimport prefix
 from ompy.mpi.request cimport Prequest, Request
 
-from ompy.core.errors import ERR_COMM, ERR_TAG, MPIError
+from ompy.core.errors import ERR_TAG, MPIError
 from ompy.mpi.attributes import delete_attrs
 from ompy.mpi.exceptions import hand_over
 from ompy.mpi.op import SUM

@@ -11,12 +11,12 @@ from libc.string cimport memcpy
 
 from ompy.core.basic cimport BASIC_BYTE, BASIC_COUNT
 from ompy.core.communicator cimport Communicator
-from ompy.core.constants cimport MODE_STANDARD, PROC_NULL, ROOT
+from ompy.core.constants cimport MODE_STANDARD, PROC_NULL
 from ompy.core.progress cimport wait
 from ompy.core.request cimport Request as CoreRequest
 from ompy.core.typemap cimport Typemap, predefined
 from ompy.mca.coll cimport ALLGATHER, ALLGATHERV, BARRIER, BCAST, CollectiveCall, CollTable
-from ompy.mca.pml cimport Pml, pml
+from ompy.mca.pml cimport pml
 from ompy.mpi.buffers cimport parse_counts
 from ompy.mpi.collective_calls cimport check_root
 from ompy.mpi.collectives cimport Collectives

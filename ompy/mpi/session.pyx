@@ -2,7 +2,6 @@
 # cython: embedsignature=True
 """Sessions: MPI without COMM_WORLD (MPI-4.1, 11.3)."""
 
-from ompy.core.communicator cimport Communicator
 from ompy.mpi.buffered cimport attach, attached, detach
 from ompy.mpi.errhandler cimport (
     Errhandler, call_errhandler, create_errhandler, get_errhandler, handle_makers, set_errhandler,

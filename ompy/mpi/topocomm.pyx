@@ -2,7 +2,6 @@
 # cython: embedsignature=True
 """Communicators with a topology, and their neighbourhood collectives (MPI-4.1, chapter 8)."""
 
-from ompy.core.constants cimport UNDEFINED
 from ompy.mca.coll cimport (
     NEIGHBOR_ALLGATHER, NEIGHBOR_ALLGATHERV, NEIGHBOR_ALLTOALL, NEIGHBOR_ALLTOALLV, NEIGHBOR_ALLTOALLW,
 )

@@ -27,8 +27,8 @@ from ompy.core.constants cimport MODE_STANDARD, TAG_COLLECTIVE_LAST, TAG_CONTEXT
 from ompy.core.group cimport Group, make_group
 from ompy.core.progress cimport wait
 from ompy.core.proc cimport table
-from ompy.core.request cimport CompletionHook, Request
-from ompy.core.typemap cimport Typemap, predefined
+from ompy.core.request cimport Request
+from ompy.core.typemap cimport predefined
 from ompy.mca.coll cimport ALLGATHER, BARRIER, BCAST, CollectiveCall, CollModule, CollTable
 from ompy.mca.pml cimport pml
 

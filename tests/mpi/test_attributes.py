@@ -29,7 +29,7 @@ def test_a_value_comes_back_as_it_is(key):
 
 
 @pytest.mark.parametrize(
-    "copy, expected",
+    ("copy", "expected"),
     [(None, None), (False, None), (True, "it"), (lambda c, k, v: v * 2, "itit"), (lambda c, k, v: NotImplemented, None)],
 )
 def test_a_duplicate_gets_what_the_copy_function_says(key, copy, expected):

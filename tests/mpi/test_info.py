@@ -25,7 +25,7 @@ def test_a_duplicate_is_another_object():
 
 
 @pytest.mark.parametrize(
-    "key, value, error_class",
+    ("key", "value", "error_class"),
     [("", "x", "ERR_INFO_KEY"), ("k" * 300, "x", "ERR_INFO_KEY"), ("k", "x" * 5000, "ERR_INFO_VALUE")],
 )
 def test_what_does_not_fit_is_refused(key, value, error_class):

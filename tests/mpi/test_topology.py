@@ -8,7 +8,7 @@ from ompy import MPI
 
 
 @pytest.mark.parametrize(
-    "nodes, dims, expected",
+    ("nodes", "dims", "expected"),
     [
         (6, 2, [3, 2]),
         (16, 4, [2, 2, 2, 2]),
@@ -24,7 +24,7 @@ def test_dimensions_are_as_equal_as_can_be(nodes, dims, expected):
     assert MPI.Compute_dims(nodes, dims) == expected
 
 
-@pytest.mark.parametrize("nodes, dims", [(6, [4, 0]), (5, [2, 2]), (0, 2), (4, [-1, 0])])
+@pytest.mark.parametrize(("nodes", "dims"), [(6, [4, 0]), (5, [2, 2]), (0, 2), (4, [-1, 0])])
 def test_impossible_dimensions_are_refused(nodes, dims):
     with pytest.raises(MPI.Exception) as caught:
         MPI.Compute_dims(nodes, dims)

@@ -19,7 +19,7 @@ from ompy_rte_pmi.wire import Wire, connect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import NoReturn
 
 # Room for "<pieces>." and for a server that counts a terminating zero.
@@ -28,6 +28,11 @@ SECRET_BYTES = 32
 SECRET_KEY = "secret"
 # Jobs of ompy's own launcher: it has put the secret where ranks find it, and reads the message of an abort.
 OWN_PREFIX = "ompy-"
+GREETING = (
+    ("init pmi_version=1 pmi_subversion=1", "response_to_init"),
+    ("get_maxes", "maxes"),
+    ("get_my_kvsname", "my_kvsname"),
+)
 
 
 class PmiRte(Rte):
@@ -46,15 +51,16 @@ class PmiRte(Rte):
         self.local_size = local_size
         self.descriptor = wire.descriptor
         self.has_met = False
-        answer = wire.ask("init pmi_version=1 pmi_subversion=1", "response_to_init")
-        if answer.get("rc") != "0":
-            raise MPIError(ERR_INTERN, f"the PMI server refuses version 1.1: {answer}")
-        limits = wire.ask("get_maxes", "maxes")
+        board = os.environ.get("OMPY_BOARD_FD")
+        self.is_own = board is not None
+        self.uncommitted: list[tuple[str, str]] = []
+        greeted, limits, space = self._ask(GREETING)
+        if greeted.get("rc") != "0":
+            raise MPIError(ERR_INTERN, f"the PMI server refuses version 1.1: {greeted}")
         self.piece = int(limits.get("vallen_max", 1024)) - MARGIN
-        self.job = wire.ask("get_my_kvsname", "my_kvsname")["kvsname"]
+        self.job = space["kvsname"]
         self.is_own = self.job.startswith(OWN_PREFIX)
         self.secret = self._agree_on_secret()
-        board = os.environ.get("OMPY_BOARD_FD")
         if self.is_own and board is not None:
             from ompy.core.board import Board
 
@@ -79,6 +85,11 @@ class PmiRte(Rte):
         """Number of this process's program among those of the command line; asked for by the few that want to know."""
         return int(self.wire.ask("get_appnum", "appnum").get("appnum", "0"))
 
+    def _ask(self, questions: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+        if self.is_own:
+            return self.wire.ask_together(questions)
+        return [self.wire.ask(*question) for question in questions]
+
     def _agree_on_secret(self) -> bytes:
         if self.is_own:
             return bytes.fromhex(self._lookup(SECRET_KEY))
@@ -98,15 +109,18 @@ class PmiRte(Rte):
         pieces = [text[i : i + self.piece] for i in range(0, len(text), self.piece)] or [""]
         pieces[0] = f"{len(pieces)}.{pieces[0]}"
         for number, piece in enumerate(pieces):
-            answer = self.wire.ask(f"put kvsname={self.job} key={self.rank}.{key}.{number} value={piece}", "put_result")
-            if answer.get("rc", "0") != "0":
-                raise MPIError(ERR_INTERN, f"the PMI server does not take {key}: {answer.get('msg', answer)}")
+            command = f"put kvsname={self.job} key={self.rank}.{key}.{number} value={piece}"
+            self.uncommitted.append((command, "put_result"))
 
     def commit_and_fence(self) -> None:
         # The first fence is that of the initialisation, the second that of the finalisation.
         if self.board is not None:
             self.board.meet(self.has_met)
-        self.wire.ask("barrier_in", "barrier_out")
+        *stored, _ = self._ask([*self.uncommitted, ("barrier_in", "barrier_out")])
+        self.uncommitted.clear()
+        for answer in stored:
+            if answer.get("rc", "0") != "0":
+                raise MPIError(ERR_INTERN, f"the PMI server does not take what this rank publishes: {answer.get('msg', answer)}")
         if self.board is not None:
             self.board.met()
         self.has_met = True

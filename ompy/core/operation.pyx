@@ -264,7 +264,7 @@ cdef class Reduction(Operation):
     cdef int reduce(self, char *input, char *inout, Py_ssize_t count, Typemap typemap) except -1:
         cdef Kernel kernel = self.kernels[typemap.basic] if typemap.basic >= 0 else NULL
         cdef Basic *basic
-        cdef Py_ssize_t entries
+        cdef Py_ssize_t entries, padding
         if kernel == NULL:
             if typemap.size == 0:
                 return 0
@@ -272,9 +272,9 @@ cdef class Reduction(Operation):
         basic = &basics[typemap.basic]
         # Data that fills its extent, and lies where its machine type may lie, is an array already.
         entries = typemap.size // basic.size
-        if typemap.extent == entries * basic.extent and typemap.true_lower_bound == 0 and (
-            typemap.true_extent == typemap.extent or typemap.extent == basic.extent
-        ) and (<size_t> input | <size_t> inout) % <size_t> basic.alignment == 0:
+        padding = basic.extent - (<Typemap> predefined_typemap(typemap.basic)).true_extent
+        if typemap.extent == entries * basic.extent == typemap.true_extent + padding and typemap.true_lower_bound == 0 \
+                and (<size_t> input | <size_t> inout) % <size_t> basic.alignment == 0:
             kernel(input, inout, count * entries)
             return 0
         return self.reduce_by_copy(input, inout, count, typemap)

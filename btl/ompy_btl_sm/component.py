@@ -11,9 +11,10 @@ COMPONENT = Component(
     interface="ompy_btl_sm.module",
     summary="shared memory: one ring for each direction between two processes, large messages copied once by the kernel",
     parameters=(
-        Parameter("eager_limit", int, 16384, unit="bytes", level=4, help="largest message sent before it is matched"),
-        Parameter("rndv_eager_limit", int, 16384, unit="bytes", level=5, help="payload that travels with a rendezvous"),
-        Parameter("max_send_size", int, 32768, unit="bytes", level=4, help="largest single fragment"),
+        # 64 KiB and a header: powers of two are what programs send.
+        Parameter("eager_limit", int, 65600, unit="bytes", level=4, help="largest message sent before it is matched"),
+        Parameter("rndv_eager_limit", int, 8192, unit="bytes", level=5, help="payload that travels with a rendezvous"),
+        Parameter("max_send_size", int, 65600, unit="bytes", level=4, help="largest single fragment"),
         Parameter("ring_size", int, 262144, unit="bytes", level=4, help="memory for each direction between two processes"),
         Parameter(
             "backing",
@@ -29,7 +30,8 @@ COMPONENT = Component(
             "auto",
             level=4,
             choices=("auto", "cma", "none"),
-            help="large messages: copied once by the kernel (cma), twice through the ring (none), or what works (auto)",
+            help="large messages: copied once by the kernel (cma), twice through the ring (none), or auto: as a short "
+            "probe at start finds quicker",
         ),
         Parameter("inbox_slots", int, 0, level=7, help="rings that can be announced at a time; 0: by the number of ranks"),
         Parameter("exclusivity", int, 65535, level=7, help="of the BTLs that reach a peer, only the highest are used"),
@@ -39,7 +41,6 @@ COMPONENT = Component(
     capabilities={"send": True, "put": "cma", "get": "cma", "in_order": True, "reach": "host"},
 )
 LIMITS = ("eager_limit", "rndv_eager_limit", "max_send_size", "exclusivity", "latency", "bandwidth")
-HEADROOM = 64  # bytes for a PML's header, over and above what it calls the limit
 
 
 @hookimpl
@@ -51,27 +52,33 @@ def ompy_component() -> Component:
 def ompy_query(context: Context) -> Offer | Refusal:
     ring_size = context.value("ring_size")
     for limit in ("eager_limit", "rndv_eager_limit", "max_send_size"):
-        if 2 * (context.value(limit) + HEADROOM) > ring_size:
-            return Refusal(
-                f"btl_sm_{limit} is {context.value(limit)}: at most half of btl_sm_ring_size ({ring_size}) less {HEADROOM}"
-            )
+        if 2 * context.value(limit) > ring_size:
+            return Refusal(f"btl_sm_{limit} is {context.value(limit)}: at most half of btl_sm_ring_size, which is {ring_size}")
     from ompy.core.errors import MPIError
     from ompy_btl_sm.module import SmBtl
-    from ompy_btl_sm.single_copy import refusal
 
-    single_copy = context.value("single_copy")
-    reason = None if single_copy == "none" else refusal()
-    if reason and single_copy == "cma":
-        return Refusal(f"btl_sm_single_copy is cma, but {reason}")
-    if reason:
-        context.inform(f"{reason}; large messages go through the ring")
+    kernel_copies = single_copy(context)
     local_size = context.rte.local_size if context.rte else 1
     slots = context.value("inbox_slots") or max(64, 2 * local_size)
     try:
-        btl = SmBtl(ring_size, context.value("backing"), slots, single_copy != "none" and not reason)
+        btl = SmBtl(ring_size, context.value("backing"), slots, kernel_copies)
     except MPIError as error:
         return Refusal(str(error))
     for limit in LIMITS:
         setattr(btl, limit, context.value(limit))
     btl.on_fallback = lambda line: context.inform(f"{line}; large messages go through the ring")
     return Offer(modules=[btl])
+
+
+def single_copy(context: Context) -> bool:
+    """Whether large messages are to be copied by the kernel."""
+    choice = context.value("single_copy")
+    if choice == "none":
+        return False
+    from ompy_btl_sm.single_copy import pays, refusal
+
+    reason = refusal()
+    if reason:
+        context.inform(f"{reason}; large messages go through the ring")
+        return False
+    return choice == "cma" or pays()

@@ -2,13 +2,17 @@
 """Memory of another process read and written by the kernel (process_vm_readv and process_vm_writev)."""
 import os
 
+from libc.stdint cimport int64_t
 from libc.string cimport memcmp
 
 cdef extern from *:
     """
     #include <errno.h>
+    #include <stdint.h>
+    #include <string.h>
     #include <sys/prctl.h>
     #include <sys/uio.h>
+    #include <time.h>
 
     #ifndef PR_SET_PTRACER
     #define PR_SET_PTRACER 0x59616d61
@@ -35,11 +39,29 @@ cdef extern from *:
         }
         return 0;
     }
+
+    static int64_t ompy_time(int pid, char *to, char *from, size_t size, int by_kernel) {
+        struct timespec begin, end;
+        clock_gettime(CLOCK_MONOTONIC, &begin);
+        if (by_kernel)
+            ompy_transfer(pid, (size_t) to, (size_t) from, size, 0);
+        else
+            memcpy(to, from, size);
+        clock_gettime(CLOCK_MONOTONIC, &end);
+        return (end.tv_sec - begin.tv_sec) * INT64_C(1000000000) + end.tv_nsec - begin.tv_nsec;
+    }
     """
+    int64_t time_of "ompy_time"(int pid, char *to, char *origin, size_t size, bint by_kernel) noexcept nogil
     int set_ptracer_any "ompy_allow_peers"() noexcept nogil
     int transfer "ompy_transfer"(int pid, size_t local, size_t remote, size_t size, bint writing) noexcept nogil
 
 YAMA = "/proc/sys/kernel/yama/ptrace_scope"
+
+cdef size_t PROBE_SIZE = 65536
+cdef int PROBES = 4
+# Through the ring two processes copy at the same time, each at about the speed of memcpy, and hand over a fragment now
+# and then: one copy that is slower than this many memcpys is not worth having.
+cdef double RING_COST = 1.5
 
 
 cpdef str refusal():
@@ -58,6 +80,23 @@ cpdef str refusal():
     if level >= 2 and os.geteuid() != 0:
         return f"{YAMA} is {level}: only administrators may read another process's memory"
     return None
+
+
+cpdef bint pays() except -1:
+    """Whether the kernel copies quickly enough: what it does for each page may cost more than a second copy.
+
+    Takes some 100 us, reading this process's own memory; the cost of the call itself is left out.
+    """
+    cdef bytearray origin = bytearray(PROBE_SIZE)
+    cdef bytearray copy = bytearray(PROBE_SIZE)
+    cdef int pid = os.getpid()
+    cdef int64_t call, kernel, user
+    for attempt in range(PROBES):
+        here = time_of(pid, copy, origin, 8, True), time_of(pid, copy, origin, PROBE_SIZE, True), \
+            time_of(pid, copy, origin, PROBE_SIZE, False)
+        best = here if attempt == 0 else tuple(map(min, best, here))
+    call, kernel, user = best
+    return kernel - call < RING_COST * user
 
 
 cpdef int allow_peers() except -1:

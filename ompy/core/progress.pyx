@@ -64,6 +64,7 @@ cdef int ROUNDS = 32
 cdef int64_t TURN = 1000000
 # Looks at memory between two at descriptors (a system call) and the clock.
 cdef int LOOKS = 64
+cdef int LOOKS_BETWEEN_YIELDS = 8
 cdef enum:
     MOST_DESCRIPTORS = 63                        # those beyond are left to the back-stop
 
@@ -224,7 +225,6 @@ cdef int wait_long(Request request, DoneFunction done, void *context, Request wh
             if is_done(request, done, context):
                 break
             if watch(flag, before):
-                poll_all()
                 continue
             while True:
                 if not noted:
@@ -316,21 +316,23 @@ cdef bint watch(void *flag, unsigned long long before) except -1:
     """Watches without the GIL, at last offering the core to others; False when nothing came in time."""
     global sleepers
     cdef Descriptors descriptors
-    cdef int64_t start, waited
+    cdef int64_t start
+    cdef int64_t waited = 0
     cdef int number
     cdef bint found = False
+    cdef bint readable = False
     gather(&descriptors)
     sleepers += 1
     enter(&watchers)
     with nogil:
         start = clock_now()
         while not found:
-            for number in range(LOOKS):
+            for number in range(LOOKS if waited < watch_time else LOOKS_BETWEEN_YIELDS):
                 if look(flag, before):
                     found = True
                     break
             if not found:
-                found = descriptors.count > 0 and any_readable(descriptors.list, descriptors.count)
+                found = readable = descriptors.count > 0 and any_readable(descriptors.list, descriptors.count)
                 waited = clock_now() - start
                 if waited >= watch_time + yield_time:
                     break
@@ -338,6 +340,8 @@ cdef bint watch(void *flag, unsigned long long before) except -1:
                     sched_yield()
         leave(&watchers)
     sleepers -= 1
+    if readable:
+        poll_all()
     return found
 
 
@@ -402,7 +406,7 @@ cdef void exclude_watchers() noexcept:
 
 # Spin, watch, yield: microseconds.
 FREE = (20.0, 200.0, 1000.0)
-CROWDED = (2.0, 0.0, 20.0)
+CROWDED = (0.0, 0.0, 100.0)
 
 
 def configure(

@@ -59,7 +59,7 @@ class Algorithm:
             words.append(f"up to {self.to_bytes} bytes")
         if not self.ordered:
             words.append("operations that commute")
-        return ", ".join(words) or "always"
+        return ", ".join(words) or "otherwise"
 
 
 def linear(summary: str, group: str = ANY) -> Algorithm:

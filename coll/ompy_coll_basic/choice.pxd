@@ -12,6 +12,7 @@ cdef class Candidate:
     cdef readonly Py_ssize_t from_bytes
     cdef readonly Py_ssize_t to_bytes            # -1: no bound
     cdef readonly bint ordered
+    cdef readonly bint forced                    # named by a parameter
 
     cdef bint suits(self, Py_ssize_t nbytes, bint commutative)
 
@@ -19,6 +20,7 @@ cdef class Candidate:
 cdef class Choice:
     """The candidates for one function on one communicator, in the order in which they are asked."""
     cdef readonly int function
+    cdef readonly int crossover
     cdef readonly list candidates
     cdef Candidate only                          # when there is nothing to decide per call
 

@@ -21,6 +21,13 @@ cdef class Candidate:
         self.ordered = algorithm.ordered
         self.from_bytes = 0 if forced else algorithm.from_bytes
         self.to_bytes = -1 if forced else algorithm.to_bytes
+        self.forced = forced
+
+    def when(self, int crossover):
+        """In words, when it is taken."""
+        if self.forced:
+            return "asked for by name" if self.ordered else "asked for by name, for operations that commute"
+        return self.algorithm.when(crossover)
 
     cdef bint suits(self, Py_ssize_t nbytes, bint commutative):
         return (nbytes >= self.from_bytes and (self.to_bytes < 0 or nbytes <= self.to_bytes)
@@ -42,6 +49,7 @@ cdef class Choice:
         builders = import_module(f"ompy_coll_basic.{family(name)}").BUILDERS
         key = name + " inter" if comm.is_inter else name
         self.function = function
+        self.crossover = crossover
         self.candidates = []
         for algorithm in (INTER if comm.is_inter else INTRA)[name]:
             builder = builders[key, algorithm.name]
@@ -67,13 +75,13 @@ cdef class Choice:
         raise RuntimeError(f"no algorithm of {FUNCTIONS[self.function]} suits {nbytes} bytes on {comm.size} processes")
 
     def explain(self, Py_ssize_t nbytes, bint commutative=True):
-        """[(algorithm, whether it would serve a block of so many bytes)], in the order in which they are asked."""
+        """[(algorithm, whether it would serve a block of so many bytes, when it is taken)], in the order asked."""
         told = []
         chosen = False
         for candidate in self.candidates:
             suits = not chosen and (<Candidate> candidate).suits(nbytes, commutative)
             chosen = chosen or suits
-            told.append(((<Candidate> candidate).algorithm, suits))
+            told.append(((<Candidate> candidate).algorithm, suits, (<Candidate> candidate).when(self.crossover)))
         return told
 
 

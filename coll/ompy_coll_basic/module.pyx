@@ -87,5 +87,5 @@ cdef class BasicModule(CollModule):
         return schedule
 
     def explain(self, int function, Communicator comm not None, Py_ssize_t nbytes, bint commutative=True):
-        """[(algorithm, whether it would serve)] for a block of so many bytes, in the order in which they are asked."""
+        """[(algorithm, whether it would serve a block of so many bytes, when it is taken)], in the order asked."""
         return self.choice(function, comm).explain(nbytes, commutative)

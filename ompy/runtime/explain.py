@@ -77,7 +77,10 @@ def explain_collective(function: str, nbytes: int, communicator: Communicator) -
             told.append(Explanation(component, chosen, priority, reason))
             if chosen:
                 algorithms = communicator.coll.module(number).explain(number, communicator, nbytes)
-                told += [Explanation(f"{component}: {it.name}", serves, None, it.summary) for it, serves in algorithms]
+                told += [
+                    Explanation(f"{component}: {it.name}", serves, None, f"{it.summary}; taken: {when}")
+                    for it, serves, when in algorithms
+                ]
     told += [
         Explanation(verdict.component, False, None, verdict.reason)
         for verdict in selection.verdicts("coll")

@@ -256,14 +256,14 @@ def test_the_crossover_separates_linear_from_logarithmic():
         comm = intra(size)[0]
         module = BasicModule(comm, crossover, {})
         for function in ("barrier", "bcast", "reduce", "allreduce", "allgather", "scan"):
-            chosen = [algorithm.name for algorithm, suits in module.explain(NUMBERS[function], comm, 8) if suits]
+            chosen = [algorithm.name for algorithm, suits, _ in module.explain(NUMBERS[function], comm, 8) if suits]
             assert chosen == [expected], (function, size, crossover)
 
 
 def test_a_forced_algorithm_that_cannot_serve_leaves_the_call_to_another():
     comm = intra(6)[0]
     module = BasicModule(comm, 4, {"allreduce": "ring"})
-    told = {suits: algorithm.name for algorithm, suits in module.explain(NUMBERS["allreduce"], comm, 8)}
+    told = {suits: algorithm.name for algorithm, suits, _ in module.explain(NUMBERS["allreduce"], comm, 8)}
     assert told[True] == "ring"
-    told = {suits: algorithm.name for algorithm, suits in module.explain(NUMBERS["allreduce"], comm, 8, False)}
+    told = {suits: algorithm.name for algorithm, suits, _ in module.explain(NUMBERS["allreduce"], comm, 8, False)}
     assert told[True] == "logarithmic"

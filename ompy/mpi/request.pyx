@@ -289,21 +289,24 @@ cdef class Prequest(Request):
 
     def Pready(self, partition: int) -> None:
         """A partition of a partitioned send may be sent (MPI-4.1, 4.2.1)."""
-        partitioned(self).ready(partition, partition)
+        mark_ready(self, partition, partition)
 
     def Pready_range(self, partition_low: int, partition_high: int) -> None:
         """The partitions from `partition_low` to `partition_high`, both included, may be sent (MPI-4.1, 4.2.1)."""
-        partitioned(self).ready(partition_low, partition_high)
+        mark_ready(self, partition_low, partition_high)
 
     def Pready_list(self, partitions: Sequence[int]) -> None:
         """The partitions may be sent (MPI-4.1, 4.2.1)."""
-        cdef PartitionedRequest core = partitioned(self)
         for partition in partitions:
-            core.ready(partition, partition)
+            mark_ready(self, partition, partition)
 
     def Parrived(self, partition: int) -> bool:
         """Whether a partition of a partitioned receive has arrived (MPI-4.1, 4.2.2)."""
-        return partitioned(self).arrived(partition)
+        cdef PartitionedRequest core = partitioned(self)
+        try:
+            return core.arrived(partition)
+        except MPIError as error:
+            hand_over(error, core.communicator)
 
 
 cdef class Grequest(Request):
@@ -516,6 +519,15 @@ cdef PartitionedRequest partitioned(Prequest handle):
     if not isinstance(core, PartitionedRequest):
         raise MPIException(ERR_REQUEST, "a partitioned request (Psend_init, Precv_init) expected")
     return <PartitionedRequest> core
+
+
+cdef int mark_ready(Prequest handle, int low, int high) except -1:
+    cdef PartitionedRequest core = partitioned(handle)
+    try:
+        core.ready(low, high)
+    except MPIError as error:
+        hand_over(error, core.communicator)
+    return 0
 
 
 # -- several requests

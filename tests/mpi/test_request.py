@@ -1,0 +1,193 @@
+"""Requests: null and inactive ones, sets of them, generalised ones, and coroutines that await them."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+
+import numpy
+import pytest
+
+from ompy import MPI
+
+SELF = MPI.COMM_SELF
+
+
+def pending(count):
+    """Receives that nothing was sent to yet, and a function that sends to one of them."""
+    buffers = [numpy.zeros(1, "i") for _ in range(count)]
+    requests = [SELF.Irecv(buffers[tag], 0, tag) for tag in range(count)]
+
+    def complete(tag):
+        SELF.Send(numpy.array([tag + 100], "i"), 0, tag)
+
+    return buffers, requests, complete
+
+
+def finish(requests, complete):
+    for tag, request in enumerate(requests):
+        if request:
+            complete(tag)
+    MPI.Request.Waitall(requests)
+
+
+def test_a_null_request_is_complete_with_an_empty_status():
+    status = MPI.Status()
+    status.source = 5
+    request = MPI.Request()
+    assert request == MPI.REQUEST_NULL and not request
+    assert request.Wait(status) is True
+    assert (status.source, status.tag, status.count) == (MPI.ANY_SOURCE, MPI.ANY_TAG, 0)
+    assert request.test() == (True, None)
+    assert MPI.Request.Waitany([request, request]) == MPI.UNDEFINED
+    assert MPI.Request.Testany([]) == (MPI.UNDEFINED, True)
+    assert MPI.Request.Waitsome([request]) is None
+    assert MPI.Request.waitall([request, request]) == [None, None]
+
+
+def test_a_test_says_whether_the_operation_is_complete():
+    buffers, requests, complete = pending(1)
+    assert requests[0].Test() is False
+    assert requests[0].Get_status() is False
+    complete(0)
+    status = MPI.Status()
+    while not requests[0].Get_status(status):
+        pass
+    assert status.source == 0
+    # A look leaves the request as it is, a test does not.
+    assert requests[0]
+    assert requests[0].Test(status) is True
+    assert not requests[0]
+    assert buffers[0][0] == 100
+
+
+def test_one_of_several():
+    buffers, requests, complete = pending(4)
+    assert MPI.Request.Testany(requests) == (MPI.UNDEFINED, False)
+    complete(2)
+    status = MPI.Status()
+    assert MPI.Request.Waitany(requests, status) == 2
+    assert (status.tag, buffers[2][0]) == (2, 102)
+    complete(0)
+    index, flag = MPI.UNDEFINED, False
+    while not flag:
+        index, flag = MPI.Request.Testany(requests, status)
+    assert index == 0
+    finish(requests, complete)
+
+
+def test_some_of_several():
+    _, requests, complete = pending(4)
+    assert MPI.Request.Testsome(requests) == []
+    complete(3)
+    complete(1)
+    statuses = []
+    done = []
+    while len(done) < 2:
+        done += MPI.Request.Waitsome(requests, statuses)
+    assert sorted(done) == [1, 3]
+    assert all(status.tag in (1, 3) for status in statuses)
+    finish(requests, complete)
+
+
+def test_all_of_several():
+    buffers, requests, complete = pending(3)
+    assert MPI.Request.Testall(requests) is False
+    for tag in (2, 0, 1):
+        complete(tag)
+    statuses = [MPI.Status()]
+    assert MPI.Request.Waitall(requests, statuses) is True
+    assert [status.tag for status in statuses] == [0, 1, 2]
+    assert [int(buffer[0]) for buffer in buffers] == [100, 101, 102]
+    assert not any(requests)
+
+
+def test_a_set_holds_requests_and_nothing_else():
+    with pytest.raises(TypeError, match="Requests expected"):
+        MPI.Request.Waitall([None])
+    with pytest.raises(TypeError, match="Statuses expected"):
+        MPI.Request.Waitall([MPI.REQUEST_NULL], (1,))
+
+
+def test_a_request_that_is_let_go_of_completes_all_the_same():
+    buffer = numpy.zeros(1, "i")
+    SELF.Irecv(buffer, 0, 1).Free()
+    SELF.Irecv(numpy.zeros(1000, "i"), 0, 2)
+    gc.collect()
+    SELF.Send(numpy.array([5], "i"), 0, 1)
+    SELF.Send(numpy.zeros(1000, "i"), 0, 2)
+    while not buffer[0]:
+        SELF.Iprobe()
+    assert buffer[0] == 5
+
+
+def test_a_persistent_request_is_started_once_at_a_time():
+    request = SELF.Recv_init(buffer := bytearray(3), 0)
+    assert request.Test()
+    request.Start()
+    with pytest.raises(MPI.Exception, match="active already") as caught:
+        request.Start()
+    assert caught.value.Get_error_class() == MPI.ERR_REQUEST
+    SELF.Send(b"abc", 0)
+    request.Wait()
+    assert buffer == b"abc"
+    request.Free()
+    with pytest.raises(TypeError, match="Prequest expected"):
+        MPI.Prequest(MPI.Grequest.Start())
+
+
+def test_the_program_completes_a_generalised_request():
+    calls = []
+
+    def query(status, name):
+        calls.append(f"query {name}")
+        status.source = 7
+        status.Set_elements(MPI.INT, 3)
+
+    request = MPI.Grequest.Start(query, lambda name: calls.append(f"free {name}"), None, ("job",))
+    assert not request.Test()
+    request.complete("result")
+    with pytest.raises(MPI.Exception, match="complete already"):
+        request.Complete()
+    status = MPI.Status()
+    assert request.wait(status) == "result"
+    assert (status.source, status.Get_count(MPI.INT)) == (7, 3)
+    assert calls == ["query job", "free job"]
+    assert not request
+
+
+def test_a_callback_that_fails_fails_the_wait(capfd):
+    def query(status):
+        raise ValueError("no status today")
+
+    request = MPI.Grequest.Start(query)
+    request.Complete()
+    with pytest.raises(MPI.Exception, match="no status today") as caught:
+        request.Wait()
+    assert caught.value.Get_error_class() == MPI.ERR_OTHER
+    assert "no status today" in capfd.readouterr().err
+    assert not request
+
+
+def test_a_coroutine_awaits_a_request_while_others_run():
+    async def receive():
+        return await SELF.irecv(source=0, tag=1)
+
+    async def send():
+        await asyncio.sleep(0)
+        await SELF.isend("awaited", 0, 1)
+
+    async def both():
+        return (await asyncio.gather(receive(), send()))[0]
+
+    assert asyncio.run(both()) == "awaited"
+
+
+def test_copies_and_integers_stand_for_the_same_operation():
+    request = SELF.Irecv(bytearray(1), 0)
+    assert MPI.Request(request) == request
+    assert MPI.Request.fromhandle(request.handle) == request
+    assert MPI.Request.f2py(request.py2f()) == request
+    SELF.Send(b"a", 0)
+    request.Wait()
+    assert request.handle == 0

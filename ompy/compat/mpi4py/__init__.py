@@ -3,13 +3,15 @@
 Where the mpi4py distribution is installed, its pure-Python parts (`futures`, `util`, `run`, `bench`) are found as well
 and run on ompy: the package's path goes on into the installed one.
 
-    mpi4py.__path__ = [this folder: MPI, rc]  [the installed mpi4py, if any]  [absent/: `run` for when there is none]
+    mpi4py.__path__ = [this folder: MPI]  [the installed mpi4py, if any]  [absent/: `run` for when there is none]
 """
 
 from __future__ import annotations
 
 import os
 import sys
+
+from ompy.mpi.options import rc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,12 +40,8 @@ if BENEATH:
     __file__ = os.path.join(BENEATH, "__init__.py")
 
 
-def __getattr__(name: str) -> Any:
-    if name == "rc":
-        import importlib
-
-        return importlib.import_module("mpi4py.rc")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# Options of start-up; a module of its own too, for `import mpi4py.rc`.
+sys.modules[f"{__name__}.rc"] = rc  # type: ignore[assignment]
 
 
 def get_include() -> str:

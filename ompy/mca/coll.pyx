@@ -68,7 +68,7 @@ cdef class CollModule:
         raise NotImplementedError(f"coll {self.component} has no persistent {FUNCTIONS[function]}")
 
     def explain(self, int function, Communicator comm not None, Py_ssize_t nbytes, bint commutative=True):
-        """[(algorithm, whether it would serve)] for a block of so many bytes, in the order in which they are asked.
+        """[(algorithm, whether it would serve a block of so many bytes, when it is taken)], in the order asked.
 
         An algorithm has a `name` and a `summary`.  Empty: the component has one way for all.
         """

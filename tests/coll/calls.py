@@ -6,9 +6,9 @@ Every value tells where it comes from: `value(source, destination, index)`.
 from __future__ import annotations
 
 import numpy
+
 from ompy.core.operation import predefined as operation
 from ompy.core.typemap import predefined
-
 from ompy.mca.coll import FUNCTIONS, CollectiveCall
 
 INT32 = predefined(9)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 
-from ompy.core.progress import progress_once
-from ompy.core.schedule import Schedule
-from ompy.core.typemap import predefined
-
 from ompy.core.communicator import Communicator
 from ompy.core.group import make_group, set_this_process
+from ompy.core.progress import progress_once
 from ompy.core.request import Request
+from ompy.core.schedule import Schedule
+from ompy.core.typemap import predefined
 from ompy.mca import pml
 
 BYTE = predefined(1)

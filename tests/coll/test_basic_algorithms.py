@@ -29,10 +29,7 @@ from ompy.mca import pml
 from ompy.mpi.topology import Cartesian
 
 ALGORITHMS = [
-    (function, algorithm)
-    for function in INTRA
-    if not function.startswith("neighbor_")
-    for algorithm in INTRA[function]
+    (function, algorithm) for function in INTRA if not function.startswith("neighbor_") for algorithm in INTRA[function]
 ]
 NAMES = [f"{function}-{algorithm.name}" for function, algorithm in ALGORITHMS]
 
@@ -95,7 +92,9 @@ def test_handles_gaps_in_datatypes_and_no_data_at_all(messages, function, algori
 
 
 @pytest.mark.parametrize(
-    ("function", "algorithm"), [it for it in ALGORITHMS if it[0] in IN_PLACE], ids=[n for n in NAMES if n.split("-")[0] in IN_PLACE]
+    ("function", "algorithm"),
+    [it for it in ALGORITHMS if it[0] in IN_PLACE],
+    ids=[n for n in NAMES if n.split("-")[0] in IN_PLACE],
 )
 def test_works_in_place(messages, function, algorithm):
     for size in (1, 2, 3, 4, 6, 9):
@@ -155,7 +154,14 @@ NEIGHBORHOODS = [function for function in INTRA if function.startswith("neighbor
 @pytest.mark.parametrize("function", NEIGHBORHOODS)
 @pytest.mark.parametrize(
     ("dims", "periods"),
-    [((1,), (True,)), ((1,), (False,)), ((2,), (True,)), ((5,), (True,)), ((2, 3), (True, False)), ((2, 1, 2), (True, True, True))],
+    [
+        ((1,), (True,)),
+        ((1,), (False,)),
+        ((2,), (True,)),
+        ((5,), (True,)),
+        ((2, 3), (True, False)),
+        ((2, 1, 2), (True, True, True)),
+    ],
 )
 def test_grid_neighbors_swap_with_the_opposite_direction(messages, function, dims, periods):
     ranks = intra(Cartesian(dims, periods, 0).size)

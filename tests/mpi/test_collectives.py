@@ -159,7 +159,9 @@ def bits_are_the_same_everywhere(comm, seed):
 
     generator = numpy.random.default_rng(seed)
     for count in (1, 17, 5000):
-        every = generator.standard_normal((comm.Get_size(), count)) * 10.0 ** generator.integers(-12, 12, (comm.Get_size(), count))
+        every = generator.standard_normal((comm.Get_size(), count)) * 10.0 ** generator.integers(
+            -12, 12, (comm.Get_size(), count)
+        )
         first, again = numpy.zeros(count), numpy.zeros(count)
         comm.Allreduce(every[comm.Get_rank()], first, op=MPI.SUM)
         comm.Allreduce(every[comm.Get_rank()], again, op=MPI.SUM)

@@ -1,0 +1,104 @@
+"""mpi4py's own demo programs, unmodified, under `ompyrun --mpi4py`.
+
+They come from mpi4py's sdist: the directory in OMPY_MPI4PY_SOURCE, or a copy that pip downloads once into the user's
+cache.  With OMPY_OPENMPI set to the prefix of an environment that has mpi4py over Open MPI, each program's exit status and
+output are compared with what it does there.  OMPY_EVERY_DEMO=1 runs all programs on 2 and 4 ranks over both transports.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+VERSION = "4.1.2"
+SECONDS = 120
+EVERY = bool(os.environ.get("OMPY_EVERY_DEMO"))
+PEER = os.environ.get("OMPY_OPENMPI")
+
+# Program -> what it reads.
+QUICK = {
+    "helloworld.py": "",
+    "compute-pi/cpi-cco.py": "100\n0\n",
+    "mpi-ref-v1/ex-2.16.py": "",
+    "mpi-ref-v1/ex-2.34.py": "",
+    "mpi-ref-v1/ex-3.11.py": "",
+    "sequential/test_seq.py": "",
+    "reductions/test_reductions.py": "",
+}
+REST = {
+    "mandelbrot/mandelbrot.py": "",
+    **{
+        f"mpi-ref-v1/ex-{number}.py": ""
+        for number in (
+            *("2.01", "2.08", "2.29", "2.32", "2.35", "3.01", "3.02", "3.03", "3.04", "3.05", "3.06", "3.07", "3.08", "3.09"),
+            *("3.12", "3.13"),
+        )
+    },
+    **{f"osu_{name}.py": "" for name in ("latency", "bw", "bcast", "alltoall", "allgather", "barrier", "gather", "scatter")},
+}
+# Two ranks only, by what they measure.
+PAIRS = ("osu_latency.py", "osu_bw.py")
+# What a program prints of times and places differs from run to run.
+VARYING = re.compile(r"\d+\.\d+ seconds|^ *\d+ +\d+\.\d+$|\bin \d+\.\d+s|on \S+\.$|\d+\.\d+ *$", re.MULTILINE)
+
+SETTINGS = [(2, "self,zmq"), (4, "self,sm")] + ([(2, "self,sm"), (4, "self,zmq")] if EVERY else [])
+CASES = [
+    (program, ranks, btl)
+    for program in (QUICK | REST if EVERY else QUICK)
+    for ranks, btl in SETTINGS
+    if ranks == 2 or program not in PAIRS
+]
+
+
+@pytest.fixture(scope="session")
+def demos() -> Path:
+    """The folder of the programs."""
+    if given := os.environ.get("OMPY_MPI4PY_SOURCE"):
+        return Path(given) / "demo"
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "ompy"
+    source = cache / f"mpi4py-{VERSION}"
+    if not source.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        command = ["download", "--quiet", "--no-deps", "--no-binary", "mpi4py", "--dest", str(cache), f"mpi4py=={VERSION}"]
+        try:
+            fetched = subprocess.run([sys.executable, "-m", "pip", *command], capture_output=True, text=True, timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            pytest.skip("pip did not fetch mpi4py's sdist in time; OMPY_MPI4PY_SOURCE names a local copy")
+        if fetched.returncode:
+            pytest.skip(f"mpi4py's sdist can't be fetched: {fetched.stderr.strip()[-200:]}")
+        with tarfile.open(cache / f"mpi4py-{VERSION}.tar.gz") as archive:
+            archive.extractall(cache, filter="data")
+    return source / "demo"
+
+
+def run(command: list[str], program: Path, given: str) -> tuple[int, str]:
+    """Exit status and output of a program, started in its own folder."""
+    finished = subprocess.run(
+        [*command, program.name], cwd=program.parent, input=given, capture_output=True, text=True, timeout=SECONDS
+    )
+    return finished.returncode, finished.stdout + finished.stderr
+
+
+def lines(output: str) -> list[str]:
+    """Lines that a program prints in every run, in an order that doesn't depend on which rank was first."""
+    return sorted(line.strip() for line in VARYING.sub("", output).splitlines() if line.strip())
+
+
+@pytest.mark.parametrize(("program", "ranks", "btl"), CASES)
+def test_runs_as_it_does_elsewhere(demos: Path, program: str, ranks: int, btl: str) -> None:
+    path, given = demos / program, (QUICK | REST)[program]
+    launcher = [sys.executable, "-m", "ompy.cli.ompyrun", "--mpi4py", "-n", str(ranks), "--mca", "btl", btl, sys.executable]
+    status, output = run(launcher, path, given)
+    assert status == 0, output
+    if program == "compute-pi/cpi-cco.py":
+        assert "pi is approximately 3.1416009869231" in output
+    if PEER:
+        options = ["--allow-run-as-root", "--oversubscribe", "-n", str(ranks)]
+        theirs, expected = run([f"{PEER}/bin/mpiexec", *options, f"{PEER}/bin/python"], path, given)
+        assert (status, lines(output)) == (theirs, lines(expected))

@@ -277,6 +277,7 @@ def test_a_peer_that_closed_is_not_reported_as_dead():
     def here(side):
         side.send(b"ping")
         assert side.receive() == b"pong"
+        side.meet_up()
         os.waitid(os.P_PID, side.peer_pid, os.WEXITED | os.WNOWAIT)
         for _ in range(1000):
             side.btl.may_sleep()
@@ -286,6 +287,7 @@ def test_a_peer_that_closed_is_not_reported_as_dead():
     def there(side):
         assert side.receive() == b"ping"
         side.send(b"pong")
+        side.meet_up()
 
     run(SmBtl, here, there)
 

@@ -74,7 +74,9 @@ def stale(source: Path) -> bool:
     if not target.exists():
         return True
     built = target.stat().st_mtime
-    return any(path.exists() and path.stat().st_mtime > built for path in (source, source.with_suffix(".pxd"), *cimports(source)))
+    return any(
+        path.exists() and path.stat().st_mtime > built for path in (source, source.with_suffix(".pxd"), *cimports(source))
+    )
 
 
 def build(name: str, source: Path, fast: bool) -> str | None:

@@ -124,7 +124,9 @@ class Side:
         request.buffer = data
         return request
 
-    def irecv(self, data: bytearray, tag: int, source: int | None = None, typemap: Typemap | None = None, count: int = -1) -> Request:
+    def irecv(
+        self, data: bytearray, tag: int, source: int | None = None, typemap: Typemap | None = None, count: int = -1
+    ) -> Request:
         typemap, count = self.typed(data, typemap, count)
         source = 1 - self.rank if source is None else source
         request = self.pml.irecv(address_of(data), count, typemap, source, tag, self.comm)
@@ -172,4 +174,18 @@ class Pair:
 
 
 MATCH, RNDV, RGET, ACK, FRAG, PUT_KIND, FIN = range(1, 8)
-__all__ = ["ACK", "FIN", "FRAG", "GET", "MATCH", "NEEDS_REGISTRATION", "PUT", "PUT_KIND", "RGET", "RNDV", "Pair", "Side", "WireBtl"]
+__all__ = [
+    "ACK",
+    "FIN",
+    "FRAG",
+    "GET",
+    "MATCH",
+    "NEEDS_REGISTRATION",
+    "PUT",
+    "PUT_KIND",
+    "RGET",
+    "RNDV",
+    "Pair",
+    "Side",
+    "WireBtl",
+]

@@ -5,12 +5,11 @@ from __future__ import annotations
 import random
 
 import pytest
+from ob1_wire import ACK, FIN, FRAG, MATCH, PUT_KIND, RGET, RNDV, Pair, WireBtl
 
 from ompy.core.errors import ERR_TRUNCATE
 from ompy.core.typemap import predefined
-from ompy.mca.btl import IN_ORDER, SEND
-
-from ob1_wire import ACK, FIN, FRAG, GET, MATCH, NEEDS_REGISTRATION, PUT, PUT_KIND, RGET, RNDV, Pair, WireBtl
+from ompy.mca.btl import GET, IN_ORDER, NEEDS_REGISTRATION, PUT, SEND
 
 BYTE = predefined(1)
 LIMITS = {"eager_limit": 256, "rndv_eager_limit": 100, "max_send_size": 512, "rdma_pipeline_send_length": 300,
@@ -130,7 +129,9 @@ def test_messages_are_matched_in_order_though_every_fragment_overtakes():
     sent = [payload(generator.choice([0, 7, 200, 900, 4000]), number) for number in range(200)]
     sends = [left.isend(data, 1) for data in sent]
     received = [bytearray(len(data)) for data in sent]
-    receives = [right.irecv(data, -1 if number % 2 else 1, source=-1 if number % 3 else 0) for number, data in enumerate(received)]
+    receives = [
+        right.irecv(data, -1 if number % 2 else 1, source=-1 if number % 3 else 0) for number, data in enumerate(received)
+    ]
     pair.run(*sends, *receives)
     assert received == sent
 
@@ -168,7 +169,7 @@ def test_typed_memory_on_either_side_crosses_every_protocol(flags, count):
 
 def test_a_lost_peer_fails_what_involves_it_and_names_it():
     pair = Pair(wires())
-    left, right = pair.sides
+    left = pair.sides[0]
     receive = left.irecv(bytearray(10), 1)
     send = left.isend(payload(5000), 1)
     anyone = left.irecv(bytearray(10), 1, source=-1)

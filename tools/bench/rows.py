@@ -1,0 +1,208 @@
+"""What is measured: one function a row, run on every rank of whichever library stands behind `mpi4py`.
+
+    <launcher> -n N python rows.py ROW [ROW ...]
+
+Rank 0 prints one JSON object, {row: [seconds of one operation, a sample each]}.  A sample is the mean of a batch that
+takes at least 200 microseconds; the first 50 operations are not counted.  Of collectives the slowest rank counts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from time import perf_counter
+
+import numpy as np
+from mpi4py import MPI
+
+comm = MPI.COMM_WORLD
+rank, size = comm.Get_rank(), comm.Get_size()
+
+WARM_UP = 50
+SHORTEST_BATCH = 200e-6
+SAMPLES = 15
+LONGEST_ROW = 2.0
+
+
+def batches(operation: Callable[[], object], shared: float = 1.0) -> list[float]:
+    """Seconds of one operation, sampled in batches that every rank makes equally long.
+
+    Parameters:
+        operation: called on every rank.
+        shared: what one call counts for (a round trip is two messages, a window many).
+    """
+    for _ in range(WARM_UP):
+        operation()
+    comm.Barrier()
+    begin = perf_counter()
+    for _ in range(10):
+        operation()
+    once = comm.bcast((perf_counter() - begin) / 10, root=0)
+    count = max(1, int(SHORTEST_BATCH / max(once, 1e-9)) + 1)
+    samples = max(5, min(SAMPLES * 4, int(LONGEST_ROW / (count * once))))
+    found = []
+    for _ in range(samples):
+        comm.Barrier()
+        begin = perf_counter()
+        for _ in range(count):
+            operation()
+        elapsed = comm.allreduce(perf_counter() - begin, op=MPI.MAX)
+        found.append(elapsed / count / shared)
+    return found
+
+
+def round_trip(nbytes: int, *, heap: bool = False) -> Callable[[], object]:
+    """Ping and pong between ranks 0 and 1, in ordinary arrays or in memory of the library's."""
+    if heap:
+        memory = [np.frombuffer(MPI.Alloc_mem(max(nbytes, 1)), dtype=np.uint8) for _ in range(2)]
+        out, into = (array[:nbytes] for array in memory)
+    else:
+        out, into = np.ones(nbytes, dtype=np.uint8), np.zeros(nbytes, dtype=np.uint8)
+    send, recv = comm.Send, comm.Recv
+    outgoing, incoming = [out, nbytes, MPI.BYTE], [into, nbytes, MPI.BYTE]
+
+    def ping() -> None:
+        send(outgoing, 1, 1)
+        recv(incoming, 1, 1)
+
+    def pong() -> None:
+        recv(incoming, 0, 1)
+        send(outgoing, 0, 1)
+
+    return (ping, pong)[rank] if rank < 2 else (lambda: None)
+
+
+def window(nbytes: int, depth: int) -> Callable[[], object]:
+    """`depth` messages one way under way at once, and a short answer."""
+    arrays = [np.ones(nbytes, dtype=np.uint8) for _ in range(depth)]
+    answer = bytearray(1)
+
+    def sender() -> None:
+        MPI.Request.Waitall([comm.Isend([array, MPI.BYTE], 1, 2) for array in arrays])
+        comm.Recv([answer, MPI.BYTE], 1, 3)
+
+    def receiver() -> None:
+        MPI.Request.Waitall([comm.Irecv([array, MPI.BYTE], 0, 2) for array in arrays])
+        comm.Send([answer, MPI.BYTE], 0, 3)
+
+    return (sender, receiver)[rank] if rank < 2 else (lambda: None)
+
+
+def pickled(value: object) -> Callable[[], object]:
+    """An object there and back by lower-case `send` and `recv`."""
+
+    def ping() -> None:
+        comm.send(value, 1, 4)
+        comm.recv(None, 1, 4)
+
+    def pong() -> None:
+        comm.recv(None, 0, 4)
+        comm.send(value, 0, 4)
+
+    return (ping, pong)[rank] if rank < 2 else (lambda: None)
+
+
+def behind(depth: int, posted: bool) -> list[float]:
+    """A round trip of 8 bytes past `depth` entries that stand in the matching queues."""
+    other = 1 - rank
+    filler = np.zeros(1, dtype=np.uint8)
+    waiting = []
+    if posted:
+        waiting = [comm.Irecv([np.zeros(1, dtype=np.uint8), MPI.BYTE], other, 1000 + n) for n in range(depth)]
+    else:
+        for n in range(depth):
+            comm.Send([filler, MPI.BYTE], other, 1000 + n)
+    comm.Barrier()
+    found = batches(round_trip(8), 2)
+    if posted:
+        for n in range(depth):
+            comm.Send([filler, MPI.BYTE], other, 1000 + n)
+        MPI.Request.Waitall(waiting)
+    else:
+        for n in range(depth):
+            comm.Recv([filler, MPI.BYTE], other, 1000 + n)
+    return found
+
+
+def column(count: int) -> Callable[[], object]:
+    """One column of a square matrix of doubles, by a vector type on both sides."""
+    matrix = np.ones((count, count))
+    strided = MPI.DOUBLE.Create_vector(count, 1, count).Commit()
+    spec = [matrix, 1, strided]
+
+    def ping() -> None:
+        comm.Send(spec, 1, 5)
+        comm.Recv(spec, 1, 5)
+
+    def pong() -> None:
+        comm.Recv(spec, 0, 5)
+        comm.Send(spec, 0, 5)
+
+    return (ping, pong)[rank] if rank < 2 else (lambda: None)
+
+
+def collective(name: str, nbytes: int) -> Callable[[], object]:
+    """One blocking collective with `nbytes` a rank."""
+    count = max(1, nbytes // 8)
+    mine, all_of = np.ones(count), np.ones(count * size)
+    result = np.zeros(count)
+    everything = np.zeros(count * size)
+    part = max(1, count // size)
+    calls: dict[str, Callable[[], object]] = {
+        "barrier": comm.Barrier,
+        "bcast": lambda: comm.Bcast([mine, MPI.DOUBLE], 0),
+        "reduce": lambda: comm.Reduce([mine, MPI.DOUBLE], [result, MPI.DOUBLE], MPI.SUM, 0),
+        "allreduce": lambda: comm.Allreduce([mine, MPI.DOUBLE], [result, MPI.DOUBLE], MPI.SUM),
+        "allgather": lambda: comm.Allgather([mine, MPI.DOUBLE], [everything, MPI.DOUBLE]),
+        "alltoall": lambda: comm.Alltoall([all_of[: part * size], part, MPI.DOUBLE], [everything, part, MPI.DOUBLE]),
+        "reduce_scatter": lambda: comm.Reduce_scatter_block([all_of, count, MPI.DOUBLE], [result, count, MPI.DOUBLE], MPI.SUM),
+        "scan": lambda: comm.Scan([mine, MPI.DOUBLE], [result, MPI.DOUBLE], MPI.SUM),
+    }
+    return calls[name]
+
+
+def resident() -> list[float]:
+    """Bytes of resident memory a rank, after every rank has spoken to its neighbours."""
+    right, left = (rank + 1) % size, (rank - 1) % size
+    comm.Sendrecv(np.zeros(1), right, 0, np.zeros(1), left, 0)
+    comm.Barrier()
+    with open("/proc/self/smaps_rollup") as file:
+        lines = dict(line.split(":") for line in file.read().splitlines()[1:])
+    mine = sum(int(lines[key].split()[0]) for key in ("Private_Clean", "Private_Dirty", "Pss_Shmem")) * 1024
+    return [float(np.mean(comm.allgather(mine)))]
+
+
+def measure(row: str) -> list[float]:
+    """The samples of one row: `name`, `name:bytes`, or `name:bytes:more`."""
+    name, *arguments = row.split(":")
+    numbers = [int(argument) for argument in arguments if argument.isdigit()]
+    if name == "latency":
+        return batches(round_trip(*numbers), 2)
+    if name == "heap":
+        return batches(round_trip(*numbers, heap=True), 2)
+    if name == "window":
+        return batches(window(*numbers), numbers[1])
+    if name == "pickle_dict":
+        return batches(pickled({"a": 1, "b": [1.0, 2.0], "c": "text"}), 2)
+    if name == "pickle_array":
+        return batches(pickled(np.ones(numbers[0], dtype=np.uint8)), 2)
+    if name in ("posted", "unexpected"):
+        return behind(numbers[0], name == "posted")
+    if name == "column":
+        return batches(column(*numbers), 2)
+    if name == "resident":
+        return resident()
+    return batches(collective(name, *numbers))
+
+
+def main() -> None:
+    found = {row: measure(row) for row in sys.argv[1:]}
+    if rank == 0:
+        print(json.dumps(found), flush=True)
+
+
+if __name__ == "__main__":
+    if os.environ.get("BENCH_START_UP") is None:
+        main()

@@ -4,8 +4,9 @@ Every distribution says in its metadata which components it has: an entry point 
 component and its module.  `importlib.metadata` would take longer to find them than the rest of start-up takes, so the
 folders of `sys.path` are listed here, and of each distribution only `entry_points.txt` is read.
 
-The launcher hands what it found to its ranks in the environment, folder by folder with the folder's time of change: a rank
-takes over what is said of folders that its own `sys.path` names and that have not changed since, and lists the others.
+The launcher hands what it found to its ranks in the environment, folder by folder, each with a stamp made of the times at
+which it and its `entry_points.txt` changed: a rank takes over what is said of folders that its own `sys.path` names and
+whose stamp is still the same, and lists the others.
 """
 
 from __future__ import annotations
@@ -41,15 +42,26 @@ class Found:
 
 
 class Folder:
-    """What one entry of `sys.path` holds: its distributions' names, and their components."""
+    """What one entry of `sys.path` holds.
 
-    __slots__ = ("changed", "components", "distributions", "path")
+    Attributes:
+        path: of the folder or archive.
+        stamp: another one when something was installed, removed or rewritten; see `stamp`.
+        items: the names of its metadata folders, one a distribution.
+        components: of all its distributions.
+    """
 
-    def __init__(self, path: str, changed: int, distributions: list[str], components: list[Found]) -> None:
+    __slots__ = ("components", "items", "path", "stamp")
+
+    def __init__(self, path: str, stamp: int, items: list[str], components: list[Found]) -> None:
         self.path = path
-        self.changed = changed
-        self.distributions = distributions
+        self.stamp = stamp
+        self.items = items
         self.components = components
+
+    def distributions(self) -> set[str]:
+        """The normalized names."""
+        return {normalized(item.removesuffix(".dist-info").removesuffix(".egg-info").partition("-")[0]) for item in self.items}
 
 
 def normalized(distribution: str) -> str:
@@ -90,19 +102,26 @@ def name_and_version(path: str) -> tuple[str, str]:
     return fields["Name"], fields["Version"]
 
 
-def scan_folder(path: str) -> Folder:
-    """List one folder.  One that is not there, or is no folder, holds nothing."""
-    try:
-        changed = os.stat(path).st_mtime_ns
-        items = os.listdir(path)
-    except OSError:
-        return Folder(path, 0, [], [])
-    distributions = []
-    components = []
-    for item in sorted(items):
-        if not item.endswith((".dist-info", ".egg-info")):
+def stamp(path: str, items: Sequence[str]) -> int:
+    """The times of change of a folder and of its distributions' entry points, added up; 0 for what is not there."""
+    total = 0
+    for name in (path, *(f"{path}/{item}/entry_points.txt" for item in items)):
+        try:
+            total += os.stat(name).st_mtime_ns
+        except OSError:
             continue
-        distributions.append(normalized(item.rpartition(".")[0].partition("-")[0]))
+    return total
+
+
+def scan_folder(path: str) -> Folder:
+    """List one folder.  One that can't be listed holds nothing, as for imports."""
+    try:
+        items = sorted(item for item in os.listdir(path) if item.endswith((".dist-info", ".egg-info")))
+    except OSError:
+        items = []
+    before = stamp(path, items)
+    components = []
+    for item in items:
         try:
             with open(f"{path}/{item}/entry_points.txt", encoding="utf-8") as stream:
                 text = stream.read()
@@ -111,45 +130,40 @@ def scan_folder(path: str) -> Folder:
         if GROUP in text:
             distribution, version = name_and_version(f"{path}/{item}")
             components += [Found(*point, distribution, version, path) for point in entry_points(text)]
-    return Folder(path, changed, distributions, components)
+    return Folder(path, before, items, components)
 
 
 def scan_archive(path: str) -> Folder:
     """A zip file or the like on `sys.path`: rare, so left to the slow and complete way."""
     from importlib.metadata import distributions
 
-    names = []
+    items = []
     components = []
     for distribution in distributions(path=[path]):
         name = distribution.metadata["Name"]
-        names.append(normalized(name))
+        items.append(f"{normalized(name)}-{distribution.version}.dist-info")
         points = entry_points(distribution.read_text("entry_points.txt") or "")
         components += [Found(*point, name, distribution.version, path) for point in points]
-    return Folder(path, os.stat(path).st_mtime_ns, names, components)
+    return Folder(path, stamp(path, items), items, components)
 
 
 def folders(path: Sequence[str], known: Mapping[str, Folder]) -> list[Folder]:
     """What each entry of `path` holds, listing only those that are not known or have changed."""
     found = []
-    for entry in path:
-        entry = entry or os.getcwd()
+    for entry in map(os.path.abspath, path):
         folder = known.get(entry)
-        try:
-            changed = os.stat(entry).st_mtime_ns
-        except OSError:
-            continue
-        if folder is None or folder.changed != changed:
+        if folder is None or folder.stamp != stamp(entry, folder.items):
             folder = scan_archive(entry) if os.path.isfile(entry) else scan_folder(entry)
         found.append(folder)
     return found
 
 
 def encode(found: Sequence[Folder]) -> str:
-    """The text handed to the ranks: a line for each folder, `path`, time and distributions, then one a component."""
+    """The text handed to the ranks: a line for each folder, with path, stamp and items, then one for each component."""
     lines = []
     for folder in found:
         if folder.path.isprintable():
-            lines.append(f"{folder.path}\t{folder.changed}\t{' '.join(folder.distributions)}")
+            lines.append(f"{folder.path}\t{folder.stamp}\t{'/'.join(folder.items)}")
             for it in folder.components:
                 lines.append(f"\t{it.framework}\t{it.name}\t{it.module}\t{it.distribution}\t{it.version}")
     return "\n".join(lines)
@@ -162,7 +176,7 @@ def decode(text: str) -> dict[str, Folder]:
     for line in text.splitlines():
         fields = line.split("\t")
         if fields[0]:
-            folder = known[fields[0]] = Folder(fields[0], int(fields[1]), fields[2].split(), [])
+            folder = known[fields[0]] = Folder(fields[0], int(fields[1]), fields[2].split("/") if fields[2] else [], [])
         elif folder is not None:
             _, framework, name, module, distribution, version = fields
             folder.components.append(Found(framework, name, module, distribution, version, folder.path))
@@ -194,7 +208,7 @@ def merge(found: Sequence[Folder]) -> dict[str, dict[str, Found]]:
                     f"{component.version} in {component.where}; uninstall one of them"
                 )
             names[component.name] = component
-        hidden.update(folder.distributions)
+        hidden |= folder.distributions()
     return frameworks
 
 

@@ -71,7 +71,7 @@ def test_what_the_launcher_hands_down_is_what_a_rank_would_find(outside: Outside
     handed = discovery.encode(discovery.folders(paths, {}))
     folder = discovery.decode(handed)[paths[0]]
     (direct,) = discovery.folders(paths, {})
-    assert (folder.changed, folder.distributions) == (direct.changed, direct.distributions)
+    assert (folder.stamp, folder.items) == (direct.stamp, direct.items)
     assert [repr(it) for it in folder.components] == [repr(it) for it in direct.components]
 
 
@@ -87,6 +87,23 @@ def test_a_distribution_installed_after_the_launcher_looked_is_found(outside: Ou
     handed = discovery.encode(discovery.folders([str(outside.folder)], {}))
     outside.component("owl")
     assert set(scan(outside.folder, known=handed)["btl"]) == {"pigeon", "owl"}
+
+
+def test_entry_points_rewritten_in_place_are_found(outside: Outside) -> None:
+    outside.component("pigeon")
+    handed = discovery.encode(discovery.folders([str(outside.folder)], {}))
+    (entry_points,) = outside.folder.glob("*/entry_points.txt")
+    entry_points.write_text("[ompy.btl]\nowl = outside_pigeon.component\n")
+    assert set(scan(outside.folder, known=handed)["btl"]) == {"owl"}
+
+
+def test_a_relative_entry_of_the_path_is_the_folder_that_it_names_here(
+    outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside.component("pigeon")
+    monkeypatch.chdir(outside.folder)
+    for entry in ("", "."):
+        assert "pigeon" in scan(Path(entry))["btl"]
 
 
 def test_folders_that_do_not_exist_hold_nothing(tmp_path: Path) -> None:

@@ -113,3 +113,30 @@ def test_the_table_of_a_larger_job_is_a_summary(launch) -> None:
 def test_without_the_parameter_nothing_is_printed(launch) -> None:
     result = launch("-n", "2", sys.executable, "-c", PASS)
     assert (result.stdout, result.stderr, result.returncode) == ("", "", 0)
+
+
+@pytest.mark.parametrize(
+    ("mca", "words"),
+    [
+        (("btl", "self,ssm"), "no btl component is called ssm; known: self, sm, zmq. Did you mean sm?"),
+        (("btl", "self,^sm"), "mixes including and excluding"),
+        (("btl_sm_backing", "memfdd"), "Did you mean memfd?"),
+        (("btl_sm_eager_limt", "8k"), "Did you mean btl_sm_eager_limit?"),
+        (("bttl", "self"), "no parameter is called bttl. Did you mean btl?"),
+    ],
+)
+def test_the_launcher_finds_a_wrong_setting_before_any_rank_starts(launch, mca: tuple[str, str], words: str) -> None:
+    result = launch("-n", "2", "--mca", *mca, sys.executable, "-c", "print('started')")
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert words in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_wrong_name_in_the_users_file_is_found_by_the_launcher_too(launch, tmp_path) -> None:
+    settings = tmp_path / ".ompy" / "mca-params.conf"
+    settings.parent.mkdir()
+    settings.write_text("btl_sm_eager_limt = 8k\n")
+    result = launch("-n", "2", sys.executable, "-c", "print('started')")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert f"{settings}:1: no parameter is called btl_sm_eager_limt." in result.stderr

@@ -1,10 +1,10 @@
 """r2: which BTLs lead to a peer, decided at first contact.
 
-    asked in order of exclusivity       sm 1024   sm2 1024   zmq 256
-    reach the peer?                     yes       yes        not asked: of lower exclusivity
-    eager list, lowest latency          sm
-    send list, shares by bandwidth      sm 0.6    sm2 0.4
-    rdma list, can put or get           sm
+asked in order of exclusivity       sm 1024   sm2 1024   zmq 256
+reach the peer?                     yes       yes        not asked: of lower exclusivity
+eager list, lowest latency          sm
+send list, shares by bandwidth      sm 0.6    sm2 0.4
+rdma list, can put or get           sm
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from ompy.core.errors import ERR_OTHER, MPIError
 from ompy.mca.bml import Bml, PeerRoutes, Route
 from ompy.mca.btl import GET, PUT, SEND
 from ompy.mca.errors import UnreachableError
+from ompy.mca.verdicts import record
 from ompy.mca.verdicts import record
 
 TYPE_CHECKING = False

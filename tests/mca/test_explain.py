@@ -140,3 +140,10 @@ def test_a_wrong_name_in_the_users_file_is_found_by_the_launcher_too(launch, tmp
     result = launch("-n", "2", sys.executable, "-c", "print('started')")
     assert (result.returncode, result.stdout) == (2, "")
     assert f"{settings}:1: no parameter is called btl_sm_eager_limt." in result.stderr
+
+
+def test_verbosity_tells_each_peers_transports_at_first_contact(launch) -> None:
+    program = "from ompy import MPI; MPI.COMM_WORLD.Barrier()"
+    errors = launch("-n", "2", "--mca", "bml_base_verbose", "1", sys.executable, "-c", program).stderr
+    assert "[ompy rank 0] bml: to rank 1: sm chosen: " in errors
+    assert "[ompy rank 1] bml: to rank 0: self not chosen: " in errors

@@ -25,6 +25,16 @@ cdef class UserOperation(Operation):
     What it raises goes to whoever called the collective on this rank.
     """
     cdef readonly object function
+    cdef bint counted                            # among `user_operations`
+
+    def __dealloc__(self):
+        self.leave()
+
+    cdef int leave(self) noexcept:
+        global user_operations
+        user_operations -= self.counted
+        self.counted = False
+        return 0
 
     cdef int reduce(self, char *input, char *inout, Py_ssize_t count, Typemap typemap) except -1:
         cdef Py_ssize_t nbytes = count * typemap.extent
@@ -191,6 +201,7 @@ cdef class Op(Handle):
         operation.name = getattr(function, "__name__", type(function).__name__)
         op = cls.__new__(cls)
         op.operation = operation
+        operation.counted = True
         user_operations += 1
         return op
 
@@ -200,10 +211,9 @@ cdef class Op(Handle):
         Raises:
             Exception: ERR_OP for a predefined operation and for OP_NULL.
         """
-        global user_operations
         if checked(self).predefined:
             raise MPIException(ERR_OP, f"op: the predefined {self.operation.name} can't be freed")
-        user_operations -= 1
+        (<UserOperation> self.operation).leave()
         forget(self)
         self.operation = None
 

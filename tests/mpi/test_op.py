@@ -122,3 +122,18 @@ def test_an_operation_from_an_integer_works_but_is_not_pickled(ordered):
     assert twin("a", "b") == "ab"
     with pytest.raises(ValueError, match="integer handle"):
         pickle.dumps(twin)
+
+
+def test_operations_are_limited_in_number_while_they_live():
+    handles = [MPI.Op.Create(combine) for _ in range(31)]
+    last = MPI.Op.Create(combine)
+    with pytest.raises(RuntimeError, match="32 operations"):
+        MPI.Op.Create(combine)
+    MPI.Op(last).Free()
+    last.Free()
+    del handles[0]
+    more = [MPI.Op.Create(combine) for _ in range(2)]
+    with pytest.raises(RuntimeError, match="32 operations"):
+        MPI.Op.Create(combine)
+    for operation in (*handles, *more):
+        operation.Free()

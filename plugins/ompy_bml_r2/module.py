@@ -14,7 +14,6 @@ from ompy.mca.bml import Bml, PeerRoutes, Route
 from ompy.mca.btl import GET, PUT, SEND
 from ompy.mca.errors import UnreachableError
 from ompy.mca.verdicts import record
-from ompy.mca.verdicts import record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,6 +56,8 @@ class R2(Bml):
             else:
                 ways.append((btl, answer))
                 verdicts.append((btl.name, True, f"reaches it: exclusivity {btl.exclusivity}, latency {btl.latency} ns"))
+        for name, chosen, reason in verdicts:
+            record.say("bml", 1, f"to rank {proc.rank}: {name} {'chosen' if chosen else 'not chosen'}: {reason}")
         if not any(btl.flags & SEND for btl, _ in ways):
             refused = [(verdict.component, False, verdict.reason) for verdict in record.of("btl") if not verdict.chosen]
             reasons = "; ".join(f"{name}: {reason}" for name, _, reason in verdicts + refused) or "no BTL was chosen"

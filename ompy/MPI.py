@@ -4,6 +4,9 @@ Importing this module initialises MPI, and the end of the program finalises it; 
 `ompy.mpi.options`).  The names come from `ompy.mpi`, one module for each noun.
 """
 
+# Names are imported to be handed on.
+# ruff: noqa: F401, F403
+
 from __future__ import annotations
 
 from ompy.core.errors import (
@@ -25,21 +28,21 @@ from ompy.core.errors import (
     ERR_FILE_EXISTS,
     ERR_FILE_IN_USE,
     ERR_GROUP,
+    ERR_IN_STATUS,
     ERR_INFO,
     ERR_INFO_KEY,
     ERR_INFO_NOKEY,
     ERR_INFO_VALUE,
     ERR_INTERN,
-    ERR_IN_STATUS,
     ERR_IO,
     ERR_KEYVAL,
     ERR_LASTCODE,
     ERR_LOCKTYPE,
     ERR_NAME,
-    ERR_NOT_SAME,
     ERR_NO_MEM,
     ERR_NO_SPACE,
     ERR_NO_SUCH_FILE,
+    ERR_NOT_SAME,
     ERR_OP,
     ERR_OTHER,
     ERR_PENDING,

@@ -71,8 +71,8 @@ cdef class AttachedBuffer:
                 return self.address + end
             end = <Py_ssize_t> entry[0] + <Py_ssize_t> entry[1]
         if self.nbytes - end < nbytes:
-            raise MPIError(ERR_BUFFER, f"a message of {nbytes} bytes does not fit into the attached buffer of {self.nbytes} bytes, "
-                                       f"{len(self.messages)} messages are under way: attach a larger one, or flush it")
+            what = f"a message of {nbytes} bytes does not fit into the attached {self.nbytes} bytes"
+            raise MPIError(ERR_BUFFER, f"{what} besides {len(self.messages)} others: attach a larger buffer, or flush it")
         position[0] = len(self.messages)
         return self.address + end
 

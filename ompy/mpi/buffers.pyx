@@ -18,7 +18,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SI
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.number cimport PyIndex_Check, PyNumber_Index
 from cpython.object cimport PyObject, PyTypeObject
-from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
+from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.sequence cimport PySequence_Check
 from libc.string cimport memset
 
@@ -27,7 +27,7 @@ from ompy.core.typemap cimport Typemap, predefined, span
 from ompy.mca.coll cimport CollectiveCall
 from ompy.mpi.datatype cimport Datatype, datatype_of_code
 from ompy.mpi.device cimport speaks_cuda, speaks_dlpack
-from ompy.mpi.memory cimport acquire, buffer
+from ompy.mpi.memory cimport acquire
 from ompy.mpi.sentinels cimport bottom, in_place
 
 from ompy.core.errors import ERR_TYPE, MPIError

@@ -59,8 +59,8 @@ cdef int acquire_dlpack(object source, Py_buffer *view, int flags) except -1:
     cdef VersionedTensor *versioned
     cdef bint readonly = False
     cdef bint has_version = True
-    cdef int device_type, device_number
-    device_type, device_number = source.__dlpack_device__()
+    cdef int device_type, _device_number
+    device_type, _device_number = source.__dlpack_device__()
     # A producer with a queue of its own is told not to wait for it: MPI reads memory, it follows no stream.
     options = {} if device_type == DEVICE_CPU else {"stream": -1}
     try:
@@ -140,40 +140,25 @@ cdef char tensor_kind(Tensor *tensor) noexcept:
     return c"c" if tensor.code == CODE_COMPLEX else c"V"
 
 
+# Kind and bytes of an item -> format of the buffer protocol; the table keeps the characters alive.
+cdef dict FORMATS = {
+    ("b", 1): b"?",
+    ("i", 1): b"b", ("i", 2): b"h", ("i", 4): b"i", ("i", 8): b"l",
+    ("u", 1): b"B", ("u", 2): b"H", ("u", 4): b"I", ("u", 8): b"L",
+    ("f", 2): b"e", ("f", 4): b"f", ("f", 8): b"d", ("f", 16): b"g",
+    ("c", 4): b"Ze", ("c", 8): b"Zf", ("c", 16): b"Zd", ("c", 32): b"Zg",
+    ("V", 1): b"B",
+}
+
+
 cdef int set_format(Py_buffer *view, char kind, Py_ssize_t itemsize) except -1:
-    # What has no character of the struct module is handed on as bytes.
-    view.format = find_format(kind, itemsize)
-    view.itemsize = itemsize
-    if view.format == NULL:
-        view.format = b"B"
-        view.itemsize = 1
+    # What has no format is handed on as bytes.
+    known = (chr(kind), itemsize)
+    if known not in FORMATS:
+        known = ("V", 1)
+    view.format = <char *> <bytes> FORMATS[known]
+    view.itemsize = known[1]
     return 0
-
-
-cdef char *find_format(char kind, Py_ssize_t itemsize) noexcept:
-    if kind == c"b":
-        if itemsize == 1: return b"?"
-    elif kind == c"i":
-        if itemsize == 1: return b"b"
-        if itemsize == 2: return b"h"
-        if itemsize == 4: return b"i"
-        if itemsize == 8: return b"l"
-    elif kind == c"u":
-        if itemsize == 1: return b"B"
-        if itemsize == 2: return b"H"
-        if itemsize == 4: return b"I"
-        if itemsize == 8: return b"L"
-    elif kind == c"f":
-        if itemsize == 2: return b"e"
-        if itemsize == 4: return b"f"
-        if itemsize == 8: return b"d"
-        if itemsize == sizeof(long double): return b"g"
-    elif kind == c"c":
-        if itemsize == 4: return b"Ze"
-        if itemsize == 8: return b"Zf"
-        if itemsize == 16: return b"Zd"
-        if itemsize == 2 * sizeof(long double): return b"Zg"
-    return NULL
 
 
 cdef int acquire_cuda(object source, Py_buffer *view, int flags) except -1:

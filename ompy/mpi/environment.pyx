@@ -103,12 +103,13 @@ def bring_up() -> None:
     if state.finalized:
         raise MPIException(ERR_OTHER, "MPI was finalised: it can't be initialised again")
     from ompy.mca.params import registry
-    from ompy.mpi import object_collectives, point_to_point
+    from ompy.mpi import collective_check, object_collectives, point_to_point
     from ompy.mpi.intracomm import open_world
     from ompy.runtime.instance import Instance
 
     state.instance = Instance()
     point_to_point.set_check_level(registry.value("mpi_param_check"))
+    collective_check.set_check_level(registry.value("mpi_param_check"))
     object_collectives.set_fast_reduce(rc.fast_reduce)
     open_world(state.instance)
     choose_error_handler()
@@ -186,7 +187,7 @@ def Init_thread(required: int = THREAD_MULTIPLE) -> int:
     if state.initialized:
         raise MPIException(ERR_OTHER, "MPI is initialised already")
     if not THREAD_SINGLE <= required <= THREAD_MULTIPLE:
-        raise MPIException(ERR_ARG, f"required: THREAD_SINGLE ({THREAD_SINGLE}) to THREAD_MULTIPLE ({THREAD_MULTIPLE}) expected")
+        raise MPIException(ERR_ARG, f"required: THREAD_SINGLE (0) to THREAD_MULTIPLE (3) expected, not {required}")
     initialize(required)
     return required
 

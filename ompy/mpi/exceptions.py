@@ -13,8 +13,9 @@ __all__ = ["Exception"]
 _Base = MPIError
 
 
-class Exception(_Base):  # noqa: A001  (the name that programs know it by)
-    """An MPI error: compares with, hashes as and converts to its integer error code.
+class Exception(_Base):
+    """
+    An MPI error: compares with, hashes as and converts to its integer error code.
 
     Parameters:
         ierr: error class or code; a negative number counts as ERR_UNKNOWN.

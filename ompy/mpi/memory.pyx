@@ -74,7 +74,8 @@ cdef class Allocation:
 
 
 cdef class buffer:
-    """A run of bytes: someone's memory, or its own (`allocate`).
+    """
+    A run of bytes: someone's memory, or its own (`allocate`).
 
     Speaks the buffer protocol as unsigned bytes and can be indexed and sliced like a memoryview, with step 1.
     """

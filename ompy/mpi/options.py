@@ -8,7 +8,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-WORDS: dict[str, bool] = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+WORDS: dict[str, bool] = {
+    "1": True,
+    "true": True,
+    "yes": True,
+    "on": True,
+    "0": False,
+    "false": False,
+    "no": False,
+    "off": False,
+}
 
 
 class Options:

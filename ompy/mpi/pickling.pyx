@@ -71,7 +71,8 @@ cdef Collector new_collector(Py_ssize_t threshold):
 
 
 cdef class Pickle:
-    """How objects become bytes and bytes become objects again.
+    """
+    How objects become bytes and bytes become objects again.
 
     Parameters:
         dumps: `dumps(object)` or `dumps(object, protocol)`; pickle's by default.

@@ -226,15 +226,16 @@ cdef class PointToPoint(Handle):
     def Isendrecv(self, sendbuf: BufSpec, int dest, int sendtag=0, recvbuf: BufSpec | None = None, int source=ANY_SOURCE,
                   int recvtag=ANY_TAG) -> Request:
         """Begin to send one message and to receive another (MPI-4.1, 3.10)."""
-        cdef CoreRequest receive
+        cdef CoreRequest receive, sending
         try:
             check_dest(self.comm, dest, sendtag)
             receive = begin_receive(self, recvbuf, source, recvtag)
             try:
-                return new_request(combine([begin_send(self, sendbuf, dest, sendtag, MODE_STANDARD), receive], receive, True), None)
+                sending = begin_send(self, sendbuf, dest, sendtag, MODE_STANDARD)
             except BaseException:
                 give_up(receive)
                 raise
+            return new_request(combine([sending, receive], receive, True), None)
         except MPIError as error:
             failed(self, error)
 

@@ -19,7 +19,8 @@ from ompy.mpi.exceptions import hand_over
 
 
 cdef class Request(Handle):
-    """An operation that may outlast its call (MPI-4.1, 3.7).
+    """
+    An operation that may outlast its call (MPI-4.1, 3.7).
 
     It is null (false) once a wait or test has seen it complete, unless it is persistent.  Awaiting it in a coroutine gives
     what `wait` returns, and lets other tasks run until then.

@@ -21,7 +21,8 @@ F_STATUS_SIZE = 6
 
 
 cdef class Status:
-    """Source, tag, error class, size and cancellation of a finished operation (MPI-4.1, 3.2.5).
+    """
+    Source, tag, error class, size and cancellation of a finished operation (MPI-4.1, 3.2.5).
 
     A new one is empty: ANY_SOURCE, ANY_TAG, SUCCESS, no bytes.
     """

@@ -90,9 +90,7 @@ def make_receives(expected, rng, MPI):
     messages = [entry for entries in expected.values() for entry in entries]
     rng.shuffle(messages)
     any_source, any_tag = rng.choice(((False, False), (False, True), (True, False), (True, True)))
-    return [
-        (MPI.ANY_SOURCE if any_source else source, MPI.ANY_TAG if any_tag else tag) for source, _, tag, _, _ in messages
-    ]
+    return [(MPI.ANY_SOURCE if any_source else source, MPI.ANY_TAG if any_tag else tag) for source, _, tag, _, _ in messages]
 
 
 def post(comm, receive, room):

@@ -120,7 +120,8 @@ class PmiRte(Rte):
         self.uncommitted.clear()
         for answer in stored:
             if answer.get("rc", "0") != "0":
-                raise MPIError(ERR_INTERN, f"the PMI server does not take what rank {self.rank} has: {answer.get('msg', answer)}")
+                problem = f"the PMI server does not take what rank {self.rank} publishes: {answer.get('msg', answer)}"
+                raise MPIError(ERR_INTERN, problem)
         if self.board is not None:
             self.board.met()
         self.has_met = True

@@ -11,7 +11,7 @@ from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.core.doorbell cimport own, ring
 from ompy.core.errors import ERR_INTERN, ERR_OTHER, ERR_PROC_FAILED, MPIError
 from ompy.core.proc cimport Proc
-from ompy.core.progress cimport exclude_watchers, unregister_source
+from ompy.core.progress cimport exclude_watchers, goal, unregister_source
 from ompy.mca.btl cimport (
     FLAG_GET, FLAG_IN_ORDER, FLAG_PUT, FLAG_SEND, FLAG_SENDI, INTERFACE, Btl, Descriptor, Endpoint,
 )
@@ -309,7 +309,7 @@ cdef class SmBtl(Btl):
         cdef size_t length
         cdef int tag
         cdef const char *data
-        while head and events < BATCH:
+        while head and events < BATCH and not goal[0]:
             length = head & 0xFFFFFFFF
             tag = (head >> 32) & 0xFF
             data = reader.data + (reader.position & reader.mask) + HEAD

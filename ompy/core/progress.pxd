@@ -53,5 +53,9 @@ cdef inline void wake() noexcept:
 # mappings), it calls this: until the GIL is next let go, none is.
 cdef void exclude_watchers() noexcept
 
+# Set once the request is complete that the wait in progress is for.  A source that has more to hand over may stop then:
+# what is asked for next is better matched than stored.
+cdef int *goal
+
 # Events ever counted: two looks that differ show progress.
 cdef unsigned long long events_made

@@ -82,6 +82,9 @@ cdef bint polling = False                        # somebody is inside a source's
 cdef int watchers = 0                            # threads that may be inside a `ready`
 cdef int eviction = 0                            # asks them to leave
 
+cdef int never = 0
+goal = &never
+
 cdef int64_t spin_time, watch_time, yield_time   # nanoseconds
 # The back-stop, nanoseconds: what a source that can neither be watched nor polled, or a peer's death, waits at most for
 # notice.  It begins short and grows.
@@ -213,7 +216,6 @@ cdef inline bint is_done(Request request, DoneFunction done, void *context) exce
 
 cdef int wait_long(Request request, DoneFunction done, void *context, Request what) except -1:
     """`request` is what is waited for, or None when `done` is."""
-    cdef int never = 0
     cdef void *flag = <void *> &request.complete if request is not None else &never
     cdef long backstop = shortest_sleep
     cdef unsigned long long before, after
@@ -249,6 +251,17 @@ cdef int wait_long(Request request, DoneFunction done, void *context, Request wh
 
 cdef bint spin(Request request, DoneFunction done, void *context) except -1:
     """Polls with the GIL held; True when the wait is over."""
+    global goal
+    if done != NULL:
+        return spin_towards(request, done, context)
+    goal = <int *> &request.complete
+    try:
+        return spin_towards(request, done, context)
+    finally:
+        goal = &never                            # the request may be gone before the next wait
+
+
+cdef inline bint spin_towards(Request request, DoneFunction done, void *context) except -1:
     cdef int64_t start = 0
     cdef int64_t last_event = 0
     cdef int64_t now

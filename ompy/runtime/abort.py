@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import sys
 
+from ompy.core.errors import ERR_PROC_FAILED, MPIError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType, TracebackType
@@ -80,13 +82,16 @@ def install(rte: Rte) -> None:
     previous = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+        line = describe(kind, error, traceback)
         if issubclass(kind, KeyboardInterrupt):
-            # All ranks are interrupted together: one line each, and no waiting for one another.
-            print(f"ompy: rank {rte.rank} interrupted at {place_of(traceback)}", file=sys.stderr)
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(INTERRUPTED)
-        previous(kind, error, traceback)
-        rte.abort(1, describe(kind, error, traceback))
+            # All ranks are interrupted together: one line each, not as many tracebacks.
+            print(f"ompy: rank {rte.rank}: {line}", file=sys.stderr)
+            rte.abort(INTERRUPTED, line)
+        if isinstance(error, MPIError) and error.code == ERR_PROC_FAILED:
+            # The news is the peer's failure, which the launcher tells; here it only ended a wait.
+            print(f"ompy: rank {rte.rank}: {line}", file=sys.stderr)
+        else:
+            previous(kind, error, traceback)
+        rte.abort(1, line)
 
     sys.excepthook = hook

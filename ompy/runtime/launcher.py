@@ -171,19 +171,22 @@ class Launcher:
             self.fail(1, str(error))
         self.check_barrier()
         if session.aborted:
+            # A rank that aborts because a peer has died is not the cause.
+            self.reap()
+            self.on_abort(process)
+
+    def on_abort(self, process: Process) -> None:
+        if process.session.aborted:
             self.streams.read_now(process)
-            code, message = session.aborted
-            session.aborted = None
-            words = f"{self.name(process)} aborted the job"
+            code, message = process.session.aborted
+            process.session.aborted = None
+            words = f"{self.name(process)} aborted the job (MPI_Abort, code {code})"
             self.fail(code & 0xFF or (1 if code else 0), f"{words}: {message}" if message else words)
 
     def on_signal(self) -> None:
         for number in self.signals.take():
             if number == signal.SIGCHLD:
-                for process in self.processes:
-                    if process.reap():
-                        self.keeper.tell(f"-{process.pid}")
-                        self.on_exit(process)
+                self.reap()
             elif number == signal.SIGINT:
                 self.on_interrupt()
             elif number in (signal.SIGTERM, signal.SIGHUP):
@@ -197,6 +200,13 @@ class Launcher:
             else:
                 self.end_ranks(number)
 
+    def reap(self) -> None:
+        """Deal with the ranks that have ended."""
+        for process in self.processes:
+            if process.reap():
+                self.keeper.tell(f"-{process.pid}")
+                self.on_exit(process)
+
     def on_interrupt(self) -> None:
         if self.interrupted:
             self.end_ranks(signal.SIGKILL)
@@ -209,6 +219,7 @@ class Launcher:
 
     def on_exit(self, process: Process) -> None:
         self.on_pmi(process)
+        self.on_abort(process)
         self.streams.read_now(process)
         session = process.session
         others = f"{self.name(process)} "

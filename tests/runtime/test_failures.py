@@ -29,7 +29,7 @@ def fail_on_rank_1(statement: str, ranks: int = 3) -> tuple[Launch, float]:
 def test_uncaught_exception_is_reported_with_rank_and_line_and_ends_the_others(ranks: int) -> None:
     job, seconds = fail_on_rank_1("raise ValueError('boom')", ranks)
     assert job.process.returncode == 1
-    assert re.search(r"ompyrun: rank 1 \(\S+, \d+\) aborted the job: <string>:\d+: ValueError: boom", job.stderr)
+    assert re.search(r"ompyrun: rank 1 \(\S+, \d+\) aborted the job \(MPI_Abort, code 1\): <string>:\d+: ValueError: boom", job.stderr)
     assert "Traceback (most recent call last)" in job.stderr
     assert seconds < SOON
 
@@ -72,7 +72,7 @@ def test_rank_that_goes_without_finalising_is_named() -> None:
 def test_abort_gives_its_code() -> None:
     job, seconds = fail_on_rank_1("comm.Abort(42)")
     assert job.process.returncode == 42
-    assert re.search(r"rank 1 \(\S+, \d+\) aborted the job", job.stderr)
+    assert re.search(r"rank 1 \(\S+, \d+\) aborted the job \(MPI_Abort, code 42\)", job.stderr)
     assert seconds < SOON
 
 
@@ -115,7 +115,7 @@ def test_interrupt_says_once_for_each_rank_where_it_was() -> None:
         job.lines(2)
         job.process.send_signal(signal.SIGINT)
         job.finish()
-        assert len(re.findall(r"ompy: rank \d interrupted at <string>:\d+", job.stderr)) == 2
+        assert len(re.findall(r"ompy: rank \d: <string>:\d+: KeyboardInterrupt", job.stderr)) == 2
         assert "Traceback" not in job.stderr
 
 

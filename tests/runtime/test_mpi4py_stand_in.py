@@ -114,7 +114,7 @@ def test_exception_in_a_program_written_for_mpi4py_ends_the_job() -> None:
     source = "from mpi4py import MPI\nif MPI.COMM_WORLD.rank == 1:\n    raise ValueError('boom')\nMPI.COMM_WORLD.recv()"
     job = launch("-n", "2", "--mpi4py", *python(source))
     assert job.process.returncode == 1
-    assert "aborted the job: <string>:3: ValueError: boom" in job.stderr
+    assert "aborted the job (MPI_Abort, code 1): <string>:3: ValueError: boom" in job.stderr
 
 
 def test_folder_of_the_stand_in_holds_nothing_else() -> None:

@@ -224,5 +224,8 @@ def installed() -> dict[str, dict[str, Found]]:
 
 
 def handed_down() -> dict[str, str]:
-    """The environment by which a launcher saves its ranks the scan."""
-    return {HANDED_DOWN: encode(folders(sys.path, {}))}
+    """The environment by which a launcher saves its ranks the scan.  Raises ComponentError as every rank would."""
+    global installed_components
+    found = folders(sys.path, {})
+    installed_components = merge(found)
+    return {HANDED_DOWN: encode(found)}

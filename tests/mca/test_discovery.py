@@ -108,3 +108,11 @@ def test_a_relative_entry_of_the_path_is_the_folder_that_it_names_here(
 
 def test_folders_that_do_not_exist_hold_nothing(tmp_path: Path) -> None:
     assert scan(tmp_path / "nowhere") == {}
+
+
+def test_the_launcher_reports_a_clash_of_names_before_any_rank_starts(outside: Outside, run) -> None:
+    outside.install("left-bird", {"ompy.btl": {"pigeon": "left"}}, {})
+    outside.install("right-bird", {"ompy.btl": {"pigeon": "right"}}, {})
+    result = run("-m", "ompy.cli.ompyrun", "-n", "2", "echo", "started")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "two distributions have a btl component called pigeon" in result.stderr

@@ -25,6 +25,8 @@ GRACE = 0.25
 TERM_TO_KILL = 1.0
 # After Ctrl-C: long enough for ranks to unwind and save what they must.  A second Ctrl-C is SIGKILL at once.
 INTERRUPT_GRACE = 3.0
+# How often the job board is looked at, in seconds.
+LOOK_EVERY = 5.0
 # Exit codes, as timeout(1) and shells have them.
 TIMED_OUT = 124
 NOT_EXECUTABLE = 126
@@ -52,6 +54,7 @@ class Launcher:
         self.streams = Forwarder(self.loop, job.stdin, job.tag_output)
         self.exit_code: int | None = None
         self.interrupted = False
+        self.found: list[str] = []
         # Zeroes are a board on which nobody has written yet (ompy.core.board); only a report reads it.
         self.board = os.memfd_create("ompy-board")
         os.ftruncate(self.board, BOARD_BYTES_A_RANK * job.size)
@@ -91,6 +94,7 @@ class Launcher:
                     return False
                 rank += 1
         self.streams.begin_input()
+        self.loop.set_timer("look", LOOK_EVERY, self.look)
         if self.job.timeout is not None:
             self.loop.set_timer("timeout", self.job.timeout, self.on_timeout)
         return True
@@ -253,6 +257,18 @@ class Launcher:
             self.report()
         self.fail(TIMED_OUT, f"time is over after {self.job.timeout:g} s, ending the job")
         self.terminate()
+
+    def look(self) -> None:
+        """From time to time: do ranks wait for one another?  Twice the same answer is told, once; the job goes on."""
+        from ompy.core.board import Board
+        from ompy.runtime.report import stuck
+
+        found = stuck(Board(self.board), LOOK_EVERY / 2)
+        if found and found == self.found:
+            self.streams.say("this job seems to hang:\n" + "\n".join(found))
+            return
+        self.found = found
+        self.loop.set_timer("look", LOOK_EVERY, self.look)
 
     # -- the end
 

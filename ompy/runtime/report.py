@@ -103,6 +103,19 @@ def dead_ends(rows: Sequence[Row]) -> list[str]:
     return lines
 
 
+def stuck(board: Board, seconds: float) -> list[str]:
+    """What can't go on any more by itself, of the waits that are older than so many seconds."""
+    rows = [row if row.seconds > seconds else idle(row) for row in board.rows()]
+    return [sentence(cycle, rows) for cycle in cycles(rows)] + dead_ends(rows)
+
+
+def idle(row: Row) -> Row:
+    """The row as if its wait were none."""
+    if row.state == "waiting":
+        row.state, row.operation = "running", ""
+    return row
+
+
 def report(board: Board) -> str:
     """Everything that the board tells."""
     rows = board.rows()

@@ -165,3 +165,13 @@ def test_stacks_of_every_rank_on_a_time_out() -> None:
 
 def test_operations_have_distinct_names() -> None:
     assert len(set(OPERATIONS)) == len(OPERATIONS)
+
+
+def test_job_that_hangs_is_told_without_being_asked() -> None:
+    source = "if rank == 1: raise SystemExit(0)\ncomm.recv(source=1)"
+    with Launch("-n", "2", *mpi(source)) as job:
+        assert job.process.stderr is not None
+        first = job.process.stderr.readline().decode()
+        assert first == "ompyrun: this job seems to hang:\n"
+        assert job.process.stderr.readline().decode() == "ompyrun: rank 0 waits in Recv for rank 1, which is in Finalize\n"
+        assert job.process.poll() is None

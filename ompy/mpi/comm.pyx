@@ -37,7 +37,8 @@ classes = {}
 
 
 cdef class Comm(ObjectCollectives):
-    """A communicator: a group of processes, or two, and a context of their own for messages.
+    """
+    A communicator: a group of processes, or two, and a context of their own for messages.
 
     `Comm(other)` is a second handle on the same communicator.  A null handle's methods raise ERR_COMM.
     """
@@ -108,8 +109,10 @@ cdef class Comm(ObjectCollectives):
         return self.Get_group()
 
     def Compare(self, Comm comm not None) -> int:
-        """IDENT: the same communicator; CONGRUENT: the same groups in the same order; SIMILAR: the same groups;
-        else UNEQUAL (MPI-4.1, 7.4.1)."""
+        """How much two communicators have in common (MPI-4.1, 7.4.1).
+
+        IDENT: the same communicator; CONGRUENT: the same groups in the same order; SIMILAR: the same groups; else UNEQUAL.
+        """
         cdef int local, remote = 0
         if self.comm is None or comm.comm is None:
             self.refuse_null()
@@ -162,7 +165,7 @@ cdef class Comm(ObjectCollectives):
     # --- new communicators
 
     def Clone(self) -> Comm:
-        """`Dup` without info."""
+        """As `Dup` without info."""
         return self.Dup()
 
     def Dup(self, Info info=None) -> Comm:
@@ -182,11 +185,11 @@ cdef class Comm(ObjectCollectives):
         return made
 
     def Dup_with_info(self, Info info) -> Comm:
-        """`Dup` with hints (MPI-4.1, 7.4.2)."""
+        """As `Dup` with hints (MPI-4.1, 7.4.2)."""
         return self.Dup(info)
 
     def Idup(self, Info info=None) -> tuple:
-        """`Dup` as a request (MPI-4.1, 7.4.2).
+        """Non-blocking `Dup` (MPI-4.1, 7.4.2).
 
         Returns:
             (communicator, request); the communicator is COMM_NULL until the request is complete.
@@ -205,7 +208,7 @@ cdef class Comm(ObjectCollectives):
         return made, new_request(CompletedRequest() if request is None else request, made)
 
     def Idup_with_info(self, Info info) -> tuple:
-        """`Idup` with hints (MPI-4.1, 7.4.2)."""
+        """As `Idup` with hints (MPI-4.1, 7.4.2)."""
         return self.Idup(info)
 
     def Create(self, Group group not None) -> Comm:
@@ -291,8 +294,11 @@ cdef class Comm(ObjectCollectives):
     # --- attributes
 
     def Get_attr(self, int keyval):
-        """Value of a key, or None (MPI-4.1, 7.7.2).  The library's own keys are TAG_UB, HOST, IO, WTIME_IS_GLOBAL,
-        UNIVERSE_SIZE, APPNUM and LASTUSEDCODE (MPI-4.1, 9.1.2 and 11.10)."""
+        """Value of a key, or None (MPI-4.1, 7.7.2).
+
+        The library's own keys are TAG_UB, HOST, IO, WTIME_IS_GLOBAL, UNIVERSE_SIZE, APPNUM and LASTUSEDCODE (MPI-4.1, 9.1.2
+        and 11.10).
+        """
         if self.comm is None:
             self.refuse_null()
         if 0 <= keyval < attributes.FIRST_KEYVAL:
@@ -420,6 +426,7 @@ cdef class Comm(ObjectCollectives):
     # --- within
 
     def refuse_null(self):
+        """Raise the error of a null communicator."""
         hand_over(MPIError(ERR_COMM, "a communicator expected, not COMM_NULL"), None)
 
     cdef dict kept_by_duplicate(self):

@@ -47,7 +47,8 @@ cdef ErrorHandler ABORT = ErrorHandler("ERRORS_ABORT")
 
 
 cdef class Errhandler(Handle):
-    """What happens when a call on a communicator, window, file or session fails (MPI-4.1, 9.3).
+    """
+    What happens when a call on a communicator, window, file or session fails (MPI-4.1, 9.3).
 
     ERRORS_RETURN, the default as in mpi4py, raises `MPI.Exception`; ERRORS_ARE_FATAL and ERRORS_ABORT end the job.
     """

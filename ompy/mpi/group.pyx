@@ -55,7 +55,8 @@ cdef list expanded(CoreGroup group, object triplets):
 
 
 cdef class Group(Handle):
-    """An ordered set of processes (MPI-4.1, 7.2.1).
+    """
+    An ordered set of processes (MPI-4.1, 7.2.1).
 
     Groups are immutable: each operation makes a new one.  `Group(other)` is a second handle on the same group.
     """
@@ -165,12 +166,12 @@ cdef class Group(Handle):
         return self.without(checked_ranks(checked(self, "group"), ranks))
 
     def Range_incl(self, ranks):
-        """`Incl` of the ranks that (first, last, stride) triplets stand for (MPI-4.1, 7.3.2)."""
+        """As `Incl` of the ranks that (first, last, stride) triplets stand for (MPI-4.1, 7.3.2)."""
         cdef CoreGroup group = checked(self, "group")
         return self.made(group_of([group.members[<int>rank] for rank in expanded(group, ranks)]))
 
     def Range_excl(self, ranks):
-        """`Excl` of the ranks that (first, last, stride) triplets stand for (MPI-4.1, 7.3.2)."""
+        """As `Excl` of the ranks that (first, last, stride) triplets stand for (MPI-4.1, 7.3.2)."""
         return self.without(expanded(checked(self, "group"), ranks))
 
     @classmethod

@@ -39,7 +39,8 @@ cdef str checked_value(str value):
 
 
 cdef class Info(Handle):
-    """Hints for the library: an ordered mapping of strings to strings (MPI-4.1, chapter 10).
+    """
+    Hints for the library: an ordered mapping of strings to strings (MPI-4.1, chapter 10).
 
     Besides MPI's methods it has those of a `dict`.  INFO_NULL reads as an empty mapping.
     """

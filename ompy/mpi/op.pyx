@@ -138,7 +138,8 @@ cdef inline Operation checked(Op op):
 
 
 cdef class Op(Handle):
-    """How values are combined: a predefined operation, or one of the program's (MPI-4.1, 6.9).
+    """
+    How values are combined: a predefined operation, or one of the program's (MPI-4.1, 6.9).
 
     Called with two objects, it returns what it makes of them; the collectives of objects do that.
     """

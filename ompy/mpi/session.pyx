@@ -157,6 +157,7 @@ cdef class Session(Handle):
         self.refuse(ERR_ARG, f"pset_name: {WORLD} or {SELF} expected, got {name!r}")
 
     def refuse(self, int code, str detail):
+        """Raise an error of the session."""
         hand_over(MPIError(code, detail), self.live())
 
 

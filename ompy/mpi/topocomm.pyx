@@ -20,7 +20,8 @@ __all__ = ["Cartcomm", "Distgraphcomm", "Graphcomm", "Topocomm"]
 
 
 cdef class Topocomm(Intracomm):
-    """A communicator whose processes have neighbours.
+    """
+    A communicator whose processes have neighbours.
 
     In neighbourhood collectives each process sends to its out-neighbours and receives from its in-neighbours, in the order
     of `outedges` and `inedges`.  With MPI.PROC_NULL as a neighbour (at the edge of a grid) its block is left alone.
@@ -35,7 +36,7 @@ cdef class Topocomm(Intracomm):
 
     @property
     def degrees(self) -> tuple:
-        """(number of in-neighbours, number of out-neighbours)."""
+        """Tuple (number of in-neighbours, number of out-neighbours)."""
         return (self.indegree, self.outdegree)
 
     @property
@@ -50,7 +51,7 @@ cdef class Topocomm(Intracomm):
 
     @property
     def inoutedges(self) -> tuple:
-        """(ranks of the in-neighbours, ranks of the out-neighbours)."""
+        """Tuple (ranks of the in-neighbours, ranks of the out-neighbours)."""
         return (self.inedges, self.outedges)
 
     @property
@@ -109,43 +110,43 @@ cdef class Topocomm(Intracomm):
         self.carry_out(NEIGHBOR_ALLTOALLW, sendbuf, recvbuf, None, None, 0)
 
     def Ineighbor_allgather(self, sendbuf, recvbuf) -> Request:
-        """`Neighbor_allgather` as a request (MPI-4.1, 8.7)."""
+        """Non-blocking `Neighbor_allgather` (MPI-4.1, 8.7)."""
         return self.begin(NEIGHBOR_ALLGATHER, sendbuf, recvbuf, None, None, 0)
 
     def Ineighbor_allgatherv(self, sendbuf, recvbuf) -> Request:
-        """`Neighbor_allgatherv` as a request (MPI-4.1, 8.7)."""
+        """Non-blocking `Neighbor_allgatherv` (MPI-4.1, 8.7)."""
         return self.begin(NEIGHBOR_ALLGATHERV, sendbuf, recvbuf, None, None, 0)
 
     def Ineighbor_alltoall(self, sendbuf, recvbuf) -> Request:
-        """`Neighbor_alltoall` as a request (MPI-4.1, 8.7)."""
+        """Non-blocking `Neighbor_alltoall` (MPI-4.1, 8.7)."""
         return self.begin(NEIGHBOR_ALLTOALL, sendbuf, recvbuf, None, None, 0)
 
     def Ineighbor_alltoallv(self, sendbuf, recvbuf) -> Request:
-        """`Neighbor_alltoallv` as a request (MPI-4.1, 8.7)."""
+        """Non-blocking `Neighbor_alltoallv` (MPI-4.1, 8.7)."""
         return self.begin(NEIGHBOR_ALLTOALLV, sendbuf, recvbuf, None, None, 0)
 
     def Ineighbor_alltoallw(self, sendbuf, recvbuf) -> Request:
-        """`Neighbor_alltoallw` as a request (MPI-4.1, 8.7)."""
+        """Non-blocking `Neighbor_alltoallw` (MPI-4.1, 8.7)."""
         return self.begin(NEIGHBOR_ALLTOALLW, sendbuf, recvbuf, None, None, 0)
 
     def Neighbor_allgather_init(self, sendbuf, recvbuf, Info info=None) -> Prequest:
-        """`Neighbor_allgather` as a persistent request (MPI-4.1, 8.8)."""
+        """Persistent `Neighbor_allgather` (MPI-4.1, 8.8)."""
         return self.prepare(NEIGHBOR_ALLGATHER, sendbuf, recvbuf, None, None, 0)
 
     def Neighbor_allgatherv_init(self, sendbuf, recvbuf, Info info=None) -> Prequest:
-        """`Neighbor_allgatherv` as a persistent request (MPI-4.1, 8.8)."""
+        """Persistent `Neighbor_allgatherv` (MPI-4.1, 8.8)."""
         return self.prepare(NEIGHBOR_ALLGATHERV, sendbuf, recvbuf, None, None, 0)
 
     def Neighbor_alltoall_init(self, sendbuf, recvbuf, Info info=None) -> Prequest:
-        """`Neighbor_alltoall` as a persistent request (MPI-4.1, 8.8)."""
+        """Persistent `Neighbor_alltoall` (MPI-4.1, 8.8)."""
         return self.prepare(NEIGHBOR_ALLTOALL, sendbuf, recvbuf, None, None, 0)
 
     def Neighbor_alltoallv_init(self, sendbuf, recvbuf, Info info=None) -> Prequest:
-        """`Neighbor_alltoallv` as a persistent request (MPI-4.1, 8.8)."""
+        """Persistent `Neighbor_alltoallv` (MPI-4.1, 8.8)."""
         return self.prepare(NEIGHBOR_ALLTOALLV, sendbuf, recvbuf, None, None, 0)
 
     def Neighbor_alltoallw_init(self, sendbuf, recvbuf, Info info=None) -> Prequest:
-        """`Neighbor_alltoallw` as a persistent request (MPI-4.1, 8.8)."""
+        """Persistent `Neighbor_alltoallw` (MPI-4.1, 8.8)."""
         return self.prepare(NEIGHBOR_ALLTOALLW, sendbuf, recvbuf, None, None, 0)
 
     def neighbor_allgather(self, sendobj) -> list:
@@ -193,7 +194,7 @@ cdef class Cartcomm(Topocomm):
         return len(self.grid().dims)
 
     def Get_topo(self) -> tuple:
-        """(sizes, whether each is a ring, coordinates of this process), a list each (MPI-4.1, 8.5.5)."""
+        """Tuple (sizes, whether each is a ring, coordinates of this process), a list each (MPI-4.1, 8.5.5)."""
         grid = self.grid()
         return (list(grid.dims), list(grid.periods), list(grid.coords))
 
@@ -255,7 +256,7 @@ cdef class Cartcomm(Topocomm):
 
     @property
     def topo(self) -> tuple:
-        """(sizes, whether each is a ring, coordinates of this process)."""
+        """Tuple (sizes, whether each is a ring, coordinates of this process)."""
         return self.Get_topo()
 
     @property
@@ -285,12 +286,12 @@ cdef class Graphcomm(Topocomm):
         return self.topology_as(Graph, "graph")
 
     def Get_dims(self) -> tuple:
-        """(number of nodes, number of edges) (MPI-4.1, 8.5.5)."""
+        """Tuple (number of nodes, number of edges) (MPI-4.1, 8.5.5)."""
         graph = self.graph()
         return (len(graph.index), len(graph.edges))
 
     def Get_topo(self) -> tuple:
-        """(ends of the nodes' edges, edges), a list each (MPI-4.1, 8.5.5)."""
+        """Tuple (ends of the nodes' edges, edges), a list each (MPI-4.1, 8.5.5)."""
         graph = self.graph()
         return (list(graph.index), list(graph.edges))
 
@@ -307,7 +308,7 @@ cdef class Graphcomm(Topocomm):
 
     @property
     def dims(self) -> tuple:
-        """(number of nodes, number of edges)."""
+        """Tuple (number of nodes, number of edges)."""
         return self.Get_dims()
 
     @property
@@ -322,7 +323,7 @@ cdef class Graphcomm(Topocomm):
 
     @property
     def topo(self) -> tuple:
-        """(ends of the nodes' edges, edges)."""
+        """Tuple (ends of the nodes' edges, edges)."""
         return self.Get_topo()
 
     @property
@@ -354,12 +355,12 @@ cdef class Distgraphcomm(Topocomm):
             raise TypeError("expecting a distributed graph communicator")
 
     def Get_dist_neighbors_count(self) -> tuple:
-        """(number of in-neighbours, number of out-neighbours, whether there are weights) (MPI-4.1, 8.5.5)."""
+        """Tuple (number of in-neighbours, number of out-neighbours, whether there are weights) (MPI-4.1, 8.5.5)."""
         graph = self.topology_as(DistributedGraph, "distributed graph")
         return (len(graph.in_neighbors), len(graph.out_neighbors), graph.weighted)
 
     def Get_dist_neighbors(self) -> tuple:
-        """(in-neighbours, out-neighbours, weights) (MPI-4.1, 8.5.5).
+        """Tuple (in-neighbours, out-neighbours, weights) (MPI-4.1, 8.5.5).
 
         Returns:
             two lists of ranks, and (weights of the in-neighbours, weights of the out-neighbours) or None.

@@ -83,7 +83,7 @@ cdef class BasicModule(CollModule):
         """The collective as a persistent request, inactive."""
         cdef Schedule schedule = make_schedule(comm, operations[function])
         self.write(schedule, function, call, comm)
-        schedule.persistent = True
+        schedule.persist()
         return schedule
 
     def explain(self, int function, Communicator comm not None, Py_ssize_t nbytes, bint commutative=True):

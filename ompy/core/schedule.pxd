@@ -68,6 +68,8 @@ cdef class Schedule(Request):
     # Scratch memory for `count` elements, laid out as the typemap wants it; returns the address to use with it.
     cpdef size_t scratch(self, Py_ssize_t count, Typemap typemap) except? 0
 
+    # To be started again and again, under a tag that no other call will ever have.
+    cdef int persist(self) except -1
     # Carry it out and return when this rank's part is done.  `start` is the other way: the engine advances it.
     cpdef int run(self) except -1
 

@@ -4,7 +4,7 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.ref cimport PyObject, Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.string cimport memcpy, memset
 
-from ompy.core.constants cimport MODE_STANDARD
+from ompy.core.constants cimport MODE_STANDARD, TAG_COLLECTIVE_LAST
 from ompy.core.convertor cimport copy_typed
 from ompy.core.progress cimport ProgressSource, register_source, unregister_source, wait
 from ompy.mca cimport pml as layer
@@ -98,8 +98,9 @@ cdef class Schedule(Request):
     def __init__(self, Communicator comm not None, int operation=0, bint persistent=False):
         self.communicator = comm
         self.operation = operation
-        self.persistent = persistent
         self.tag = comm.collective_tag()
+        if persistent:
+            self.persist()
 
     def __dealloc__(self):
         # Only memory: objects named by steps are references of our own, whatever the state of the attributes.
@@ -116,6 +117,13 @@ cdef class Schedule(Request):
             PyMem_Free(self.steps)
         if self.flight != self.inline_flight:
             PyMem_Free(self.flight)
+
+    cdef int persist(self) except -1:
+        # A call's tag comes round again after 2**30 calls, when it is long over; this one may still be used, so it is
+        # moved to the range below.
+        self.persistent = True
+        self.tag += TAG_COLLECTIVE_LAST
+        return 0
 
     # -- writing ------------------------------------------------------------------------------------------------------
 

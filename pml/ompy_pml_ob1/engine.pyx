@@ -113,6 +113,7 @@ cdef class Engine(ProgressSource):
     cpdef int progress(self) except -1:
         """Try again what found no resources, oldest first, once round."""
         cdef Transfer transfer
+        cdef PeerRoutes full = None              # asking again for each of a peer's transfers would be of no use
         cdef int events = 0
         cdef Py_ssize_t round_length = len(self.waiting)
         while round_length > 0 and self.waiting:
@@ -121,7 +122,8 @@ cdef class Engine(ProgressSource):
             transfer.queued = False
             if transfer.complete and not isinstance(transfer, ControlMessage):
                 continue
-            if transfer.push() == OUT_OF_RESOURCE:
+            if (full is not None and transfer.routes is full) or transfer.push() == OUT_OF_RESOURCE:
+                full = transfer.routes
                 if not transfer.queued:
                     transfer.queued = True
                     self.waiting.appendleft(transfer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from pathlib import Path
 
@@ -63,7 +64,7 @@ def test_scratch_is_aligned_and_apart():
         assert address % 16 == 0
         spans.append((address, address + 4 * count))
     spans.sort()
-    assert all(end <= start for (_, end), (start, _) in zip(spans, spans[1:], strict=False))
+    assert all(end <= start for (_, end), (start, _) in itertools.pairwise(spans))
 
 
 def test_scratch_has_room_for_data_before_its_address():

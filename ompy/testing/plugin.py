@@ -28,7 +28,7 @@ import pytest
 from ompy.testing.task import COMMUNICATOR, FAILED, SKIPPED, XFAILED, Outcome, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
 DEFAULT_TIMEOUT = 60.0
 # Beyond the launcher's own time-out: it prints its report and ends the ranks within this.
@@ -72,7 +72,7 @@ def rng(seed: int) -> random.Random:
 
 
 @pytest.fixture
-def comm() -> Iterator[Any]:
+def comm() -> Any:
     """COMM_WORLD: of the job in a test marked `mpi`, of one process elsewhere."""
     return None
 

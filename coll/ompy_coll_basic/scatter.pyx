@@ -9,34 +9,30 @@ from ompy_coll_basic.builder cimport builder
 from ompy_coll_basic.layout cimport Layout, address_of, copy_block, regular, send_block, sending
 
 
-cdef int from_root(Schedule schedule, Layout *source, size_t target, Py_ssize_t count, Typemap typemap, bint vector,
-                   int root, Communicator comm) except -1:
-    cdef Layout own = regular(target, count, typemap)
+cdef int from_root(Schedule schedule, CollectiveCall call, Communicator comm, bint vector) except -1:
+    """Each rank's block straight from the root."""
+    cdef Layout source, own
     cdef int rank
-    if comm.rank != root:
-        if not vector or count * typemap.size:
-            schedule.recv(target, count, typemap, root)
+    if comm.rank != call.root:
+        if not vector or call.recv_count * call.recv_type.size:
+            schedule.recv(call.recv_address, call.recv_count, call.recv_type, call.root)
         return 0
+    source = sending(call)
     for rank in range(comm.size):
-        if rank != root:
-            send_block(schedule, source, rank, rank)
-    if typemap is not None:
-        copy_block(schedule, source, root, &own, 0)
+        if rank != call.root:
+            send_block(schedule, &source, rank, rank)
+    if not call.recv_in_place:
+        own = regular(call.recv_address, call.recv_count, call.recv_type)
+        copy_block(schedule, &source, call.root, &own, 0)
     return 0
 
 
-cdef int scatter_linear(Schedule schedule, CollectiveCall call, Communicator comm, bint vector) except -1:
-    cdef Layout source = sending(call)
-    return from_root(schedule, &source, call.recv_address, call.recv_count,
-                     None if call.recv_in_place else call.recv_type, vector, call.root, comm)
-
-
 cdef int linear(Schedule schedule, CollectiveCall call, Communicator comm) except -1:
-    return scatter_linear(schedule, call, comm, False)
+    return from_root(schedule, call, comm, False)
 
 
 cdef int linear_vector(Schedule schedule, CollectiveCall call, Communicator comm) except -1:
-    return scatter_linear(schedule, call, comm, True)
+    return from_root(schedule, call, comm, True)
 
 
 cdef int logarithmic(Schedule schedule, CollectiveCall call, Communicator comm) except -1:

@@ -9,6 +9,7 @@ from ompy.mca.coll cimport (
     REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, SCATTER, SCATTERV, CollectiveCall, CollModule, CollTable,
 )
 from ompy.mpi.collective_calls cimport make_call
+from ompy.mpi.collective_check cimport BLOCKING, NONBLOCKING, PERSISTENT, check_level, compare_ranks
 from ompy.mpi.info cimport Info
 from ompy.mpi.point_to_point cimport PointToPoint
 from ompy.mpi.request cimport Prequest, Request, new_prequest, new_request
@@ -39,6 +40,8 @@ cdef class Collectives(PointToPoint):
         try:
             comm = self.live()
             call = make_call(function, comm, send, recv, op, counts, root)
+            if check_level > 1:
+                compare_ranks(function, BLOCKING, call, comm)
             (<CollTable> comm.coll).of(function).run(function, call, comm)
         except MPIError as error:
             hand_over(error, self.comm)
@@ -51,6 +54,8 @@ cdef class Collectives(PointToPoint):
         try:
             comm = self.live()
             call = make_call(function, comm, send, recv, op, counts, root)
+            if check_level > 1:
+                compare_ranks(function, NONBLOCKING, call, comm)
             request = (<CollModule> (<CollTable> comm.coll).nonblocking[function]).start(function, call, comm)
         except MPIError as error:
             hand_over(error, self.comm)
@@ -63,6 +68,8 @@ cdef class Collectives(PointToPoint):
         try:
             comm = self.live()
             call = make_call(function, comm, send, recv, op, counts, root)
+            if check_level > 1:
+                compare_ranks(function, PERSISTENT, call, comm)
             request = (<CollModule> (<CollTable> comm.coll).persistent[function]).init(function, call, comm)
         except MPIError as error:
             hand_over(error, self.comm)

@@ -36,7 +36,7 @@ cdef class Intracomm(Comm):
     # --- new communicators
 
     def Create_group(self, Group group not None, int tag=0):
-        """`Create`, called by the members of the group alone (MPI-4.1, 7.4.2).
+        """As `Create`, called by the members of the group alone (MPI-4.1, 7.4.2).
 
         Parameters:
             tag: keeps apart the calls that threads make at the same time.
@@ -215,19 +215,19 @@ cdef class Intracomm(Comm):
         self.carry_out(EXSCAN, sendbuf, recvbuf, op, None, 0)
 
     def Iscan(self, sendbuf, recvbuf, op=SUM) -> Request:
-        """`Scan` as a request (MPI-4.1, 6.12)."""
+        """Non-blocking `Scan` (MPI-4.1, 6.12)."""
         return self.begin(SCAN, sendbuf, recvbuf, op, None, 0)
 
     def Iexscan(self, sendbuf, recvbuf, op=SUM) -> Request:
-        """`Exscan` as a request (MPI-4.1, 6.12)."""
+        """Non-blocking `Exscan` (MPI-4.1, 6.12)."""
         return self.begin(EXSCAN, sendbuf, recvbuf, op, None, 0)
 
     def Scan_init(self, sendbuf, recvbuf, op=SUM, Info info=None) -> Prequest:
-        """`Scan` as a persistent request (MPI-4.1, 6.13)."""
+        """Persistent `Scan` (MPI-4.1, 6.13)."""
         return self.prepare(SCAN, sendbuf, recvbuf, op, None, 0)
 
     def Exscan_init(self, sendbuf, recvbuf, op=SUM, Info info=None) -> Prequest:
-        """`Exscan` as a persistent request (MPI-4.1, 6.13)."""
+        """Persistent `Exscan` (MPI-4.1, 6.13)."""
         return self.prepare(EXSCAN, sendbuf, recvbuf, op, None, 0)
 
     def scan(self, sendobj, op=SUM):
@@ -237,6 +237,7 @@ cdef class Intracomm(Comm):
             op: an Op or a function of two objects; associative.
         """
         try:
+            self.compare(SCAN, op, 0)
             return prefix(sendobj, op, self.live(), True)
         except MPIError as error:
             hand_over(error, self.comm)
@@ -248,6 +249,7 @@ cdef class Intracomm(Comm):
             op: an Op or a function of two objects; associative.
         """
         try:
+            self.compare(EXSCAN, op, 0)
             return prefix(sendobj, op, self.live(), False)
         except MPIError as error:
             hand_over(error, self.comm)

@@ -3,7 +3,8 @@ from ompy.core.communicator cimport Communicator
 from ompy.mpi.collectives cimport Collectives
 
 cdef class ObjectCollectives(Collectives):
-    pass
+    # With `mpi_param_check 2`: do all ranks call this?
+    cdef int compare(self, int function, object op, int root) except -1
 
 
 # Objects between neighbours: `objects[i]` to rank `targets[i]`, one from each of `sources`; PROC_NULL gives None.

@@ -15,10 +15,13 @@ from ompy.core.constants cimport MODE_STANDARD, PROC_NULL
 from ompy.core.progress cimport wait
 from ompy.core.request cimport Request as CoreRequest
 from ompy.core.typemap cimport Typemap, predefined
-from ompy.mca.coll cimport ALLGATHER, ALLGATHERV, BARRIER, BCAST, CollectiveCall, CollTable
+from ompy.mca.coll cimport (
+    ALLGATHER, ALLGATHERV, ALLREDUCE, ALLTOALL, BARRIER, BCAST, GATHER, REDUCE, SCATTER, CollectiveCall, CollTable,
+)
 from ompy.mca.pml cimport pml
 from ompy.mpi.buffers cimport parse_counts
 from ompy.mpi.collective_calls cimport check_root
+from ompy.mpi.collective_check cimport check_level, compare_objects
 from ompy.mpi.collectives cimport Collectives
 from ompy.mpi.point_to_point cimport lock_of
 from ompy.mpi.pickling cimport Parcel, block_address, flatten, unwrap, wrap
@@ -53,6 +56,11 @@ cdef class ObjectCollectives(Collectives):
     Every rank of the communicator calls the same methods in the same order.  What a rank receives is its own copy.
     """
 
+    cdef int compare(self, int function, object op, int root) except -1:
+        if check_level > 1:
+            compare_objects(function, op, root, self.live())
+        return 0
+
     def barrier(self) -> None:
         """Wait until every rank is here (MPI-4.1, 6.3)."""
         self.carry_out(BARRIER, None, None, None, None, 0)
@@ -68,6 +76,7 @@ cdef class ObjectCollectives(Collectives):
             a copy of the root's object; between groups, None in the group of the root.
         """
         try:
+            self.compare(BCAST, None, root)
             # Two messages for one object: those of two threads must not mix.
             with lock_of(self.live(), "bcast"):
                 return broadcast(obj, root, self.comm)
@@ -81,6 +90,7 @@ cdef class ObjectCollectives(Collectives):
             on the root a list in rank order, else None.
         """
         try:
+            self.compare(GATHER, None, root)
             return gathered(sendobj, root, self.live())
         except MPIError as error:
             hand_over(error, self.comm)
@@ -95,6 +105,7 @@ cdef class ObjectCollectives(Collectives):
             this rank's object; between groups, None in the group of the root.
         """
         try:
+            self.compare(SCATTER, None, root)
             return scattered(sendobj, root, self.live())
         except MPIError as error:
             hand_over(error, self.comm)
@@ -102,6 +113,7 @@ cdef class ObjectCollectives(Collectives):
     def allgather(self, sendobj) -> list:
         """The objects of all ranks (between groups: of the remote group), in rank order (MPI-4.1, 6.7)."""
         try:
+            self.compare(ALLGATHER, None, 0)
             return gathered_everywhere(sendobj, self.live())
         except MPIError as error:
             hand_over(error, self.comm)
@@ -117,6 +129,7 @@ cdef class ObjectCollectives(Collectives):
         """
         cdef Communicator comm
         try:
+            self.compare(ALLTOALL, None, 0)
             comm = self.live()
             ranks = list(range(comm.remote_size))
             return exchange(checked_items(sendobj, comm.remote_size), ranks, ranks, False, comm)
@@ -136,6 +149,7 @@ cdef class ObjectCollectives(Collectives):
         """
         cdef Communicator comm
         try:
+            self.compare(REDUCE, op, root)
             comm = self.live()
             if not fast_reduce:
                 return combined(gathered(sendobj, root, comm), op)
@@ -152,6 +166,7 @@ cdef class ObjectCollectives(Collectives):
         """
         cdef Communicator comm
         try:
+            self.compare(ALLREDUCE, op, 0)
             comm = self.live()
             if not fast_reduce:
                 return combined(gathered_everywhere(sendobj, comm), op)

@@ -1,0 +1,3 @@
+"""Whether all ranks mean the same collective."""
+
+def set_check_level(level: int) -> None: ...

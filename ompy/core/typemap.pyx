@@ -7,6 +7,18 @@ from ompy.core.program cimport Program
 from ompy.core.errors import ERR_ARG, ERR_COUNT, MPIError
 
 
+cdef extern from *:
+    bint overflows "__builtin_mul_overflow"(Py_ssize_t, Py_ssize_t, Py_ssize_t *)
+
+
+cdef Py_ssize_t times(Py_ssize_t number, Py_ssize_t nbytes) except? -1:
+    """A distance in bytes."""
+    cdef Py_ssize_t product
+    if overflows(number, nbytes, &product):
+        raise MPIError(ERR_ARG, f"{number} times {nbytes} bytes is farther than an address can tell")
+    return product
+
+
 cdef Typemap begin():
     cdef Typemap made = Typemap.__new__(Typemap)
     made.program = Program.__new__(Program)
@@ -24,12 +36,13 @@ cdef class Typemap:
 
         Bounds given with `create_resized` stick: once an element has them, those of elements without count no more.
         """
-        cdef Py_ssize_t lowest, highest
+        cdef Py_ssize_t lowest, highest, reach
         if count == 0 or (element.size == 0 and not element.bounded and element.extent == 0):
             return 0
+        reach = times(count - 1, stride)
         self.program.place(element.program, offset, count, stride)
-        lowest = offset + min(0, (count - 1) * stride)
-        highest = offset + max(0, (count - 1) * stride)
+        lowest = offset + min(0, reach)
+        highest = offset + max(0, reach)
         if element.size:
             if not self.units:
                 self.first = lowest + element.true_lower_bound
@@ -111,7 +124,7 @@ cdef class Typemap:
         return self.create_hvector(count, 1, self.extent)
 
     cpdef Typemap create_vector(self, Py_ssize_t count, Py_ssize_t blocklength, Py_ssize_t stride):
-        return self.create_hvector(count, blocklength, stride * self.extent)
+        return self.create_hvector(count, blocklength, times(stride, self.extent))
 
     cpdef Typemap create_hvector(self, Py_ssize_t count, Py_ssize_t blocklength, Py_ssize_t stride):
         check_count("count", count)
@@ -128,7 +141,7 @@ cdef class Typemap:
             block = begin()
             block.place(self, 0, blocklength, self.extent)
             # The padding belongs to the whole, not to each block.
-            block.bounded = True
+            block.bounded = not block.empty
             block = block.finish()
             made.place(block, 0, count, stride)
             made.bounded = self.bounded
@@ -146,7 +159,7 @@ cdef class Typemap:
         cdef Py_ssize_t blocklength, displacement
         for blocklength, displacement in zip(blocklengths, displacements):
             check_count("blocklengths", blocklength)
-            made.place(self, displacement * unit, blocklength, self.extent)
+            made.place(self, times(displacement, unit), blocklength, self.extent)
         return made.finish()
 
     cpdef Typemap create_indexed_block(self, Py_ssize_t blocklength, displacements):
@@ -160,7 +173,7 @@ cdef class Typemap:
         cdef Typemap made = begin()
         cdef Py_ssize_t displacement
         for displacement in displacements:
-            made.place(self, displacement * unit, blocklength, self.extent)
+            made.place(self, times(displacement, unit), blocklength, self.extent)
         return made.finish()
 
     cpdef Typemap create_resized(self, Py_ssize_t lower_bound, Py_ssize_t extent):
@@ -188,8 +201,8 @@ cdef class Typemap:
                 raise MPIError(ERR_ARG, f"subsizes, starts: {subsize} elements from {start} do not lie in a dimension "
                                         f"of {size}")
             box = box.create_hvector(subsize, 1, stride)
-            offset += start * stride
-            stride *= size
+            offset += times(start, stride)
+            stride = times(size, stride)
         return box.moved(offset, stride)
 
     cdef Typemap moved(self, Py_ssize_t offset, Py_ssize_t extent):
@@ -229,9 +242,9 @@ cdef class Typemap:
             block = block_of(gsize, distribution, argument, psize)
             first = coordinate * block
             owned = max(0, gsize - first) // (psize * block) * block + min(block, max(0, gsize - first) % (psize * block))
-            part = part.cyclic(owned, block, stride, psize * block * stride)
-            offset += first * stride
-            stride *= gsize
+            part = part.cyclic(owned, block, stride, times(psize * block, stride))
+            offset += times(first, stride)
+            stride = times(gsize, stride)
         return part.moved(offset, stride)
 
     cdef Typemap cyclic(self, Py_ssize_t owned, Py_ssize_t block, Py_ssize_t stride, Py_ssize_t block_stride):

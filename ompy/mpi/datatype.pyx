@@ -7,6 +7,7 @@ from ompy.core.typemap cimport Typemap, create_struct, predefined
 from ompy.mpi.handle cimport Handle, forget, predefine
 from ompy.mpi.packing cimport Packing, checked
 
+import operator
 from array import array
 
 from ompy.core.basic import describe
@@ -71,6 +72,9 @@ cdef Datatype borrow(Typemap typemap):
 cdef Datatype derive(type cls, int combiner, Typemap base, dict parameters):
     """Call the core's constructor of the combiner's name with the parameters, in their order."""
     cdef Typemap made
+    for name, value in parameters.items():
+        if not isinstance(value, array):
+            parameters[name] = integer(name, value)
     arguments = dict(parameters)
     if "order" in arguments:
         order = arguments.pop("order")
@@ -85,16 +89,27 @@ cdef Datatype derive(type cls, int combiner, Typemap base, dict parameters):
     return new_handle(cls, made)
 
 
+cdef object integer(str name, object value):
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}: an integer expected, not {type(value).__name__}") from None
+
+
 cdef object integers(str name, object values, Py_ssize_t expected=-1):
     """A sequence argument as 64-bit integers, which is how a description keeps it."""
-    converted = array("q", values)
+    try:
+        converted = array("q", values)
+    except TypeError:
+        raise TypeError(f"{name}: a sequence of integers expected, not {values!r}") from None
     if expected >= 0 and len(converted) != expected:
         raise ValueError(f"{name}: {expected} items expected, not {len(converted)}")
     return converted
 
 
 cdef class Datatype(Packing):
-    """How data lies in memory: a predefined type, or one derived from others (MPI-4.1, 5.1).
+    """
+    How data lies in memory: a predefined type, or one derived from others (MPI-4.1, 5.1).
 
     Sizes, extents and displacements that are not in elements are in bytes.  Constructors take any sequence of integers.
     Methods of DATATYPE_NULL raise `Exception` with ERR_TYPE; constructors raise it with ERR_COUNT or ERR_ARG for numbers
@@ -196,16 +211,16 @@ cdef class Datatype(Packing):
         return self.Dup()
 
     def Create_contiguous(self, count: int) -> Datatype:
-        """`count` elements, one after the other (MPI-4.1, 5.1.2)."""
+        """Type of `count` elements, one after the other (MPI-4.1, 5.1.2)."""
         return derive(type(self), COMBINER_CONTIGUOUS, checked(self), {"count": count})
 
     def Create_vector(self, count: int, blocklength: int, stride: int) -> Datatype:
-        """`count` blocks of `blocklength` elements that begin `stride` elements apart (MPI-4.1, 5.1.2)."""
+        """Type of `count` blocks of `blocklength` elements that begin `stride` elements apart (MPI-4.1, 5.1.2)."""
         parameters = {"count": count, "blocklength": blocklength, "stride": stride}
         return derive(type(self), COMBINER_VECTOR, checked(self), parameters)
 
     def Create_hvector(self, count: int, blocklength: int, stride: int) -> Datatype:
-        """`count` blocks of `blocklength` elements that begin `stride` bytes apart (MPI-4.1, 5.1.2)."""
+        """Type of `count` blocks of `blocklength` elements that begin `stride` bytes apart (MPI-4.1, 5.1.2)."""
         parameters = {"count": count, "blocklength": blocklength, "stride": stride}
         return derive(type(self), COMBINER_HVECTOR, checked(self), parameters)
 
@@ -233,7 +248,7 @@ cdef class Datatype(Packing):
         cdef Typemap made
         lengths = integers("blocklengths", blocklengths)
         offsets = integers("displacements", displacements, len(lengths))
-        types = [checked(datatype) for datatype in datatypes]
+        types = [typemap_of(datatype) for datatype in datatypes]
         if len(types) != len(lengths):
             raise ValueError(f"datatypes: {len(lengths)} items expected, not {len(types)}")
         try:
@@ -450,6 +465,12 @@ cdef class Datatype(Packing):
         return "" if self.typemap is None else description_of(self.typemap).codes[0] or "V"
 
 
+cdef Typemap typemap_of(object datatype):
+    if not isinstance(datatype, Datatype):
+        raise TypeError(f"datatypes: a Datatype expected, not {type(datatype).__name__}")
+    return checked(datatype)
+
+
 cdef Datatype indexed(Datatype datatype, int combiner, blocklengths, displacements):
     lengths = integers("blocklengths", blocklengths)
     parameters = {"blocklengths": lengths, "displacements": integers("displacements", displacements, len(lengths))}
@@ -486,7 +507,7 @@ def _datatype_create(Datatype datatype, combiner: str, params: dict, free: bool 
 
 
 def _datatype_decode(Datatype datatype, mark: bool = False) -> tuple:
-    """`datatype.decode()`."""
+    """As `datatype.decode()`."""
     return datatype.decode()
 
 

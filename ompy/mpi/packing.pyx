@@ -10,7 +10,7 @@ from ompy.mpi.external cimport external_size, pack_external, unpack_external
 from ompy.mpi.handle cimport Handle
 from ompy.mpi.memory cimport acquire
 
-from ompy.core.errors import ERR_ARG, ERR_COMM, ERR_TRUNCATE, ERR_TYPE, ERR_UNSUPPORTED_DATAREP, MPIError
+from ompy.core.errors import ERR_ARG, ERR_COMM, ERR_COUNT, ERR_TRUNCATE, ERR_TYPE, ERR_UNSUPPORTED_DATAREP, MPIError
 from ompy.mpi.exceptions import Exception as MPIException
 from ompy.mpi.exceptions import hand_over
 
@@ -33,6 +33,12 @@ cdef int check_position(Py_ssize_t position, Py_ssize_t needed, Py_ssize_t avail
     if needed > available - position:
         raise MPIException(ERR_TRUNCATE, f"{needed} bytes from position {position} do not fit in a buffer of {available}")
     return 0
+
+
+cdef Py_ssize_t check_count(Py_ssize_t count) except -1:
+    if count < 0:
+        raise MPIException(ERR_COUNT, f"count: {count} is negative")
+    return count
 
 
 cdef int check_comm(comm) except -1:
@@ -103,7 +109,7 @@ cdef class Packing(Handle):
     def Pack_size(self, count: int, comm) -> int:
         """Bytes that `Pack` needs for `count` elements (MPI-4.1, 5.2)."""
         check_comm(comm)
-        return count * checked(self).size
+        return check_count(count) * checked(self).size
 
     def Pack_external(self, datarep: str, inbuf, outbuf, position: int) -> int:
         """`Pack` in the portable representation "external32": big-endian, sizes of MPI-4.1, 15.5.2 (MPI-4.1, 5.3).
@@ -157,4 +163,4 @@ cdef class Packing(Handle):
     def Pack_external_size(self, datarep: str, count: int) -> int:
         """Bytes that `Pack_external` needs for `count` elements (MPI-4.1, 5.3)."""
         check_external32(datarep)
-        return count * external_size(checked(self))
+        return check_count(count) * external_size(checked(self))

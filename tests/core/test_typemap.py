@@ -78,6 +78,11 @@ def test_bounds_that_were_given_stick() -> None:
     assert (both.lower_bound, both.extent, both.true_lower_bound, both.true_extent) == (-4, 24, 0, 116)
 
 
+def test_nothing_repeated_is_nothing() -> None:
+    nothing = INT.create_contiguous(0).create_hvector(2, 2, 1)
+    assert (nothing.size, nothing.extent, nothing.bounded) == (0, 0, False)
+
+
 def test_signature_counts_basic_entries() -> None:
     record = create_struct([1, 2], [0, 8], [INT, DOUBLE])
     assert record.signature == ((CODES["INT"], 1), (CODES["DOUBLE"], 2))
@@ -111,7 +116,8 @@ def test_counts_are_64_bits() -> None:
         (lambda: INT.create_darray(4, 4, [8], [0], [-1], [4], False), ERR_ARG, "rank 4"),
         (lambda: INT.create_darray(4, 0, [8], [0], [-1], [3], False), ERR_ARG, "grid of 4 processes"),
         (lambda: INT.create_darray(4, 0, [8], [0], [1], [4], False), ERR_ARG, "blocks of 1 do not distribute 8"),
-        (lambda: INT.create_contiguous(1 << 62), ERR_ARG, "makes a datatype of more than"),
+        (lambda: INT.create_contiguous(1 << 62), ERR_ARG, "farther than an address can tell"),
+        (lambda: INT.create_hvector(1 << 62, 1, 0), ERR_ARG, "makes a datatype of more than"),
         (lambda: predefined(72), ERR_ARG, "72"),
     ],
 )

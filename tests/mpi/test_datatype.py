@@ -109,6 +109,12 @@ def test_null_is_refused_by_name():
     ("make", "error", "words"),
     [
         (lambda: MPI.INT.Create_contiguous(-1), MPI.Exception, "count: -1 is negative"),
+        (lambda: MPI.INT.Create_contiguous(1.5), TypeError, "count: an integer expected, not float"),
+        (lambda: MPI.INT.Create_indexed_block(1, ["a"]), TypeError, "displacements: a sequence of integers"),
+        (lambda: MPI.Datatype.Create_struct([1], [0], ["i"]), TypeError, "datatypes: a Datatype expected, not str"),
+        (lambda: MPI.INT.Create_vector(1 << 40, 1, 1 << 40), MPI.Exception, "farther than an address"),
+        (lambda: MPI.INT.Create_vector(2, 1, 1 << 62), MPI.Exception, "farther than an address"),
+        (lambda: MPI.INT.Pack_size(-1, MPI.COMM_SELF), MPI.Exception, "count: -1 is negative"),
         (lambda: MPI.INT.Create_indexed([1, 2], [0]), ValueError, "displacements: 2 items expected, not 1"),
         (lambda: MPI.Datatype.Create_struct([1], [0], [MPI.INT, MPI.INT]), ValueError, "datatypes: 1 items"),
         (lambda: MPI.INT.Create_subarray([4], [5], [0]), MPI.Exception, "do not lie in a dimension of 4"),

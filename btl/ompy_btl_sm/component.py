@@ -55,9 +55,12 @@ def ompy_query(context: Context) -> Offer | Refusal:
         if 2 * context.value(limit) > ring_size:
             return Refusal(f"btl_sm_{limit} is {context.value(limit)}: at most half of btl_sm_ring_size, which is {ring_size}")
     from ompy.core.errors import MPIError
+    from ompy.core.segment import belong_to
     from ompy_btl_sm.module import SmBtl
 
     kernel_copies = single_copy(context)
+    if context.rte:
+        belong_to(context.rte.job)
     local_size = context.rte.local_size if context.rte else 1
     slots = context.value("inbox_slots") or max(64, 2 * local_size)
     try:

@@ -14,6 +14,9 @@ cdef extern from "<sys/mman.h>" nogil:
 FILE_DIRECTORY = "/dev/shm"
 BACKINGS = ("auto", "memfd", "file")
 
+# The job whose name files carry, so that its launcher can sweep what a killed rank has left.
+cdef str job_name = ""
+
 cdef size_t page_size = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -63,6 +66,12 @@ cdef class Segment:
             munmap(self.address, self.mapped)
             self.address = NULL
         return 0
+
+
+def belong_to(str job not None) -> None:
+    """Files made from now on carry this job's name."""
+    global job_name
+    job_name = job.replace("/", "-")
 
 
 cpdef Segment create(str name, size_t size, str backing="auto", size_t mirror=0):
@@ -148,7 +157,7 @@ def _memfd(name: str, backing: str) -> int:
 
 def _make_file(Segment segment, str name) -> None:
     for attempt in range(1000):
-        path = f"{FILE_DIRECTORY}/{name}.{os.getpid()}.{attempt}"
+        path = f"{FILE_DIRECTORY}/{name}.{job_name}.{os.getpid()}.{attempt}"
         try:
             segment.descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except FileExistsError:
@@ -157,7 +166,7 @@ def _make_file(Segment segment, str name) -> None:
             raise MPIError(ERR_OTHER, f"no shared file {path}: {error.strerror}") from error
         segment.path = path
         return
-    raise MPIError(ERR_OTHER, f"{FILE_DIRECTORY} holds 1000 files {name}.{os.getpid()}.*: remove them")
+    raise MPIError(ERR_OTHER, f"{FILE_DIRECTORY} holds 1000 files {name}.{job_name}.{os.getpid()}.*: remove them")
 
 
 def _shortage(Segment segment, error: OSError) -> str:

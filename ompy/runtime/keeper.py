@@ -12,27 +12,29 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import time
 
 SEGMENTS = "/dev/shm"
+# The launcher forks the keeper before it starts any rank: it has few descriptors open.
+OPEN_LIMIT = 4096
+KILL_LOOKS = 100
+KILL_PAUSE = 0.01
 
 
-def sweep(job: str) -> list[str]:
-    """Remove what ranks of the job have left in /dev/shm, and return the names."""
-    try:
-        names = [name for name in os.listdir(SEGMENTS) if job in name]
-    except OSError:
-        return []
-    for name in names:
-        with contextlib.suppress(OSError):
-            os.unlink(f"{SEGMENTS}/{name}")
-    return names
+def sweep(job: str) -> None:
+    """Remove the segments that ranks of the job had no time to remove: their names contain the job's."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(SEGMENTS):
+            if job in name:
+                with contextlib.suppress(OSError):
+                    os.unlink(f"{SEGMENTS}/{name}")
 
 
 class Keeper:
     """The launcher's end.
 
     Parameters:
-        job: the job's name, which its segments' names contain.
+        job: the job's name.
     """
 
     def __init__(self, job: str) -> None:
@@ -41,7 +43,7 @@ class Keeper:
         if self.pid == 0:
             # Nothing of the launcher's may stay open here, or its readers would wait for this process too.
             os.closerange(0, reader)
-            os.closerange(reader + 1, 4096)
+            os.closerange(reader + 1, OPEN_LIMIT)
             os.setsid()
             with open("/proc/self/comm", "w") as name:
                 name.write("ompyrun-keeper")
@@ -70,9 +72,20 @@ def watch(reader: int, job: str) -> None:
     lines = data.decode().split()
     if "done" in lines:
         return
-    gone = {line[1:] for line in lines if line.startswith("-")}
-    for line in lines:
-        if line.startswith("+") and line[1:] not in gone:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(int(line[1:]), signal.SIGKILL)
+    started = {int(line[1:]) for line in lines if line.startswith("+")}
+    groups = started - {int(line[1:]) for line in lines if line.startswith("-")}
+    for _ in range(KILL_LOOKS):
+        groups = {group for group in groups if kill(group)}
+        if not groups:
+            break
+        time.sleep(KILL_PAUSE)
     sweep(job)
+
+
+def kill(group: int) -> bool:
+    """False when there is nobody left in the process group; killed processes take a moment to be gone."""
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True

@@ -55,7 +55,7 @@ class Launcher:
         self.exit_code: int | None = None
         self.interrupted = False
         self.found: list[str] = []
-        # Zeroes are a board on which nobody has written yet (ompy.core.board); only a report reads it.
+        # Zeroes are a board on which nobody has written yet (ompy/core/board.pxd); only a report reads it.
         self.board = os.memfd_create("ompy-board")
         os.ftruncate(self.board, BOARD_BYTES_A_RANK * job.size)
         os.set_inheritable(self.board, True)

@@ -60,6 +60,7 @@ cdef extern from *:
 cdef int LONGEST_PAUSE = 512
 # Rounds between looks at the clock and at signals.
 cdef int ROUNDS = 32
+cdef int rounds = ROUNDS                         # so many now
 # A wait that is kept busy by other events gives the GIL up this often, so that other threads have their turn.
 cdef int64_t TURN = 1000000
 # Looks at memory between two at descriptors (a system call) and the clock.
@@ -133,6 +134,7 @@ cpdef int register_source(ProgressSource source) except -1:
     Py_INCREF(source)
     entries[entry_count] = Entry(<PyObject *> source, source.ready, source.ready_context, 1, 0)
     entry_count += 1
+    set_times()
     return 0
 
 
@@ -148,6 +150,7 @@ cpdef int unregister_source(ProgressSource source) except -1:
         entries[index] = entries[index + 1]
         index += 1
     Py_DECREF(source)
+    set_times()
     return 0
 
 
@@ -268,7 +271,7 @@ cdef inline bint spin_towards(Request request, DoneFunction done, void *context)
     cdef int events = 0
     cdef int round_number
     while True:
-        for round_number in range(ROUNDS):
+        for round_number in range(rounds):
             events += poll_once()
             if is_done(request, done, context):
                 return True
@@ -371,7 +374,7 @@ cdef int sleep(void *flag, unsigned long long before, long nanoseconds) except -
         index += 1
     if awake:
         with nogil:
-            sched_yield()                        # other threads have a turn all the same
+            pass                                 # other threads of this process have a turn all the same
         return 0
     gather(&descriptors)
     if not descriptors.complete:
@@ -420,25 +423,48 @@ cdef void exclude_watchers() noexcept:
 # Spin, watch, yield: microseconds.
 FREE = (20.0, 200.0, 1000.0)
 CROWDED = (0.0, 0.0, 100.0)
+# A network transport's own thread needs the core, and then wakes a sleeper through a descriptor: whoever spins or yields
+# meanwhile uses up its turn, and is kept waiting for it when the message is there.
+HELPED = (0.0, 0.0, 0.0)
+
+chosen_times = (-1.0, -1.0, -1.0)
+is_crowded = False
+helpers_crowd = False
 
 
 def configure(
-    *, bint crowded=False, double spin_us=-1, double watch_us=-1, double yield_us=-1, double backstop_ms=10
+    *, bint crowded=False, bint crowded_by_helpers=False, double spin_us=-1, double watch_us=-1, double yield_us=-1,
+    double backstop_ms=10
 ) -> None:
     """How long a wait spins, watches and yields before it sleeps; negative: a good value.
 
     Parameters:
         crowded: ranks outnumber cores on this host.
+        crowded_by_helpers: they do when each has a thread of a network transport besides its own; matters once such a
+            transport is polled.
         spin_us, watch_us, yield_us: microseconds.
         backstop_ms: longest sleep, milliseconds.
     """
-    global spin_time, watch_time, yield_time, longest_sleep, shortest_sleep
-    usual = CROWDED if crowded else FREE
-    spin_time, watch_time, yield_time = [
-        int(1000 * (given if given >= 0 else default)) for given, default in zip((spin_us, watch_us, yield_us), usual)
-    ]
+    global longest_sleep, shortest_sleep, chosen_times, is_crowded, helpers_crowd
+    chosen_times = (spin_us, watch_us, yield_us)
+    is_crowded = crowded
+    helpers_crowd = crowded or crowded_by_helpers
     longest_sleep = int(1e6 * backstop_ms)
     shortest_sleep = longest_sleep // 10
+    set_times()
+
+
+cdef int set_times() except -1:
+    """The times for the sources that are polled now."""
+    global spin_time, watch_time, yield_time, rounds
+    cdef Descriptors descriptors
+    gather(&descriptors)
+    usual = HELPED if descriptors.count and helpers_crowd else CROWDED if is_crowded else FREE
+    rounds = 1 if usual is HELPED else ROUNDS
+    spin_time, watch_time, yield_time = [
+        int(1000 * (given if given >= 0 else default)) for given, default in zip(chosen_times, usual)
+    ]
+    return 0
 
 
 configure()

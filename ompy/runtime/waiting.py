@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 def configure(rte: Rte) -> None:
     """Set the engine's times for a rank of this job."""
     choice = registry.value("mpi_yield_when_idle")
+    cores = os.cpu_count() or 1
     progress.configure(
-        crowded=choice == "yes" or (choice == "auto" and rte.local_size > (os.cpu_count() or 1)),
+        crowded=choice == "yes" or (choice == "auto" and rte.local_size > cores),
+        crowded_by_helpers=choice == "auto" and 2 * rte.local_size > cores,
         spin_us=registry.value("mpi_spin_us"),
         watch_us=registry.value("mpi_watch_us"),
         yield_us=registry.value("mpi_yield_us"),

@@ -10,6 +10,7 @@ from collections import deque
 
 from ompy.core.communicator import Communicator
 from ompy.core.group import make_group, set_this_process
+from ompy.core.memory import address_of
 from ompy.core.progress import progress_once
 from ompy.core.request import Request
 from ompy.core.schedule import Schedule
@@ -71,7 +72,7 @@ class InMemoryPml(pml.Pml):
         envelope = Envelope(request, address, count, typemap)
         if self.eager and self.random.random() < 0.7:
             kept = bytearray(envelope.nbytes)
-            target = pml_address(kept)
+            target = address_of(kept) if kept else 0
             self.copy(address, count, typemap, target, envelope.nbytes, BYTE)
             envelope.address, envelope.count, envelope.typemap, envelope.kept = target, envelope.nbytes, BYTE, kept
             request.succeed()
@@ -109,12 +110,6 @@ class InMemoryPml(pml.Pml):
 
     def left_over(self):
         return {key for queues in (self.sent, self.wanted) for key in queues if queues[key]}
-
-
-def pml_address(buffer):
-    from ompy.core.memory import address_of
-
-    return address_of(buffer) if len(buffer) else 0
 
 
 def finish(messages, requests):

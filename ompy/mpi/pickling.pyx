@@ -2,6 +2,7 @@
 # cython: embedsignature=True, annotation_typing=False
 """Python objects as messages.  `pickling.pxd` shows the form that they travel in."""
 
+cimport cython
 from cpython.buffer cimport PyBUF_ANY_CONTIGUOUS, Py_buffer, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport uint64_t
@@ -91,6 +92,7 @@ cdef class Pickle:
         self.protocol = NEWEST_PROTOCOL
         self.threshold = DEFAULT_THRESHOLD
 
+    @cython.embedsignature(False)  # the class's docstring is to begin with words
     def __init__(self, dumps=None, loads=None, protocol=None, threshold=None) -> None:
         self.dump = standard_dumps if dumps is None else dumps
         self.load = standard_loads if loads is None else loads

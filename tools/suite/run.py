@@ -1,10 +1,10 @@
 """mpi4py's own test suite, run on ompy in mpi4py's place.
 
-    python tools/suite                             every module of the expectations, on 1, 2 and 3 ranks
-    python tools/suite --quick                     a few modules on 2 ranks
-    python tools/suite -n 5 p2p_buf comm           these modules, on 5 ranks
-    python tools/suite -n 2 --mca btl self,zmq     with parameters of ompy
-    python tools/suite --record                    print the outcomes that are not "passed", as lines of expectations
+    python tools/suite/run.py                             every module of the expectations, on 1, 2 and 3 ranks
+    python tools/suite/run.py --quick                     a few modules on 2 ranks
+    python tools/suite/run.py -n 5 p2p_buf comm           these modules, on 5 ranks
+    python tools/suite/run.py -n 2 --mca btl self,zmq     with parameters of ompy
+    python tools/suite/run.py --record                    print the outcomes that are not "passed", as lines of expectations
 
 The suite comes from mpi4py's source distribution, which pip fetches into `.cache/suite`; nothing of it is kept in the
 repository.  Outcomes are held against `tools/suite/expectations.txt`: an unexpected failure, an unexpected skip and an

@@ -23,23 +23,32 @@ COMPONENT = Component(
             "plain",
             level=2,
             choices=("plain", "curve", "none"),
-            help="who may connect: plain (holders of the job's secret), curve (the same, and encrypted), none (anybody, by choice)",
+            help="who may connect: plain (those who know the job's secret), curve (the same, encrypted), none (anybody)",
         ),
         Parameter(
             "interface",
             str,
             "",
             level=2,
-            help="network interface (eth0) or address (10.0.0.5) to listen on; empty: 127.0.0.1 when every rank is on one host, "
-            "else the first interface that is up and no loopback",
+            help="network interface (eth0) or address (10.0.0.5) to listen on; empty: 127.0.0.1 when all ranks are on one "
+            "host, else the first interface that is up and no loopback",
         ),
         Parameter("port_min", int, 0, level=2, help="first TCP port to try; 0 lets the system choose any free one"),
         Parameter("port_range", int, 1000, unit="ports", level=3, help="how many ports from port_min on may be tried"),
         Parameter("eager_limit", int, ONE_PIECE, unit="bytes", level=4, help="header and payload sent before a match"),
         Parameter("max_send_size", int, ONE_PIECE, unit="bytes", level=4, help="header and payload of one message on the wire"),
-        Parameter("high_water_mark", int, 64, unit="messages", level=5, help="waiting for one peer before senders are held back"),
+        Parameter(
+            "high_water_mark", int, 64, unit="messages", level=5, help="waiting for one peer before senders are held back"
+        ),
         Parameter("connect_timeout", int, 10000, unit="ms", level=5, help="until a peer that nobody answers for is given up"),
-        Parameter("handshake_timeout", int, 10000, unit="ms", level=6, help="until a connection that does not introduce itself is closed"),
+        Parameter(
+            "handshake_timeout",
+            int,
+            10000,
+            unit="ms",
+            level=6,
+            help="until a connection that does not introduce itself is closed",
+        ),
         Parameter("linger", int, 1000, unit="ms", level=6, help="longest wait at the end for messages that have not left yet"),
     ),
     capabilities={"send": True, "put": False, "get": False, "atomics": False, "in_order": True, "reach": "network"},
@@ -57,7 +66,9 @@ def ompy_query(context: Context) -> Offer | Refusal:
     if rte is None:
         return Refusal("no run-time environment tells it who its peers are")
     if context.value("security") != "none" and not rte.secret:
-        return Refusal("the job has no secret to check peers by; start it under ompyrun, or choose `--mca btl_zmq_security none`")
+        return Refusal(
+            "the job has no secret to check peers by; start it under ompyrun, or choose `--mca btl_zmq_security none`"
+        )
     from ompy_btl_zmq.module import ZmqBtl
 
     try:

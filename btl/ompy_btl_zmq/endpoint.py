@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ompy.core.proc import Proc
 from ompy.mca.btl import Btl, Endpoint
-
 from ompy_btl_zmq.address import Card
 
 MARK = b"\x02"  # our own names for connections that we made; never an identity, which begins otherwise

@@ -26,11 +26,11 @@ from _thread import allocate_lock
 from select import EPOLLIN, epoll
 
 import zmq
+
 from ompy.core.errors import ERR_PROC_FAILED, MPIError
 from ompy.core.proc import Proc
 from ompy.mca.btl import BACK_PRESSURE, IN_ORDER, SEND, TAKEN, Btl, Descriptor, Endpoint
 from ompy.mca.rte import Rte
-
 from ompy_btl_zmq.address import Card, choose, is_loopback, listen, pack, unpack
 from ompy_btl_zmq.endpoint import ZmqEndpoint
 from ompy_btl_zmq.monitor import ConnectionMonitor, Visitors

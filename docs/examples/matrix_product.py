@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from itertools import pairwise
 
 import numpy as np
 from mpi4py import MPI
@@ -27,7 +28,7 @@ def main() -> int:
     rows, inner, columns = given.rows, given.inner, given.columns
 
     bounds = [rows * rank // comm.size for rank in range(comm.size + 1)]
-    heights = [end - start for start, end in zip(bounds, bounds[1:], strict=False)]
+    heights = [end - start for start, end in pairwise(bounds)]
     mine = heights[comm.rank]
     a = b = c = None
     if comm.rank == 0:
@@ -42,12 +43,16 @@ def main() -> int:
     comm.Barrier()
     begun = MPI.Wtime()
     my_a = np.empty((mine, inner))
-    sent = None if a is None else [a, [height * inner for height in heights], [start * inner for start in bounds[:-1]], MPI.DOUBLE]
+    sent = (
+        None if a is None else [a, [height * inner for height in heights], [start * inner for start in bounds[:-1]], MPI.DOUBLE]
+    )
     comm.Scatterv(sent, my_a, root=0)
     comm.Bcast(b, root=0)
     my_c = my_a @ b
     received = (
-        None if c is None else [c, [height * columns for height in heights], [start * columns for start in bounds[:-1]], MPI.DOUBLE]
+        None
+        if c is None
+        else [c, [height * columns for height in heights], [start * columns for start in bounds[:-1]], MPI.DOUBLE]
     )
     comm.Gatherv(my_c, received, root=0)
     elapsed = MPI.Wtime() - begun

@@ -4,7 +4,7 @@ import os
 
 from libc.stdint cimport uint32_t
 
-from ompy.core.segment cimport Segment, attach, create
+from ompy.core.segment cimport attach, create
 
 cdef extern from *:
     """
@@ -65,7 +65,6 @@ cdef void futex_wait(Bell *bell, uint32_t word, long nanoseconds) noexcept nogil
 
 
 cdef void strike(Bell *bell, int writer) noexcept nogil:
-    """Wakes whoever sleeps behind the bell; of several who ring, the first does it."""
     cdef uint32_t how = exchange(&bell.armed, ARMED_NOT)
     if how == ARMED_NOT:
         return

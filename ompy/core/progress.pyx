@@ -14,7 +14,7 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport realloc
 
 from ompy.core.board cimport clear_wait, note_wait
-from ompy.core.doorbell cimport ARMED_FUTEX, ARMED_PIPE, Bell, Doorbell, arm, disown, futex_wait, own
+from ompy.core.doorbell cimport ARMED_FUTEX, ARMED_PIPE, Bell, Doorbell, arm, disown, futex_wait, own, strike
 
 cdef extern from *:
     """
@@ -92,6 +92,10 @@ cdef int64_t spin_time, watch_time, yield_time   # nanoseconds
 cdef long shortest_sleep, longest_sleep
 cdef unsigned long long sleeps = 0
 cdef Doorbell bell = None                        # from the first sleep on
+# Of several threads that would sleep in poll(2) one leads; the others sleep behind a bell that it rings when it wakes.
+# If each had the pipe of the doorbell to itself, one could drain what was to wake another.
+cdef bint led = False
+cdef Bell behind
 
 
 cdef class ProgressSource:
@@ -269,9 +273,9 @@ cdef inline bint spin_towards(Request request, DoneFunction done, void *context)
     cdef int64_t last_event = 0
     cdef int64_t now
     cdef int events = 0
-    cdef int round_number
+    cdef int _round
     while True:
-        for round_number in range(rounds):
+        for _round in range(rounds):
             events += poll_once()
             if is_done(request, done, context):
                 return True
@@ -334,7 +338,7 @@ cdef bint watch(void *flag, unsigned long long before) except -1:
     cdef Descriptors descriptors
     cdef int64_t start
     cdef int64_t waited = 0
-    cdef int number
+    cdef int _look
     cdef bint found = False
     cdef bint readable = False
     gather(&descriptors)
@@ -343,7 +347,7 @@ cdef bint watch(void *flag, unsigned long long before) except -1:
     with nogil:
         start = clock_now()
         while not found:
-            for number in range(LOOKS if waited < watch_time else LOOKS_BETWEEN_YIELDS):
+            for _look in range(LOOKS if waited < watch_time else LOOKS_BETWEEN_YIELDS):
                 if look(flag, before):
                     found = True
                     break
@@ -363,7 +367,7 @@ cdef bint watch(void *flag, unsigned long long before) except -1:
 
 cdef int sleep(void *flag, unsigned long long before, long nanoseconds) except -1:
     """Sleeps until the doorbell rings, a descriptor is readable, a signal comes, or the time is over."""
-    global sleepers, sleeps, bell
+    global sleepers, sleeps, bell, led
     cdef Descriptors descriptors
     cdef uint32_t word
     cdef bint awake = False
@@ -380,31 +384,39 @@ cdef int sleep(void *flag, unsigned long long before, long nanoseconds) except -
     if not descriptors.complete:
         nanoseconds = shortest_sleep
     bell = own()
-    cdef Bell *here = bell.bell
+    cdef bint leads = descriptors.count > 0 and not led
+    cdef bint follows = descriptors.count > 0 and led
+    cdef Bell *here = &behind if follows else bell.bell
+    cdef uint32_t how = ARMED_FUTEX if follows or not (led or leads) else ARMED_PIPE
+    led |= leads
     sleeps += 1
     sleepers += 1
     enter(&watchers)
     with nogil:
-        word = arm(here, ARMED_PIPE if descriptors.count else ARMED_FUTEX)
+        word = arm(here, how)
         awake = look(flag, before)
         leave(&watchers)
-        if not awake:
-            if descriptors.count:
-                descriptors.list[descriptors.count] = pollfd(bell.reader, POLLIN, 0)
-                poll_for(descriptors.list, descriptors.count + 1, nanoseconds)
-            else:
-                futex_wait(here, word, nanoseconds)
+        if awake:
+            pass
+        elif leads:
+            descriptors.list[descriptors.count] = pollfd(bell.reader, POLLIN, 0)
+            poll_for(descriptors.list, descriptors.count + 1, nanoseconds)
+        else:
+            futex_wait(here, word, nanoseconds)
     sleepers -= 1
+    if leads:
+        bell.drain()
+        led = False
+        strike(&behind, -1)
     if sleepers == 0:
         bell.disarm()
-    if descriptors.count:
-        bell.drain()
     return 0
 
 
 cdef void wake_threads() noexcept:
     global events_made
     events_made += 1
+    strike(&behind, -1)
     if bell is not None:
         bell.ring()
 
@@ -476,10 +488,11 @@ def counters() -> dict[str, int]:
 
 
 def shutdown() -> None:
-    """Gives back the doorbell, once no transport is left that uses it."""
+    """Gives back the doorbell, once no transport is left that uses it; a thread that still waits keeps it."""
     global bell
-    bell = None
-    disown()
+    if sleepers == 0:
+        bell = None
+        disown()
 
 
 def progress_once() -> int:

@@ -2,11 +2,12 @@
 
 import random
 
+from ompy_btl_self.module import SelfBtl
+
 from ompy.core import progress
 from ompy.core.memory import address_of
 from ompy.core.proc import Proc
 from ompy.mca.btl import Receiver
-from ompy_btl_self.module import SelfBtl
 
 TAG = 20
 

@@ -137,7 +137,10 @@ def test_another_thread_may_send_while_one_progresses() -> None:
     def body(rank: Rank) -> None:
         def sender(name: int) -> None:
             for index in range(each):
-                while rank.btl.post(rank.endpoints[1 - rank.rank], bytes([name]) + index.to_bytes(4, "little"), TAG) == BACK_PRESSURE:
+                while (
+                    rank.btl.post(rank.endpoints[1 - rank.rank], bytes([name]) + index.to_bytes(4, "little"), TAG)
+                    == BACK_PRESSURE
+                ):
                     rank.btl.progress()
 
         threads = [threading.Thread(target=sender, args=(name,)) for name in range(3)]

@@ -11,11 +11,10 @@ from collections.abc import Callable
 
 import pytest
 import zmq
-from zmq.utils import z85
-from zmq_ranks import SECRET, Rank, open_btl, run
-
 from ompy_btl_zmq.address import host_of, unpack
 from ompy_btl_zmq.security import Identities, Plain, derive
+from zmq.utils import z85
+from zmq_ranks import SECRET, Rank, open_btl, run
 
 
 def port_of(url: str) -> tuple[str, int]:

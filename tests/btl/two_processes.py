@@ -6,6 +6,7 @@ import os
 import time
 import traceback
 from collections import deque
+from contextlib import suppress
 from multiprocessing import Pipe
 
 from ompy.core import progress
@@ -136,8 +137,6 @@ def run(make, here, there, met=True):
     except EOFError:
         pass  # killed on purpose
     finally:
-        try:
+        with suppress(ProcessLookupError):
             os.kill(child, 9)
-        except ProcessLookupError:
-            pass
         os.waitpid(child, 0)

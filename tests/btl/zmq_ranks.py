@@ -12,11 +12,12 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from ompy_btl_zmq.component import COMPONENT
+from ompy_btl_zmq.module import ZmqBtl
+
 from ompy.core.proc import Proc
 from ompy.mca.btl import BACK_PRESSURE, Receiver
 from ompy.mca.rte import Rte
-from ompy_btl_zmq.component import COMPONENT
-from ompy_btl_zmq.module import ZmqBtl
 
 SECRET = b"the secret of the test's job...."
 TAG = 17

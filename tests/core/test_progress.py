@@ -6,6 +6,7 @@ import threading
 import time
 
 import pytest
+
 from ompy.core import progress
 from ompy.core.progress import ProgressSource, progress_once, register_source, unregister_source, wait_request
 from ompy.core.request import Request

@@ -142,7 +142,7 @@ def help_text() -> str:
     lines += [
         "",
         "Exit status: that of the first rank that failed, 128 and the signal's number for one that was killed, 124 when the",
-        "time is over. Signals INT, TERM, USR1, USR2, TSTP are passed on; a second Ctrl-C kills; QUIT (Ctrl-\\) prints who is",
-        "blocked in what and goes on.",
+        "time is over. Signals INT, TERM, HUP, USR1 and USR2 are passed on, TSTP as STOP; a second Ctrl-C kills; QUIT",
+        "(Ctrl-\\) prints who is blocked in what, and the job goes on.",
     ]
     return "\n".join(lines)

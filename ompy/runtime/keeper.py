@@ -1,6 +1,6 @@
 """The process that ends a job whose launcher was killed.
 
-    launcher ----pipe----> keeper       "+4711\n" a rank started, "-4711\n" it has been reaped, "done\n" all is well
+    launcher ----pipe----> keeper       "4711\n" that rank has been reaped, "done\n" all is well
         X                    |
               end of file    +--- without "done": SIGKILL to every rank's process group, segments swept
 
@@ -15,8 +15,7 @@ import signal
 import time
 
 SEGMENTS = "/dev/shm"
-# The launcher forks the keeper before it starts any rank: it has few descriptors open.
-OPEN_LIMIT = 4096
+OPEN_LIMIT = 65536
 KILL_LOOKS = 100
 KILL_PAUSE = 0.01
 
@@ -35,9 +34,10 @@ class Keeper:
 
     Parameters:
         job: the job's name.
+        groups: process groups of the ranks, which have been started: forking first would keep them waiting.
     """
 
-    def __init__(self, job: str) -> None:
+    def __init__(self, job: str, groups: list[int]) -> None:
         reader, self.writer = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
@@ -45,10 +45,10 @@ class Keeper:
             os.closerange(0, reader)
             os.closerange(reader + 1, OPEN_LIMIT)
             os.setsid()
-            with open("/proc/self/comm", "w") as name:
-                name.write("ompyrun-keeper")
             try:
-                watch(reader, job)
+                with open("/proc/self/comm", "w") as name:
+                    name.write("ompyrun-keeper")
+                watch(reader, job, set(groups))
             finally:
                 os._exit(0)
         os.close(reader)
@@ -64,7 +64,7 @@ class Keeper:
         os.waitpid(self.pid, 0)
 
 
-def watch(reader: int, job: str) -> None:
+def watch(reader: int, job: str, groups: set[int]) -> None:
     """Until end of file; then end what is left."""
     data = b""
     while piece := os.read(reader, 65536):
@@ -72,8 +72,7 @@ def watch(reader: int, job: str) -> None:
     lines = data.decode().split()
     if "done" in lines:
         return
-    started = {int(line[1:]) for line in lines if line.startswith("+")}
-    groups = started - {int(line[1:]) for line in lines if line.startswith("-")}
+    groups -= {int(line) for line in lines}
     for _ in range(KILL_LOOKS):
         groups = {group for group in groups if kill(group)}
         if not groups:

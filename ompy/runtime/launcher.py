@@ -64,19 +64,21 @@ class Launcher:
 
     def run(self) -> int:
         """Start the job, see it to its end, and return its exit code."""
-        self.keeper = Keeper(self.job.name)
         self.signals = SignalQueue()
         self.loop.watch(self.signals.descriptor, self.on_signal)
+        keeper = None
         try:
             if self.start():
+                keeper = self.keeper = Keeper(self.job.name, [process.pid for process in self.processes])
                 while any(process.status is None for process in self.processes):
                     self.turn()
         finally:
-            self.end_ranks(signal.SIGKILL)
+            self.signal_ranks(signal.SIGKILL)
             for process in self.processes:
                 process.wait()
             self.streams.drain(bool(self.exit_code))
-            self.keeper.dismiss()
+            if keeper is not None:
+                keeper.dismiss()
             sweep(self.job.name)
         return self.exit_code or 0
 
@@ -131,7 +133,6 @@ class Launcher:
             code = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
             self.fail(code, f"can't start {program.command[0]!r}: {error.strerror}")
             return False
-        self.keeper.tell(f"+{process.pid}")
         if self.job.verbose:
             self.streams.say(f"rank {rank} (process {process.pid}): {' '.join(program.command)}")
         self.processes.append(process)
@@ -194,31 +195,32 @@ class Launcher:
             elif number == signal.SIGINT:
                 self.on_interrupt()
             elif number in (signal.SIGTERM, signal.SIGHUP):
-                self.end_ranks(number)
+                self.signal_ranks(number)
                 self.fail(128 + number, f"got {number.name}, ending the job")
             elif number == signal.SIGTSTP:
-                self.end_ranks(signal.SIGTSTP)
+                # A session without a terminal ignores TSTP.
+                self.signal_ranks(signal.SIGSTOP)
                 os.kill(os.getpid(), signal.SIGSTOP)
             elif number == signal.SIGQUIT:
                 self.report()
             else:
-                self.end_ranks(number)
+                self.signal_ranks(number)
 
     def reap(self) -> None:
         """Deal with the ranks that have ended."""
         for process in self.processes:
             if process.reap():
-                self.keeper.tell(f"-{process.pid}")
+                self.keeper.tell(str(process.pid))
                 self.on_exit(process)
 
     def on_interrupt(self) -> None:
         if self.interrupted:
-            self.end_ranks(signal.SIGKILL)
+            self.signal_ranks(signal.SIGKILL)
             return
         self.interrupted = True
         if self.exit_code is None:
             self.exit_code = 128 + signal.SIGINT
-        self.end_ranks(signal.SIGINT)
+        self.signal_ranks(signal.SIGINT)
         self.loop.set_timer("terminate", INTERRUPT_GRACE, self.terminate)
 
     def on_exit(self, process: Process) -> None:
@@ -282,14 +284,14 @@ class Launcher:
             self.streams.say(message)
             self.loop.set_timer("terminate", GRACE, self.terminate)
 
-    def end_ranks(self, number: int) -> None:
+    def signal_ranks(self, number: int) -> None:
         for process in self.processes:
             process.signal(number)
 
     def terminate(self) -> None:
-        self.end_ranks(signal.SIGTERM)
-        self.end_ranks(signal.SIGCONT)
-        self.loop.set_timer("kill", TERM_TO_KILL, partial(self.end_ranks, signal.SIGKILL))
+        self.signal_ranks(signal.SIGTERM)
+        self.signal_ranks(signal.SIGCONT)
+        self.loop.set_timer("kill", TERM_TO_KILL, partial(self.signal_ranks, signal.SIGKILL))
 
     def report(self) -> None:
         """Who is blocked in what, on standard error."""

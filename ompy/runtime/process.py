@@ -24,7 +24,10 @@ STACK_LOOKS = 50
 
 
 class Process:
-    """A rank's process, leader of a process group of its own.
+    """A rank's process, leader of a session of its own.
+
+    So signals from the terminal reach the launcher alone, which passes them on in order; what the rank starts ends with
+    it; and a kernel that shares the processors out by session (autogroup) gives each rank a share, not all of them one.
 
     Attributes:
         rank: in the job.
@@ -68,7 +71,7 @@ class Process:
                 program.command,
                 environment,
                 file_actions=[source, (os.POSIX_SPAWN_DUP2, out, 1), (os.POSIX_SPAWN_DUP2, err, 2)],
-                setpgroup=0,
+                setsid=True,
                 setsigdef=DEFAULTED,
                 setsigmask=(),
             )

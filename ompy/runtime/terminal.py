@@ -1,7 +1,7 @@
 """What a person types, handed to one rank.
 
-A rank is in a process group of its own, so the kernel would stop it at its first read from the terminal; the launcher,
-which is in the terminal's foreground, reads for it.  Input that is no terminal needs no such help: the rank inherits it,
+A rank is in a session of its own, so it can't read from the terminal; the launcher, which is in the terminal's
+foreground, reads for it.  Input that is no terminal needs no such help: the rank inherits it,
 and what it does not read stays for whoever comes next (`while read line; do ompyrun ...; done`).
 """
 

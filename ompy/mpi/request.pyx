@@ -457,9 +457,11 @@ cdef object settle_object(Request handle, StatusRecord *status):
         settle(handle, status)
         return None
     # The block leaves the request before that goes back to its pool.
-    if core.error is None and not core.status.cancelled:
-        block = loader(core, kept)
-    settle(handle, status)
+    try:
+        if core.error is None and not core.status.cancelled:
+            block = loader(core, kept)
+    finally:
+        settle(handle, status)
     return block
 
 

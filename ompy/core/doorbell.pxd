@@ -55,6 +55,10 @@ cdef uint32_t arm(Bell *bell, uint32_t how) noexcept nogil
 # Sleeps until the bell is rung (at once when it has been since `word` was read), a signal comes, or the time is over.
 cdef void futex_wait(Bell *bell, uint32_t word, long nanoseconds) noexcept nogil
 
+# Wakes whoever sleeps behind the bell, with a byte for the pipe if that is how it was armed; of several who ring, the
+# first does it.
+cdef void strike(Bell *bell, int writer) noexcept nogil
+
 cdef bint peers_fence
 
 cdef extern from *:

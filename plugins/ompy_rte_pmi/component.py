@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 
 from ompy.mca.component import Component, Context, Offer, Refusal, hookimpl
 
@@ -25,6 +26,18 @@ def ompy_component() -> Component:
 def ompy_query(context: Context) -> Offer | Refusal:
     if "PMI_FD" not in os.environ and "PMI_PORT" not in os.environ:
         return Refusal("neither PMI_FD nor PMI_PORT is in the environment: no PMI launcher started this process")
+    if "PMI_FD" in os.environ and not is_open_socket(os.environ["PMI_FD"]):
+        return Refusal(
+            f"PMI_FD={os.environ['PMI_FD']} is no open socket here: this process was started by a rank, not by the launcher"
+        )
     from ompy_rte_pmi.module import PmiRte
 
     return Offer(modules=[PmiRte.from_environment(os.environ)], priority=50)
+
+
+def is_open_socket(descriptor: str) -> bool:
+    """Whether what the variable names has been inherited; a rank's own children have the variable alone."""
+    try:
+        return stat.S_ISSOCK(os.fstat(int(descriptor)).st_mode)
+    except (OSError, ValueError):
+        return False

@@ -174,6 +174,13 @@ def test_program_alone_is_a_job_of_one() -> None:
     assert (job.returncode, job.stdout, job.stderr) == (0, "0 1\n", "")
 
 
+def test_process_that_a_rank_starts_is_a_job_of_one() -> None:
+    child = "from ompy import MPI; print(MPI.COMM_WORLD.Get_size())"
+    source = f"import subprocess, sys\nprint(subprocess.check_output([sys.executable, '-c', {child!r}], text=True).strip())"
+    job = launch("-n", "2", *mpi(source))
+    assert (job.process.returncode, job.stdout, job.stderr) == (0, "1\n1\n", "")
+
+
 def test_launcher_that_cannot_be_joined_is_noticed() -> None:
     environment = os.environ | {"OMPI_COMM_WORLD_SIZE": "4"}
     job = subprocess.run([*mpi("")], capture_output=True, text=True, timeout=DEADLINE, env=environment)

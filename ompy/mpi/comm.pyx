@@ -301,9 +301,9 @@ cdef class Comm(ObjectCollectives):
         """
         if self.comm is None:
             self.refuse_null()
-        if 0 <= keyval < attributes.FIRST_KEYVAL:
-            return predefined_attribute(keyval)
         try:
+            if 0 <= keyval < attributes.FIRST_KEYVAL:
+                return predefined_attribute(keyval)
             return attributes.get_attr("Comm", self.comm.attributes, keyval)
         except MPIError as error:
             hand_over(error, self.comm)

@@ -2,52 +2,72 @@
 
 from __future__ import annotations
 
+import importlib.util
+import tomllib
 from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from pathlib import Path
+from job import Result
+from outcomes import OUTCOMES
+
+FIELDS = {"tests", "outcome", "ranks", "without", "reason"}
 
 
 class Entry:
-    """One line: outcome, pattern of tests, condition on the number of ranks, reason."""
+    """One table `[[expect]]` of the file.
 
-    def __init__(self, line: str, number: int) -> None:
-        rule, separator, self.reason = (part.strip() for part in line.partition(" : "))
-        words = rule.split()
-        if not separator or not self.reason or len(words) not in (2, 3):
-            raise ValueError(f"expectations, line {number}: OUTCOME PATTERN [n=RANKS] : REASON expected, not {line!r}")
-        self.outcomes = words[0].split("|")
-        self.pattern = words[1]
-        condition = words[2] if len(words) == 3 else ""
-        self.ranks = {int(ranks) for ranks in condition.removeprefix("n=").split(",") if ranks}
+    Parameters:
+        tests: names (module.class.test), `*` as in a shell.
+        outcome: "skipped", "failed" or "not run".
+        ranks: numbers of ranks that it speaks of; all without it.
+        without: a Python module; it speaks only of environments that lack it.
+        reason: why this is right, or who else is so.
+    """
+
+    def __init__(self, table: dict[str, Any]) -> None:
+        if unknown := table.keys() - FIELDS:
+            raise ValueError(f"expectations: unknown fields {', '.join(sorted(unknown))} in {table}")
+        if not table.get("reason") or not table.get("tests") or table.get("outcome") not in OUTCOMES[1:]:
+            raise ValueError(f"expectations: tests, an outcome of {', '.join(OUTCOMES[1:])} and a reason expected in {table}")
+        self.tests: list[str] = table["tests"]
+        self.outcome: str = table["outcome"]
+        self.ranks: list[int] = table.get("ranks", [])
+        self.reason: str = table["reason"]
+        without = table.get("without")
+        self.valid = without is None or importlib.util.find_spec(without) is None
 
     def covers(self, test: str, ranks: int) -> bool:
-        return (not self.ranks or ranks in self.ranks) and fnmatchcase(test, self.pattern)
+        return self.speaks_of(ranks) and any(fnmatchcase(test, pattern) for pattern in self.tests)
+
+    def speaks_of(self, ranks: int) -> bool:
+        return self.valid and (not self.ranks or ranks in self.ranks)
 
 
 class Expectations:
-    """The file: a line `modules NAME ...` says which modules there are, every other line is an Entry.
-
-    The first entry that covers a test counts.
-    """
+    """The file: the modules, the quick ones among them, and the entries, of which the first that covers a test counts."""
 
     def __init__(self, path: Path) -> None:
-        self.modules: list[str] = []
-        self.entries: list[Entry] = []
-        for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            line = text.partition("#")[0].strip()
-            if line.startswith("modules "):
-                self.modules += line.split()[1:]
-            elif line:
-                self.entries.append(Entry(line, number))
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        self.modules: list[str] = content["modules"]
+        self.quick: list[str] = content["quick"]
+        self.entries = [Entry(table) for table in content["expect"]]
 
-    def surprises(self, outcomes: dict[str, tuple[str, str]], ranks: int) -> list[str]:
-        """One line for each test whose outcome is not the expected one."""
-        lines = []
-        for test, (outcome, reason) in outcomes.items():
+    def surprises(self, result: Result) -> dict[str, str]:
+        """What is not as expected: {test: words}; what befell the whole job is under the module's name.
+
+        A pattern of this module that no test matches is one too: the test that it was written for is gone.
+        """
+        ranks = result.setting.ranks
+        found = {f"test_{result.module}": result.trouble} if result.trouble else {}
+        for test, outcome in result.outcomes.items():
             entry = next((entry for entry in self.entries if entry.covers(test, ranks)), None)
-            if outcome not in (entry.outcomes if entry else ("passed",)):
-                wanted = f"{' or '.join(entry.outcomes)} ({entry.reason})" if entry else "passed"
-                lines.append(f"{test}: {outcome}{f' ({reason})' if reason else ''}, expected {wanted}")
-        return lines
+            if outcome.kind != (entry.outcome if entry else "passed"):
+                words = f"{outcome.kind} ({outcome.reason})" if outcome.reason else outcome.kind
+                found[test] = f"{words}; expected: {f'{entry.outcome}, {entry.reason}' if entry else 'passed'}"
+        for entry in self.entries:
+            for pattern in entry.tests if entry.speaks_of(ranks) and not result.trouble else ():
+                belongs = pattern.startswith(f"test_{result.module}.")
+                if belongs and not any(fnmatchcase(test, pattern) for test in result.outcomes):
+                    found[pattern] = "the expectations speak of it, but there is no such test"
+        return found

@@ -47,7 +47,7 @@ class Recorder(unittest.TestResult):
 
     def fail_with(self, test: object, err: object) -> None:
         text = self._exc_info_to_string(err, test)  # type: ignore[attr-defined]
-        print(f"{test}\n{text}", file=sys.stderr, flush=True)
+        print(f"rank {self.rank}: {test}\n{text}", file=sys.stderr, flush=True)
         self.write(test, "failed", text.strip().splitlines()[-1])
 
 
@@ -60,6 +60,9 @@ def tests_of(suite: unittest.TestSuite) -> list[unittest.TestCase]:
 
 def main() -> None:
     module, folder = sys.argv[1:]
+    # As mpi4py's own main program does: these are tested on request only.
+    for name in ("cupy", "numba"):
+        sys.modules[name] = None  # type: ignore[assignment]
     from mpi4py import MPI
 
     rank = MPI.COMM_WORLD.Get_rank()

@@ -1,0 +1,141 @@
+"""mpi4py's own test suite, run on ompy in mpi4py's place.
+
+\b
+python tools/suite                              every module, on 3 ranks over shared memory
+python tools/suite -n 1 -n 5 comm p2p_buf       these modules, on 1 rank and on 5
+python tools/suite -n 2 --mca btl self,zmq      with parameters of ompy
+python tools/suite --quick                      some modules, on 2 ranks; part of tools/check
+python tools/suite --matrix                     every module on 1, 2, 3, 5 ranks over self,sm and on 2, 3 over self,zmq
+
+The tests come from mpi4py's source distribution and its pure-Python parts from its wheel, which pip fetches into
+.cache/suite at the first run; nothing of them is in the repository.  A test has the worst of its ranks' outcomes.
+What tools/suite/expectations.toml does not expect fails the run: a failure, a skip, a pass where none is expected,
+and a test that was not run.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import click
+import job
+import junit
+from expectations import Expectations
+from job import Result, Setting
+from outcomes import OUTCOMES
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress
+from rich.table import Table
+from source import Unreachable, installed, sources
+
+EXPECTATIONS = Path(__file__).resolve().with_name("expectations.toml")
+MATRIX = [
+    *(Setting(ranks, (("btl", "self,sm"),)) for ranks in (1, 2, 3, 5)),
+    *(Setting(ranks, (("btl", "self,zmq"),)) for ranks in (2, 3)),
+]
+# Of the output of a module with a surprise.
+LINES = 60
+COLOURS = dict(zip(OUTCOMES, ("green", "yellow", "red", "magenta"), strict=True))
+
+Judged = tuple[Result, dict[str, str]]
+
+
+def table(setting: Setting, judged: list[Judged]) -> Table:
+    """Modules and what came of their tests."""
+    shown = Table("module", *OUTCOMES, "unexpected", "seconds", title=f"mpi4py's suite on {setting}", title_justify="left")
+    for column in shown.columns[1:]:
+        column.justify = "right"
+
+    def row(name: str, counts: list[int], surprises: int, seconds: float) -> None:
+        cells = [f"[{COLOURS[kind]}]{count}" if count else "-" for kind, count in zip(OUTCOMES, counts, strict=True)]
+        shown.add_row(name, *cells, f"[bold red]{surprises}" if surprises else "-", f"{seconds:.1f}")
+
+    for result, surprises in judged:
+        row(result.module, [result.count(kind) for kind in OUTCOMES], len(surprises), result.seconds)
+    shown.add_section()
+    total = [sum(result.count(kind) for result, _ in judged) for kind in OUTCOMES]
+    row("all", total, sum(len(surprises) for _, surprises in judged), sum(result.seconds for result, _ in judged))
+    return shown
+
+
+def tell(console: Console, result: Result, surprises: dict[str, str], verbose: bool) -> None:
+    """What surprised, and the end of what the ranks printed."""
+    console.print(f"[bold red]test_{result.module} on {result.setting}: {len(surprises)} unexpected")
+    for name, words in surprises.items():
+        console.print(f"  {escape(name)}: {escape(words)}", highlight=False, soft_wrap=True)
+    lines = result.output.splitlines()
+    kept = lines if verbose else lines[-LINES:]
+    if len(kept) < len(lines):
+        console.print(f"  (the last {LINES} of {len(lines)} lines that it printed; --verbose shows all)")
+    for line in kept:
+        console.print(f"  | {escape(line)}", highlight=False, soft_wrap=True)
+
+
+@click.command(help=__doc__)
+@click.argument("modules", nargs=-1)
+@click.option("-n", "ranks", type=click.IntRange(1), multiple=True, help="Number of ranks; repeatable.  [default: 3]")
+@click.option("--mca", nargs=2, multiple=True, metavar="NAME VALUE", help="MCA parameter of the jobs; repeatable.")
+@click.option("--quick", is_flag=True, help="Some modules that say much in little time, on 2 ranks.")
+@click.option("--matrix", is_flag=True, help="Every number of ranks over every transport.")
+@click.option("--repeat", default=1, show_default=True, help="Run everything so often.")
+@click.option("--timeout", default=300.0, show_default=True, help="Seconds for a module.")
+@click.option("--silence", default=60.0, show_default=True, help="Seconds in which nothing happens until a module is ended.")
+@click.option("--junit", "junit_file", type=click.Path(path_type=Path), help="Write the results as JUnit XML.")
+@click.option("--skips", is_flag=True, help="Show which tests were skipped and what they said.")
+@click.option("--verbose", is_flag=True, help="Show everything that a module with a surprise printed.")
+def main(
+    modules: tuple[str, ...],
+    ranks: tuple[int, ...],
+    mca: tuple[tuple[str, str], ...],
+    quick: bool,
+    matrix: bool,
+    repeat: int,
+    timeout: float,
+    silence: float,
+    junit_file: Path | None,
+    skips: bool,
+    verbose: bool,
+) -> None:
+    begin = time.monotonic()
+    width = None if sys.stdout.isatty() else 160
+    console = Console(width=width)
+    expected = Expectations(EXPECTATIONS)
+    if matrix and (ranks or mca):
+        raise click.UsageError("--matrix has its own ranks and parameters")
+    settings = MATRIX if matrix else [Setting(count, mca) for count in ranks or ((2,) if quick else (3,))]
+    chosen = [name.removeprefix("test_") for name in modules] or (expected.quick if quick else expected.modules)
+    try:
+        tests = sources() / "test"
+        installed()
+    except Unreachable as error:
+        raise click.ClickException(str(error)) from None
+    for module in chosen:
+        if not (tests / f"test_{module}.py").exists():
+            raise click.UsageError(f"mpi4py's suite has no module test_{module}")
+    everything: list[Judged] = []
+    with Progress(console=Console(stderr=True, width=width), transient=True) as progress:
+        task = progress.add_task("", total=repeat * len(settings) * len(chosen))
+        for setting in settings * repeat:
+            judged: list[Judged] = []
+            for module in chosen:
+                progress.update(task, description=f"{setting}: {module}")
+                result = job.run(module, setting, timeout, silence)
+                surprises = expected.surprises(result)
+                judged.append((result, surprises))
+                if surprises:
+                    tell(console, result, surprises, verbose)
+                for test, outcome in result.outcomes.items() if skips else ():
+                    if outcome.kind == "skipped":
+                        console.print(f"{test}: skipped {outcome.reason!r}", highlight=False, soft_wrap=True)
+                progress.advance(task)
+            console.print(table(setting, judged))
+            everything += judged
+    if junit_file:
+        junit.write(junit_file, everything)
+    unexpected = sum(len(surprises) for _, surprises in everything)
+    count = sum(len(result.outcomes) for result, _ in everything)
+    console.print(f"{count} outcomes, {unexpected} unexpected, in {time.monotonic() - begin:.0f} s")
+    sys.exit(1 if unexpected else 0)

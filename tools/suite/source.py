@@ -1,0 +1,84 @@
+"""mpi4py's tests and its pure-Python parts, from the package registry; unpacked in `.cache/suite`, never installed.
+
+python tools/suite/source.py        prints the folder of the source distribution and that of the installed form
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from pathlib import Path
+
+VERSION = "4.1.2"
+CACHE = Path(__file__).resolve().parents[2] / ".cache" / "suite"
+SECONDS = 300
+
+
+class Unreachable(Exception):
+    """The registry did not give what is needed, in words for a person."""
+
+
+def download(form: str, into: Path) -> Path:
+    """Have pip fetch one file of mpi4py: `--no-binary` the sources, `--only-binary` a wheel for this interpreter."""
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    try:
+        done = subprocess.run(
+            [*command, form, "mpi4py", "--dest", str(into), f"mpi4py=={VERSION}"],
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise Unreachable(f"pip did not fetch mpi4py {VERSION} within {SECONDS} s") from None
+    if done.returncode:
+        raise Unreachable(f"pip can't fetch mpi4py {VERSION} ({form}):\n{done.stderr.strip()}")
+    (file,) = into.iterdir()
+    return file
+
+
+def unpacked(name: str, form: str) -> Path:
+    """The folder `name` of the cache, filled at first use; it appears whole or not at all."""
+    folder = CACHE / name
+    if not folder.exists():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
+            fetched = Path(scratch, "fetched")
+            fetched.mkdir()
+            whole = Path(scratch, name)
+            try:
+                file = download(form, fetched)
+            except Unreachable as error:
+                raise Unreachable(f"{error}\nThe suite needs the package registry once: {folder} keeps what it gave.") from None
+            if file.suffix == ".whl":
+                with zipfile.ZipFile(file) as wheel:
+                    wheel.extractall(whole)
+            else:
+                with tarfile.open(file) as archive:
+                    archive.extractall(scratch, filter="data")
+                Path(scratch, f"mpi4py-{VERSION}").rename(whole)
+            try:
+                os.rename(whole, folder)
+            except OSError:
+                # Another run was first.
+                shutil.rmtree(whole)
+    return folder
+
+
+def sources() -> Path:
+    """The source distribution: `test`, `demo`."""
+    return unpacked(f"mpi4py-{VERSION}", "--no-binary")
+
+
+def installed() -> Path:
+    """What installing mpi4py puts on the path: `util`, `futures` and `run`, which are pure Python, and headers."""
+    return unpacked(f"mpi4py-{VERSION}-{sys.implementation.cache_tag}", "--only-binary")
+
+
+if __name__ == "__main__":
+    print(sources(), installed(), sep="\n")

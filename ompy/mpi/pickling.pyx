@@ -5,6 +5,7 @@
 cimport cython
 from cpython.buffer cimport PyBUF_ANY_CONTIGUOUS, Py_buffer, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
@@ -14,11 +15,16 @@ from ompy.core.typemap cimport Typemap, predefined
 from ompy.mpi.block cimport Block, take_block
 from ompy.mpi.memory cimport buffer
 
+cdef extern from "Python.h":
+    object PyObject_Vectorcall(object function, PyObject **arguments, size_t count, object names)
+
+
 # The C half of the pickle module: the rest of it takes milliseconds to import, and nothing here needs it.
 from _pickle import dumps as standard_dumps
 from _pickle import loads as standard_loads
 from os import environ
 
+cdef tuple CALLBACK = ("buffer_callback",)
 cdef object NEWEST_PROTOCOL = int(environ.get("MPI4PY_PICKLE_PROTOCOL", 5))
 cdef object DEFAULT_THRESHOLD = int(environ.get("MPI4PY_PICKLE_THRESHOLD", 1 << 18))
 
@@ -154,6 +160,15 @@ cdef class Parcel:
     """A pickled object, ready to be sent."""
 
 
+cdef inline object dumps_around(object obj, Collector collector):
+    """The pickle without the buffers that the collector takes; called without the dict that keywords cost."""
+    cdef PyObject *arguments[3]
+    arguments[0] = <PyObject *> obj
+    arguments[1] = <PyObject *> current.protocol
+    arguments[2] = <PyObject *> collector
+    return PyObject_Vectorcall(standard_dumps, arguments, 2, CALLBACK)
+
+
 cdef Parcel wrap(object obj):
     cdef Parcel parcel = Parcel.__new__(Parcel)
     cdef Collector collector = None
@@ -161,7 +176,7 @@ cdef Parcel wrap(object obj):
     cdef buffer view
     if current.has_buffers:
         collector = new_collector(min(WIRE_THRESHOLD, <Py_ssize_t> current.threshold))
-        data = standard_dumps(obj, current.protocol, buffer_callback=collector)
+        data = dumps_around(obj, collector)
         if collector.buffers is not None:
             return wrap_buffers(parcel, data, collector.buffers)
     else:

@@ -730,13 +730,29 @@ cdef Request isend_object(PointToPoint self, object obj, int dest, int tag, int 
 
 
 cdef object receive_object(PointToPoint self, object buf, int source, int tag, Status status):
+    cdef CoreRequest request
+    cdef object block = None
+    if buf is not None or source == PROC_NULL:
+        return receive_object_by_request(self, buf, source, tag, status)
+    try:
+        check_source(self.comm, source, tag)
+        request = pml.irecv_object(new_block, source, tag, self.comm)
+    except MPIError as error:
+        failed(self, error)
+    if not request.complete:
+        wait(request)
+    # The block leaves the request before that goes back to its pool.
+    block = request.buffer
+    wait_core(request, record_of(status))
+    return unwrap(block)
+
+
+cdef object receive_object_by_request(PointToPoint self, object buf, int source, int tag, Status status):
     cdef Request request
     try:
         request = begin_receive_object(self, buf, source, tag)
     except MPIError as error:
         failed(self, error)
-    # The job board tells people which call blocks.
-    request.request.operation = RECV
     return request.wait(status)
 
 

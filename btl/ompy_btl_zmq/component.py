@@ -49,7 +49,9 @@ COMPONENT = Component(
             level=6,
             help="until a connection that does not introduce itself is closed",
         ),
-        Parameter("linger", int, 1000, unit="ms", level=6, help="longest wait at the end for messages that have not left yet"),
+        Parameter(
+            "linger", int, 100, unit="ms", level=6, help="longest wait at the end for what has not left yet: ranks meet before"
+        ),
     ),
     capabilities={"send": True, "put": False, "get": False, "atomics": False, "in_order": True, "reach": "network"},
 )

@@ -107,13 +107,15 @@ class ZmqBtl(Btl):
             (zmq.TCP_KEEPALIVE, 1),
             (zmq.TCP_KEEPALIVE_IDLE, 10),
             (zmq.TCP_KEEPALIVE_INTVL, 5),
-            (zmq.LINGER, self.linger),
+            # Of connections that peers made: what would still go to one that has left, a goodbye, need not wait for it.
+            (zmq.LINGER, 0),
         ):
             self.socket.setsockopt(option, setting)
         self.doorkeeper = Doorkeeper(self.context, self.security)
         self.monitor = ConnectionMonitor(self.context, self.socket)
         self.security.guard(self.socket)
         self.url = listen(self.socket, host, value("port_min"), value("port_range"), rte.local_rank)
+        self.socket.setsockopt(zmq.LINGER, self.linger)
         self.watched = epoll()
         self.socket_number = int(self.socket.getsockopt(zmq.FD))
         self.control = {int(socket.getsockopt(zmq.FD)) for socket in (self.doorkeeper.socket, self.monitor.socket)}

@@ -206,7 +206,7 @@ def test_messages_sent_just_before_finalize_still_arrive() -> None:
             rank.wait_for(50)
             assert [message[0] for message in rank.inbox.messages] == list(range(50))
 
-    run(body)
+    run(body, linger=20_000)
 
 
 def test_a_rank_that_computes_for_longer_than_the_handshake_may_take_gets_its_messages_all_the_same() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
+from ompy.mca.params import registry
 
 COMPONENT = Component(
     framework="btl",
@@ -15,7 +16,14 @@ COMPONENT = Component(
         Parameter("eager_limit", int, 65600, unit="bytes", level=4, help="largest message sent before it is matched"),
         Parameter("rndv_eager_limit", int, 8192, unit="bytes", level=5, help="payload that travels with a rendezvous"),
         Parameter("max_send_size", int, 65600, unit="bytes", level=4, help="largest single fragment"),
-        Parameter("ring_size", int, 262144, unit="bytes", level=4, help="memory for each direction between two processes"),
+        Parameter(
+            "ring_size",
+            int,
+            0,
+            unit="bytes",
+            level=4,
+            help="memory for each direction between two processes; 0: by the number of ranks on the host, at most 256 KiB",
+        ),
         Parameter(
             "backing",
             str,
@@ -40,7 +48,12 @@ COMPONENT = Component(
     ),
     capabilities={"send": True, "put": "cma", "get": "cma", "in_order": True, "reach": "host"},
 )
-LIMITS = ("eager_limit", "rndv_eager_limit", "max_send_size", "exclusivity", "latency", "bandwidth")
+CUT_BY_RING = ("eager_limit", "rndv_eager_limit", "max_send_size")
+LIMITS = (*CUT_BY_RING, "exclusivity", "latency", "bandwidth")
+
+# Bytes of rings that a process makes when it talks to every other rank of a large host.
+BUDGET = 4 << 20
+SMALLEST_RING, LARGEST_RING = 32 << 10, 256 << 10
 
 
 @hookimpl
@@ -50,10 +63,14 @@ def ompy_component() -> Component:
 
 @hookimpl
 def ompy_query(context: Context) -> Offer | Refusal:
-    ring_size = context.value("ring_size")
-    for limit in ("eager_limit", "rndv_eager_limit", "max_send_size"):
-        if 2 * context.value(limit) > ring_size:
-            return Refusal(f"btl_sm_{limit} is {context.value(limit)}: at most half of btl_sm_ring_size, which is {ring_size}")
+    local_size = context.rte.local_size if context.rte else 1
+    ring_size = context.value("ring_size") or usual_ring_size(local_size)
+    limits = {name: context.value(name) for name in LIMITS}
+    for name in CUT_BY_RING:
+        if 2 * limits[name] > ring_size:
+            if registry.lookup(f"btl_sm_{name}").source != "default":
+                return Refusal(f"btl_sm_{name} is {limits[name]}: at most half of btl_sm_ring_size, which is {ring_size}")
+            limits[name] = ring_size // 2
     from ompy.core.errors import MPIError
     from ompy.core.segment import belong_to
     from ompy_btl_sm.module import SmBtl
@@ -61,16 +78,23 @@ def ompy_query(context: Context) -> Offer | Refusal:
     kernel_copies = single_copy(context)
     if context.rte:
         belong_to(context.rte.job)
-    local_size = context.rte.local_size if context.rte else 1
     slots = context.value("inbox_slots") or max(64, 2 * local_size)
     try:
         btl = SmBtl(ring_size, context.value("backing"), slots, kernel_copies)
     except MPIError as error:
         return Refusal(str(error))
-    for limit in LIMITS:
-        setattr(btl, limit, context.value(limit))
+    for name, limit in limits.items():
+        setattr(btl, name, limit)
     btl.on_fallback = lambda line: context.inform(f"{line}; large messages go through the ring")
     return Offer(modules=[btl])
+
+
+def usual_ring_size(local_size: int) -> int:
+    """A power of two: 256 KiB for up to 16 ranks on the host, less for more."""
+    size = LARGEST_RING
+    while size > SMALLEST_RING and size * local_size > BUDGET:
+        size //= 2
+    return size
 
 
 def single_copy(context: Context) -> bool:

@@ -8,6 +8,4 @@ class SmBtl(Btl):
     ring_size: int
     backing: str
     on_fallback: Callable[[str], object] | None
-    def __init__(
-        self, ring_size: int = 262144, backing: str = "auto", slots: int = 64, single_copy: bool = True
-    ) -> None: ...
+    def __init__(self, ring_size: int = 262144, backing: str = "auto", slots: int = 64, single_copy: bool = True) -> None: ...

@@ -1,0 +1,91 @@
+"""What btl/sm offers, and what it refuses."""
+
+import pytest
+from ompy.core import progress
+from ompy.mca.btl import GET, PUT
+from ompy.mca.component import Context, Offer, Refusal
+from ompy.mca.params import Parameter, registry
+from ompy_btl_sm import single_copy
+from ompy_btl_sm.component import COMPONENT, ompy_query, usual_ring_size
+
+
+class Rte:
+    job = "test"
+    local_rank = 0
+
+    def __init__(self, local_size):
+        self.local_size = local_size
+
+
+@pytest.fixture
+def query(monkeypatch):
+    """Asks the component, with some parameters set, as one of so many ranks."""
+    offers = []
+    registry.register("btl", "base", Parameter("verbose", int, 0, help="as the framework registers it"))
+    for parameter in COMPONENT.parameters:
+        registry.register("btl", "sm", parameter)
+
+    def ask(local_size=2, **settings):
+        for name, value in settings.items():
+            entry = registry.lookup(f"btl_sm_{name}")
+            monkeypatch.setattr(entry, "value", value)
+            monkeypatch.setattr(entry, "source", "the test")
+        answer = ompy_query(Context(COMPONENT, Rte(local_size)))
+        if isinstance(answer, Offer):
+            offers.append(answer)
+        return answer
+
+    # Entries have slots, which monkeypatch restores like attributes.
+    yield ask
+    for offer in offers:
+        offer.modules[0].finalize()
+    progress.shutdown()
+
+
+def test_rings_of_crowded_hosts_are_small_and_limits_follow(query):
+    assert [usual_ring_size(ranks) for ranks in (1, 2, 16, 17, 64, 5000)] == [262144, 262144, 262144, 131072, 65536, 32768]
+    btl = query(local_size=64).modules[0]
+    assert btl.ring_size == 65536
+    assert btl.eager_limit == btl.max_send_size == 32768
+
+
+def test_limit_that_no_ring_can_hold_is_refused(query):
+    answer = query(eager_limit=1 << 20)
+    assert isinstance(answer, Refusal)
+    assert "btl_sm_eager_limit is 1048576" in answer.reason
+    assert "btl_sm_ring_size" in answer.reason
+    assert isinstance(query(eager_limit=1 << 20, ring_size=4 << 20), Offer)
+
+
+def test_single_copy_is_used_when_asked_for_or_when_it_pays(query, monkeypatch):
+    monkeypatch.setattr(single_copy, "pays", lambda: True)
+    assert query(single_copy="auto").modules[0].flags & (PUT | GET) == PUT | GET
+    monkeypatch.setattr(single_copy, "pays", lambda: False)
+    assert not query(single_copy="auto").modules[0].flags & (PUT | GET)
+    assert query(single_copy="cma").modules[0].flags & (PUT | GET) == PUT | GET
+    assert not query(single_copy="none").modules[0].flags & (PUT | GET)
+
+
+@pytest.mark.parametrize("choice", ["auto", "cma"])
+def test_where_the_kernel_refuses_a_line_says_so(query, monkeypatch, capfd, choice):
+    monkeypatch.setattr(single_copy, "refusal", lambda: "process_vm_readv: Operation not permitted")
+    assert not query(single_copy=choice).modules[0].flags & (PUT | GET)
+    lines = capfd.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert "Operation not permitted" in lines[0]
+    assert "ring" in lines[0]
+
+
+def test_want_of_memory_is_a_reason(query, monkeypatch):
+    import resource
+
+    # Nothing larger than a page: neither memfd nor file can be reserved.
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+    try:
+        answer = query(backing="file")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert isinstance(answer, Refusal)
+    assert "/dev/shm has no room" in answer.reason
+    assert "memfd" in answer.reason

@@ -1,12 +1,13 @@
 """What btl/sm offers, and what it refuses."""
 
 import pytest
+from ompy_btl_sm import single_copy
+from ompy_btl_sm.component import COMPONENT, ompy_query, usual_ring_size
+
 from ompy.core import progress
 from ompy.mca.btl import GET, PUT
 from ompy.mca.component import Context, Offer, Refusal
 from ompy.mca.params import Parameter, registry
-from ompy_btl_sm import single_copy
-from ompy_btl_sm.component import COMPONENT, ompy_query, usual_ring_size
 
 
 class Rte:

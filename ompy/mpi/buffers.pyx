@@ -15,11 +15,14 @@ from cpython.buffer cimport (
     PyObject_CheckBuffer,
 )
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
+from cpython.list cimport PyList_CheckExact, PyList_GET_SIZE
+from cpython.long cimport PyLong_AsSsize_t, PyLong_CheckExact
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.number cimport PyIndex_Check, PyNumber_Index
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.sequence cimport PySequence_Check
+from cpython.tuple cimport PyTuple_CheckExact, PyTuple_GET_SIZE
 from libc.string cimport memset
 
 from ompy.core.basic cimport BASIC_UNSIGNED_CHAR
@@ -54,6 +57,8 @@ cdef extern from *:
         PyObject *descr
         int flags
     PyTypeObject *Py_TYPE(PyObject *)
+    PyObject *PyList_GET_ITEM(object, Py_ssize_t)    # borrowed
+    PyObject *PyTuple_GET_ITEM(object, Py_ssize_t)   # borrowed
 
 # NumPy's flags of an array.
 cdef enum:
@@ -93,13 +98,13 @@ cdef class Held:
 
 
 cdef int parse_send(object message, Spec *spec, Py_ssize_t blocks=1) except -1:
-    if blocks == 1 and parse_array(message, False, spec):
+    if blocks == 1 and (parse_array(message, False, spec) or parse_typed_array(message, False, spec)):
         return 0
     return parse(message, False, blocks, spec)
 
 
 cdef int parse_recv(object message, Spec *spec, Py_ssize_t blocks=1) except -1:
-    if blocks == 1 and parse_array(message, True, spec):
+    if blocks == 1 and (parse_array(message, True, spec) or parse_typed_array(message, True, spec)):
         return 0
     return parse(message, True, blocks, spec)
 
@@ -123,6 +128,63 @@ cdef inline bint parse_array(object message, bint writable, Spec *spec) noexcept
     spec.address = <size_t> array.data
     spec.count = count
     spec.typemap = slot.typemap
+    spec.owner = source
+    spec.held = False
+    return True
+
+
+cdef inline bint parse_typed_array(object message, bint writable, Spec *spec) except -1:
+    """The fast path of [array, datatype] and [array, count, datatype].  False: nothing was done."""
+    cdef Py_ssize_t items, count = 1, nbytes, first = 0
+    cdef PyObject *source
+    cdef PyObject *given = NULL
+    cdef PyObject *kind
+    cdef ArrayHead *array
+    cdef Slot *slot
+    cdef Typemap typemap
+    cdef int i
+    if PyList_CheckExact(message):
+        items = PyList_GET_SIZE(message)
+        if items != 2 and items != 3:
+            return False
+        source, kind = PyList_GET_ITEM(message, 0), PyList_GET_ITEM(message, items - 1)
+        if items == 3:
+            given = PyList_GET_ITEM(message, 1)
+    elif PyTuple_CheckExact(message):
+        items = PyTuple_GET_SIZE(message)
+        if items != 2 and items != 3:
+            return False
+        source, kind = PyTuple_GET_ITEM(message, 0), PyTuple_GET_ITEM(message, items - 1)
+        if items == 3:
+            given = PyTuple_GET_ITEM(message, 1)
+    else:
+        return False
+    if Py_TYPE(source) != array_type or Py_TYPE(kind) != <PyTypeObject *> Datatype:
+        return False
+    array = <ArrayHead *> source
+    slot = slot_of(array.descr)
+    typemap = (<Datatype> kind).typemap
+    if (typemap is None or slot.descr != array.descr or not array.flags & ARRAY_CONTIGUOUS
+            or (writable and not array.flags & ARRAY_WRITABLE)):
+        return False
+    for i in range(array.nd):
+        count *= array.dimensions[i]
+    nbytes = count * (<Typemap> slot.typemap).extent
+    if given == NULL:
+        if typemap.extent <= 0 or nbytes % typemap.extent != 0:
+            return False
+        count = nbytes // typemap.extent
+    else:
+        if not PyLong_CheckExact(<object> given):
+            return False
+        count = PyLong_AsSsize_t(<object> given)
+        if count < 0 or (count > 0 and (span(typemap, count, &first) + first > nbytes or first < 0)):
+            return False
+    Py_INCREF(<object> source)
+    Py_INCREF(typemap)
+    spec.address = <size_t> array.data
+    spec.count = count
+    spec.typemap = <PyObject *> typemap
     spec.owner = source
     spec.held = False
     return True

@@ -740,6 +740,8 @@ cdef object receive_object(PointToPoint self, object buf, int source, int tag, S
     except MPIError as error:
         failed(self, error)
     if not request.complete:
+        # The job board tells people which call blocks.
+        request.operation = RECV
         wait(request)
     # The block leaves the request before that goes back to its pool.
     block = request.buffer

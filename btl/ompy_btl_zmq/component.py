@@ -50,7 +50,12 @@ COMPONENT = Component(
             help="until a connection that does not introduce itself is closed",
         ),
         Parameter(
-            "linger", int, 100, unit="ms", level=6, help="longest wait at the end for what has not left yet: ranks meet before"
+            "linger",
+            int,
+            100,
+            unit="ms",
+            level=6,
+            help="longest wait at the end, after all ranks have met, for what has not left",
         ),
     ),
     capabilities={"send": True, "put": False, "get": False, "atomics": False, "in_order": True, "reach": "network"},

@@ -1,9 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Shared memory between processes of one user on one host."""
-import os
 from time import monotonic
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
@@ -18,7 +17,7 @@ from ompy.mca.btl cimport (
 from ompy_btl_sm.endpoint cimport Card, Incoming, SmEndpoint
 from ompy_btl_sm.inbox cimport Inbox
 from ompy_btl_sm.ring cimport (
-    HEAD, LINE, Reader, Writer, acquire32, has_space, lines, peek, publish, reserve, round_size,
+    HEAD, Reader, Writer, acquire32, has_space, lines, peek, publish, reserve, round_size,
 )
 from ompy_btl_sm.single_copy cimport allow_peers, can_read, read_memory, write_memory
 from ompy_btl_sm.endpoint import PROBE, host_identity

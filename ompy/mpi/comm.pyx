@@ -38,7 +38,7 @@ classes = {}
 
 cdef class Comm(ObjectCollectives):
     """
-    A communicator: a group of processes, or two, and a context of their own for messages.
+    A communicator: a group of processes, or two, and a context of their own for messages (MPI-4.1, chapter 7).
 
     `Comm(other)` is a second handle on the same communicator.  A null handle's methods raise ERR_COMM.
     """
@@ -59,18 +59,18 @@ cdef class Comm(ObjectCollectives):
 
     @classmethod
     def fromhandle(cls, handle: int) -> Comm:
-        """A new handle on the communicator that the integer (of `handle`) stands for, of the class that fits it."""
+        """A new handle, of the class that fits, on the communicator that an integer (of `handle`) stands for (MPI-4.1, 19.3.4)."""
         cdef Comm made = super().fromhandle(handle)
         return made if made.comm is None else new_comm(made.comm)
 
     @classmethod
     def fromint(cls, arg: int, /) -> Comm:
-        """A new handle on the communicator that the integer (of `toint`) stands for."""
+        """A new handle on the communicator that the integer (of `toint`) stands for (MPI-4.1, 19.3.4)."""
         return cls.fromhandle(arg)
 
     @classmethod
     def f2py(cls, arg: int) -> Comm:
-        """A new handle on the communicator that the Fortran integer (of `py2f`) stands for."""
+        """A new handle on the communicator that the Fortran integer (of `py2f`) stands for (MPI-4.1, 19.3.4)."""
         return cls.fromhandle(arg)
 
     # --- group
@@ -95,17 +95,17 @@ cdef class Comm(ObjectCollectives):
 
     @property
     def size(self) -> int:
-        """Number of processes in the (local) group."""
+        """Number of processes in the (local) group (MPI-4.1, 7.4.1)."""
         return self.Get_size()
 
     @property
     def rank(self) -> int:
-        """Rank of this process in the (local) group."""
+        """Rank of this process in the (local) group (MPI-4.1, 7.4.1)."""
         return self.Get_rank()
 
     @property
     def group(self) -> Group:
-        """The (local) group."""
+        """The (local) group (MPI-4.1, 7.3.2)."""
         return self.Get_group()
 
     def Compare(self, Comm comm not None) -> int:
@@ -132,17 +132,17 @@ cdef class Comm(ObjectCollectives):
         return self.comm.is_inter
 
     def Is_intra(self) -> bool:
-        """Whether there is one group."""
+        """Whether there is one group (MPI-4.1, 7.6.1)."""
         return not self.Is_inter()
 
     @property
     def is_inter(self) -> bool:
-        """Whether there are two groups."""
+        """Whether there are two groups (MPI-4.1, 7.6.1)."""
         return self.Is_inter()
 
     @property
     def is_intra(self) -> bool:
-        """Whether there is one group."""
+        """Whether there is one group (MPI-4.1, 7.6.1)."""
         return not self.Is_inter()
 
     def Get_topology(self) -> int:
@@ -154,18 +154,18 @@ cdef class Comm(ObjectCollectives):
 
     @property
     def topology(self) -> int:
-        """CART, GRAPH, DIST_GRAPH or UNDEFINED."""
+        """CART, GRAPH, DIST_GRAPH or UNDEFINED (MPI-4.1, 8.5.5)."""
         return self.Get_topology()
 
     @property
     def is_topo(self) -> bool:
-        """Whether the processes have a topology."""
+        """Whether the processes have a topology (MPI-4.1, 8.5.5)."""
         return self.comm is not None and "topology" in self.comm.attributes
 
     # --- new communicators
 
     def Clone(self) -> Comm:
-        """As `Dup` without info."""
+        """As `Dup` without info (MPI-4.1, 7.4.2)."""
         return self.Dup()
 
     def Dup(self, Info info=None) -> Comm:
@@ -388,7 +388,7 @@ cdef class Comm(ObjectCollectives):
 
     @property
     def name(self) -> str:
-        """Name, for people."""
+        """Name, for people (MPI-4.1, 7.8)."""
         return self.Get_name()
 
     @name.setter
@@ -409,7 +409,7 @@ cdef class Comm(ObjectCollectives):
 
     @property
     def info(self) -> Info:
-        """The hints, as a new info object."""
+        """The hints, as a new info object (MPI-4.1, 7.4.4)."""
         return self.Get_info()
 
     @info.setter
@@ -426,7 +426,7 @@ cdef class Comm(ObjectCollectives):
     # --- within
 
     def refuse_null(self):
-        """Raise the error of a null communicator."""
+        """Raise the error of a null communicator (MPI-4.1, 9.4)."""
         hand_over(MPIError(ERR_COMM, "a communicator expected, not COMM_NULL"), None)
 
     cdef dict kept_by_duplicate(self):

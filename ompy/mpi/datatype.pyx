@@ -150,7 +150,7 @@ cdef class Datatype(Packing):
 
     @property
     def size(self) -> int:
-        """Bytes of data in one element."""
+        """Bytes of data in one element (MPI-4.1, 5.1.5)."""
         return checked(self).size
 
     def Get_extent(self) -> tuple:
@@ -160,17 +160,17 @@ cdef class Datatype(Packing):
 
     @property
     def extent(self) -> int:
-        """Bytes from one element to the next."""
+        """Bytes from one element to the next (MPI-4.1, 5.1.7)."""
         return checked(self).extent
 
     @property
     def lb(self) -> int:
-        """Lower bound, in bytes."""
+        """Lower bound, in bytes (MPI-4.1, 5.1.7)."""
         return checked(self).lower_bound
 
     @property
     def ub(self) -> int:
-        """Upper bound, in bytes."""
+        """Upper bound, in bytes (MPI-4.1, 5.1.7)."""
         cdef Typemap typemap = checked(self)
         return typemap.lower_bound + typemap.extent
 
@@ -181,17 +181,17 @@ cdef class Datatype(Packing):
 
     @property
     def true_extent(self) -> int:
-        """Bytes from the first to the last byte of data."""
+        """Bytes from the first to the last byte of data (MPI-4.1, 5.1.8)."""
         return checked(self).true_extent
 
     @property
     def true_lb(self) -> int:
-        """Offset of the first byte of data."""
+        """Offset of the first byte of data (MPI-4.1, 5.1.8)."""
         return checked(self).true_lower_bound
 
     @property
     def true_ub(self) -> int:
-        """Offset after the last byte of data."""
+        """Offset after the last byte of data (MPI-4.1, 5.1.8)."""
         cdef Typemap typemap = checked(self)
         return typemap.true_lower_bound + typemap.true_extent
 
@@ -207,7 +207,7 @@ cdef class Datatype(Packing):
         return made
 
     def Create_dup(self) -> Datatype:
-        """A new datatype of the same layout: `Dup`."""
+        """A new datatype of the same layout: `Dup` (MPI-4.1, 5.1.10)."""
         return self.Dup()
 
     def Create_contiguous(self, count: int) -> Datatype:
@@ -347,7 +347,7 @@ cdef class Datatype(Packing):
 
     @property
     def envelope(self) -> tuple:
-        """What `Get_envelope` returns."""
+        """What `Get_envelope` returns (MPI-4.1, 5.1.13)."""
         return self.Get_envelope()
 
     def Get_contents(self) -> tuple:
@@ -360,11 +360,11 @@ cdef class Datatype(Packing):
 
     @property
     def contents(self) -> tuple:
-        """What `Get_contents` returns."""
+        """What `Get_contents` returns (MPI-4.1, 5.1.13)."""
         return self.Get_contents()
 
     def decode(self) -> tuple:
-        """The datatype that this one was made of, the constructor's name in capitals, and its arguments as a dict.
+        """The datatype that this one was made of, the constructor's name in capitals, and a dict of its arguments (MPI-4.1, 5.1.13).
 
         For several datatypes the first item is DATATYPE_NULL, and they are among the arguments; a predefined datatype
         is itself, "NAMED", and no arguments.
@@ -381,17 +381,17 @@ cdef class Datatype(Packing):
 
     @property
     def combiner(self) -> int:
-        """Which constructor made it: COMBINER_*."""
+        """Which constructor made it: COMBINER_* (MPI-4.1, 5.1.13)."""
         return description_of(checked(self)).combiner
 
     @property
     def is_named(self) -> bool:
-        """Whether it is predefined and has a name."""
+        """Whether it is predefined and has a name (MPI-4.1, 5.1.13)."""
         return description_of(checked(self)).combiner == COMBINER_NAMED
 
     @property
     def is_predefined(self) -> bool:
-        """Whether it is predefined; DATATYPE_NULL is."""
+        """Whether it is predefined; DATATYPE_NULL is (MPI-4.1, 3.2.2)."""
         return self.typemap is None or description_of(self.typemap).predefined
 
     # -- attributes and name
@@ -428,7 +428,7 @@ cdef class Datatype(Packing):
 
     @property
     def name(self) -> str:
-        """The name for people."""
+        """The name for people (MPI-4.1, 7.8)."""
         return self.Get_name()
 
     @name.setter
@@ -438,7 +438,7 @@ cdef class Datatype(Packing):
     # -- codes
 
     def tocode(self) -> str:
-        """Character or type string that leads back to the datatype with `fromcode`; ValueError where there is none."""
+        """Character or type string that leads back to the datatype with `fromcode`, else ValueError (MPI-4.1, 3.2.2)."""
         code = "" if self.typemap is None else description_of(self.typemap).codes[2]
         if not code:
             raise ValueError(f"datatype: {self.Get_name() or 'a derived datatype'} has no character code or type string")
@@ -446,7 +446,7 @@ cdef class Datatype(Packing):
 
     @classmethod
     def fromcode(cls, code: str) -> Datatype:
-        """The predefined datatype of a character ("d") or type string ("f8"); ValueError where there is none."""
+        """The predefined datatype of a character ("d") or type string ("f8"), else ValueError (MPI-4.1, 3.2.2)."""
         try:
             return _typedict[code]
         except KeyError:
@@ -454,14 +454,14 @@ cdef class Datatype(Packing):
 
     @property
     def typestr(self) -> str:
-        """NumPy's type string: "f8"; "V" and the extent for what has none."""
+        """NumPy's type string: "f8"; "V" and the extent for what has none (MPI-4.1, 3.2.2)."""
         if self.typemap is None:
             return ""
         return description_of(self.typemap).codes[1] or f"V{self.typemap.extent}"
 
     @property
     def typechar(self) -> str:
-        """The buffer protocol's character: "d"; "V" for what has none."""
+        """The buffer protocol's character: "d"; "V" for what has none (MPI-4.1, 3.2.2)."""
         return "" if self.typemap is None else description_of(self.typemap).codes[0] or "V"
 
 

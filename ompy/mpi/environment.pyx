@@ -252,7 +252,7 @@ def Get_version() -> tuple[int, int]:
 
 
 def Get_abi_version() -> tuple[int, int]:
-    """The version of MPI's binary interface: (-1, -1), for there is no C library behind ompy."""
+    """The version of MPI's binary interface (MPI-5.0, chapter 20): (-1, -1), for there is no C library behind ompy."""
     return -1, -1
 
 

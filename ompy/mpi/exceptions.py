@@ -15,7 +15,7 @@ _Base = MPIError
 
 class Exception(_Base):
     """
-    An MPI error: compares with, hashes as and converts to its integer error code.
+    An MPI error: compares with, hashes as and converts to its integer error code (MPI-4.1, 9.4).
 
     Parameters:
         ierr: error class or code; a negative number counts as ERR_UNKNOWN.
@@ -60,7 +60,7 @@ class Exception(_Base):
         return f"{words}: {self.detail}" if self.detail else words
 
     def Get_error_code(self) -> int:
-        """The error code that the exception was made with."""
+        """The error code that the exception was made with (MPI-4.1, 9.4)."""
         return self.code
 
     def Get_error_class(self) -> int:
@@ -73,17 +73,17 @@ class Exception(_Base):
 
     @property
     def error_code(self) -> int:
-        """The error code that the exception was made with."""
+        """The error code that the exception was made with (MPI-4.1, 9.4)."""
         return self.Get_error_code()
 
     @property
     def error_class(self) -> int:
-        """The standard class of the error code."""
+        """The standard class of the error code (MPI-4.1, 9.4)."""
         return self.Get_error_class()
 
     @property
     def error_string(self) -> str:
-        """The words for the error code."""
+        """The words for the error code (MPI-4.1, 9.4)."""
         return self.Get_error_string()
 
 

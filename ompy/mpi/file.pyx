@@ -26,7 +26,7 @@ MODE_SEQUENTIAL = 256
 
 
 cdef class File(Handle):
-    """A file that a group of processes opens together.  Only the null handle exists so far."""
+    """A file that a group of processes opens together.  Only the null handle exists so far (MPI-4.1, chapter 14)."""
 
     def __cinit__(self, File file=None):
         pass

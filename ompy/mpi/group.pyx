@@ -85,12 +85,12 @@ cdef class Group(Handle):
 
     @property
     def size(self) -> int:
-        """Number of processes in the group."""
+        """Number of processes in the group (MPI-4.1, 7.3.1)."""
         return checked(self, "group").size
 
     @property
     def rank(self) -> int:
-        """Rank of this process in the group, or UNDEFINED."""
+        """Rank of this process in the group, or UNDEFINED (MPI-4.1, 7.3.1)."""
         return checked(self, "group").rank
 
     def Translate_ranks(self, ranks=None, Group group=None) -> list:
@@ -128,7 +128,7 @@ cdef class Group(Handle):
         return compare(checked(self, "group"), checked(group, "group"))
 
     def Dup(self):
-        """Another handle on an equal group."""
+        """Another handle on an equal group (MPI-4.1, 7.3.2)."""
         cdef CoreGroup group = checked(self, "group")
         return self.made(EMPTY if group is EMPTY else make_group(group.indices()))
 

@@ -59,12 +59,12 @@ cdef class Handle:
 
     @property
     def handle(self) -> int:
-        """The integer that stands for this object; 0 for a null handle."""
+        """The integer that stands for this object; 0 for a null handle (MPI-4.1, 19.3.4)."""
         return number(self)
 
     @classmethod
     def fromhandle(cls, handle: int) -> Handle:
-        """A new handle on the object that the integer (of `handle`) stands for.
+        """A new handle on the object that the integer (of `handle`) stands for (MPI-4.1, 19.3.4).
 
         Raises:
             ValueError: no object of this family has the integer.
@@ -79,12 +79,12 @@ cdef class Handle:
         return made
 
     def toint(self) -> int:
-        """The integer that stands for this object (MPI-5.0, 20.3.4)."""
+        """The integer that stands for this object (MPI-5.0, 20.3.4) (MPI-4.1, 19.3.4)."""
         return number(self)
 
     @classmethod
     def fromint(cls, arg: int, /) -> Handle:
-        """A new handle on the object that the integer (of `toint`) stands for."""
+        """A new handle on the object that the integer (of `toint`) stands for (MPI-4.1, 19.3.4)."""
         return cls.fromhandle(arg)
 
     def py2f(self) -> int:
@@ -93,11 +93,14 @@ cdef class Handle:
 
     @classmethod
     def f2py(cls, arg: int) -> Handle:
-        """A new handle on the object that the Fortran integer (of `py2f`) stands for."""
+        """A new handle on the object that the Fortran integer (of `py2f`) stands for (MPI-4.1, 19.3.4)."""
         return cls.fromhandle(arg)
 
     def free(self) -> None:
-        """Free the object if that makes sense: a null or predefined one is left alone, a copy of it becomes null."""
+        """Free the object if that makes sense (MPI-4.1, 2.5.1).
+
+        A null or predefined one is left alone; a copy of a predefined one becomes null.
+        """
         if self.constant or self.core() is None:
             return
         if is_predefined(self):

@@ -163,23 +163,23 @@ cdef class Info(Handle):
         del self.entries[key]
 
     def get(self, str key not None, object default=None):
-        """Value of a key, or `default`."""
+        """Value of a key, or `default` (MPI-4.1, chapter 10)."""
         return default if self.entries is None else self.entries.get(key, default)
 
     def keys(self) -> list:
-        """List of the keys."""
+        """List of the keys (MPI-4.1, chapter 10)."""
         return [] if self.entries is None else list(self.entries)
 
     def values(self) -> list:
-        """List of the values."""
+        """List of the values (MPI-4.1, chapter 10)."""
         return [] if self.entries is None else list(self.entries.values())
 
     def items(self) -> list:
-        """List of (key, value)."""
+        """List of (key, value) (MPI-4.1, chapter 10)."""
         return [] if self.entries is None else list(self.entries.items())
 
     def update(self, items=(), **kwds) -> None:
-        """Set keys from an Info, a mapping or pairs, and from keyword arguments."""
+        """Set keys from an Info, a mapping or pairs, and from keyword arguments (MPI-4.1, chapter 10)."""
         if self.entries is None:
             raise KeyError("INFO_NULL can't be updated")
         if hasattr(items, "keys"):
@@ -190,7 +190,7 @@ cdef class Info(Handle):
             self.Set(key, value)
 
     def pop(self, str key not None, object default=REQUIRED):
-        """Remove a key and return its value; `default` when it isn't there, KeyError without one."""
+        """Remove a key and return its value; `default` when it isn't there, KeyError without one (MPI-4.1, chapter 10)."""
         if self.entries is not None and key in self.entries:
             return self.entries.pop(key)
         if default is REQUIRED:
@@ -198,17 +198,17 @@ cdef class Info(Handle):
         return default
 
     def popitem(self) -> tuple:
-        """Remove and return the (key, value) set last; KeyError when there is none."""
+        """Remove and return the (key, value) set last; KeyError when there is none (MPI-4.1, chapter 10)."""
         if not self.entries:
             raise KeyError("popitem(): info is empty")
         return self.entries.popitem()
 
     def copy(self):
-        """A new info object with the same entries; INFO_NULL for INFO_NULL."""
+        """A new info object with the same entries; INFO_NULL for INFO_NULL (MPI-4.1, chapter 10)."""
         return type(self)() if self.entries is None else self.Dup()
 
     def clear(self) -> None:
-        """Remove every key."""
+        """Remove every key (MPI-4.1, chapter 10)."""
         if self.entries is not None:
             self.entries.clear()
 

@@ -15,7 +15,7 @@ __all__ = ["Intercomm"]
 
 
 cdef class Intercomm(Comm):
-    """A communicator between two groups: ranks named in its methods are those of the remote group."""
+    """A communicator between two groups: ranks named in its methods are those of the remote group (MPI-4.1, 7.6)."""
 
     def __cinit__(self, Comm comm=None):
         if self.comm is not None and not self.comm.is_inter:
@@ -58,12 +58,12 @@ cdef class Intercomm(Comm):
 
     @property
     def remote_group(self) -> Group:
-        """The remote group."""
+        """The remote group (MPI-4.1, 7.6.1)."""
         return self.Get_remote_group()
 
     @property
     def remote_size(self) -> int:
-        """Number of processes in the remote group."""
+        """Number of processes in the remote group (MPI-4.1, 7.6.1)."""
         return self.Get_remote_size()
 
     def Merge(self, bint high=False):

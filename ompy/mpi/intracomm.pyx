@@ -27,7 +27,7 @@ __all__ = ["COMM_SELF", "COMM_WORLD", "Intracomm"]
 
 
 cdef class Intracomm(Comm):
-    """A communicator of one group."""
+    """A communicator of one group (MPI-4.1, 7.4)."""
 
     def __cinit__(self, Comm comm=None):
         if self.comm is not None and self.comm.is_inter:
@@ -187,7 +187,7 @@ cdef class Intracomm(Comm):
             hand_over(error, self.comm)
 
     def arranged(self, topology, kind, info=None):
-        """A communicator of the processes that have a topology."""
+        """A communicator of the processes that have a topology (MPI-4.1, 8.5)."""
         cdef Communicator parent = self.live()
         core = communicators.split(parent, UNDEFINED if topology is None else 0, parent.rank, {"topology": topology})
         return self.heir(core, None if core is None else classes[kind], info)

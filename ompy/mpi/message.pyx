@@ -48,22 +48,22 @@ cdef class Message(Handle):
 
     @classmethod
     def Probe(cls, comm: Comm, source: int = ANY_SOURCE, tag: int = ANY_TAG, Status status=None) -> Message:
-        """Wait for a message and take it out of the queues; as `Comm.Mprobe`."""
+        """Wait for a message and take it out of the queues; as `Comm.Mprobe` (MPI-4.1, 3.8.2)."""
         return comm.Mprobe(source, tag, status)
 
     @classmethod
     def Iprobe(cls, comm: Comm, source: int = ANY_SOURCE, tag: int = ANY_TAG, Status status=None) -> Message | None:
-        """Take a message out of the queues if there is one; as `Comm.Improbe`."""
+        """Take a message out of the queues if there is one; as `Comm.Improbe` (MPI-4.1, 3.8.2)."""
         return comm.Improbe(source, tag, status)
 
     @classmethod
     def probe(cls, comm: Comm, source: int = ANY_SOURCE, tag: int = ANY_TAG, Status status=None) -> Message:
-        """Wait for a message and take it out of the queues; as `Comm.mprobe`."""
+        """Wait for a message and take it out of the queues; as `Comm.mprobe` (MPI-4.1, 3.8.2)."""
         return comm.Mprobe(source, tag, status)
 
     @classmethod
     def iprobe(cls, comm: Comm, source: int = ANY_SOURCE, tag: int = ANY_TAG, Status status=None) -> Message | None:
-        """Take a message out of the queues if there is one; as `Comm.improbe`."""
+        """Take a message out of the queues if there is one; as `Comm.improbe` (MPI-4.1, 3.8.2)."""
         return comm.Improbe(source, tag, status)
 
     def Recv(self, buf: BufSpec, Status status=None) -> None:
@@ -103,7 +103,7 @@ cdef class Message(Handle):
         return new_request(request, keep(&spec))
 
     def recv(self, Status status=None) -> object:
-        """Receive the message as an object; the handle becomes MESSAGE_NULL.
+        """Receive the message as an object; the handle becomes MESSAGE_NULL (MPI-4.1, 3.8.3).
 
         Raises:
             Exception: ERR_REQUEST for MESSAGE_NULL.
@@ -116,7 +116,10 @@ cdef class Message(Handle):
         return new_object_request(request, None, load_received).wait(status)
 
     def irecv(self) -> Request:
-        """Begin to receive the message as an object, which the request's `wait` returns; the handle becomes MESSAGE_NULL."""
+        """Begin to receive the message as an object, which the request's `wait` returns (MPI-4.1, 3.8.3).
+
+        The handle becomes MESSAGE_NULL.
+        """
         cdef CoreMessage message = self.take(NULL)
         if message is None:
             return new_request(nothing_received(), None)

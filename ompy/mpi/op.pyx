@@ -224,12 +224,12 @@ cdef class Op(Handle):
 
     @property
     def is_commutative(self) -> bool:
-        """Whether the order of the operands does not matter."""
+        """Whether the order of the operands does not matter (MPI-4.1, 6.9.7)."""
         return checked(self).commutative
 
     @property
     def is_predefined(self) -> bool:
-        """Whether it is predefined; OP_NULL is."""
+        """Whether it is predefined; OP_NULL is (MPI-4.1, 6.9.2)."""
         return self.operation is None or self.operation.predefined
 
     def Reduce_local(self, inbuf, inoutbuf) -> None:

@@ -368,19 +368,19 @@ cdef class PointToPoint(Handle):
     # -- objects
 
     def send(self, obj: object, int dest, int tag=0) -> None:
-        """Send an object; may wait until it is received."""
+        """Send an object; may wait until it is received (MPI-4.1, 3.2.1)."""
         send_object(self, obj, dest, tag, MODE_STANDARD)
 
     def ssend(self, obj: object, int dest, int tag=0) -> None:
-        """Send an object in synchronous mode: returns when the receive has begun."""
+        """Send an object in synchronous mode: returns when the receive has begun (MPI-4.1, 3.4)."""
         send_object(self, obj, dest, tag, MODE_SYNCHRONOUS)
 
     def bsend(self, obj: object, int dest, int tag=0) -> None:
-        """Send an object in buffered mode: it is copied to the attached buffer."""
+        """Send an object in buffered mode: it is copied to the attached buffer (MPI-4.1, 3.4)."""
         send_object(self, obj, dest, tag, MODE_BUFFERED)
 
     def recv(self, buf: Buffer | None = None, int source=ANY_SOURCE, int tag=ANY_TAG, Status status=None) -> object:
-        """Wait for an object of any size, and return it.
+        """Wait for an object of any size, and return it (MPI-4.1, 3.2.4).
 
         Parameters:
             buf: memory to receive the pickle into; of no use any more, and deprecated as in mpi4py.
@@ -391,19 +391,19 @@ cdef class PointToPoint(Handle):
         return receive_object(self, buf, source, tag, status)
 
     def isend(self, obj: object, int dest, int tag=0) -> Request:
-        """Begin to send an object."""
+        """Begin to send an object (MPI-4.1, 3.7.2)."""
         return isend_object(self, obj, dest, tag, MODE_STANDARD)
 
     def issend(self, obj: object, int dest, int tag=0) -> Request:
-        """Begin to send an object in synchronous mode."""
+        """Begin to send an object in synchronous mode (MPI-4.1, 3.7.2)."""
         return isend_object(self, obj, dest, tag, MODE_SYNCHRONOUS)
 
     def ibsend(self, obj: object, int dest, int tag=0) -> Request:
-        """Begin to send an object in buffered mode."""
+        """Begin to send an object in buffered mode (MPI-4.1, 3.7.2)."""
         return isend_object(self, obj, dest, tag, MODE_BUFFERED)
 
     def irecv(self, buf: Buffer | None = None, int source=ANY_SOURCE, int tag=ANY_TAG) -> Request:
-        """Begin to receive an object of any size, which the request's `wait` returns.
+        """Begin to receive an object of any size, which the request's `wait` returns (MPI-4.1, 3.7.2).
 
         Parameters:
             buf: memory to receive the pickle into; not needed, its memory is made when the message is matched.
@@ -415,7 +415,7 @@ cdef class PointToPoint(Handle):
 
     def sendrecv(self, sendobj: object, int dest, int sendtag=0, recvbuf: Buffer | None = None, int source=ANY_SOURCE,
                  int recvtag=ANY_TAG, Status status=None) -> object:
-        """Send one object and receive another, without deadlock."""
+        """Send one object and receive another, without deadlock (MPI-4.1, 3.10)."""
         cdef Request receive
         try:
             check_dest(self.comm, dest, sendtag)
@@ -430,19 +430,19 @@ cdef class PointToPoint(Handle):
         return receive.wait(status)
 
     def probe(self, int source=ANY_SOURCE, int tag=ANY_TAG, Status status=None) -> bool:
-        """Wait until an object can be received; `status` tells from whom.  Always True."""
+        """Wait until an object can be received; `status` tells from whom.  Always True (MPI-4.1, 3.8.1)."""
         return probe(self, source, tag, status)
 
     def iprobe(self, int source=ANY_SOURCE, int tag=ANY_TAG, Status status=None) -> bool:
-        """Whether an object can be received; `status` tells from whom."""
+        """Whether an object can be received; `status` tells from whom (MPI-4.1, 3.8.1)."""
         return iprobe(self, source, tag, status)
 
     def mprobe(self, int source=ANY_SOURCE, int tag=ANY_TAG, Status status=None) -> Message:
-        """Wait for an object's message and take it out of the queues."""
+        """Wait for an object's message and take it out of the queues (MPI-4.1, 3.8.2)."""
         return mprobe(self, source, tag, status)
 
     def improbe(self, int source=ANY_SOURCE, int tag=ANY_TAG, Status status=None) -> Message | None:
-        """Take an object's message out of the queues, if there is one."""
+        """Take an object's message out of the queues, if there is one (MPI-4.1, 3.8.2)."""
         return improbe(self, source, tag, status)
 
 

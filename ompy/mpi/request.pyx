@@ -68,18 +68,18 @@ cdef class Request(Handle):
         return look(self, record_of(status))
 
     def wait(self, Status status=None) -> object:
-        """Wait until the operation is complete.  Returns the received object, None for other operations."""
+        """Wait until the operation is complete.  Returns the received object, None for other operations (MPI-4.1, 3.7.3)."""
         wait_for(self)
         return settle_object(self, record_of(status))
 
     def test(self, Status status=None) -> tuple[bool, object]:
-        """Whether the operation is complete, and the received object."""
+        """Whether the operation is complete, and the received object (MPI-4.1, 3.7.3)."""
         if not is_complete(self):
             return False, None
         return True, settle_object(self, record_of(status))
 
     def get_status(self, Status status=None) -> bool:
-        """Whether the operation is complete; the request stays as it is."""
+        """Whether the operation is complete; the request stays as it is (MPI-4.1, 3.7.6)."""
         return look(self, record_of(status))
 
     def __await__(self):
@@ -176,14 +176,14 @@ cdef class Request(Handle):
 
     @classmethod
     def waitany(cls, requests: Sequence[Request], Status status=None) -> tuple[int, object]:
-        """Index of a complete operation, and its received object."""
+        """Index of a complete operation, and its received object (MPI-4.1, 3.7.5)."""
         cdef Selection selection = Selection(requests)
         cdef Py_ssize_t index = selection.wait_any()
         return index, selection.settle_any(index, record_of(status))
 
     @classmethod
     def testany(cls, requests: Sequence[Request], Status status=None) -> tuple[int, bool, object]:
-        """As `Testany`, with the received object."""
+        """As `Testany`, with the received object (MPI-4.1, 3.7.5)."""
         cdef Selection selection = Selection(requests)
         cdef Py_ssize_t index = selection.test_any()
         if index == NONE_COMPLETE:
@@ -192,19 +192,19 @@ cdef class Request(Handle):
 
     @classmethod
     def get_status_any(cls, requests: Sequence[Request], Status status=None) -> tuple[int, bool]:
-        """As `Get_status_any`."""
+        """As `Get_status_any` (MPI-4.1, 3.7.6)."""
         return Request.Get_status_any(requests, status)
 
     @classmethod
     def waitall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[object]:
-        """Wait until all operations are complete; the received objects."""
+        """Wait until all operations are complete; the received objects (MPI-4.1, 3.7.5)."""
         cdef Selection selection = Selection(requests)
         selection.wait_all()
         return selection.settle_all(statuses, True)
 
     @classmethod
     def testall(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> tuple[bool, list[object] | None]:
-        """Whether all operations are complete, and the received objects."""
+        """Whether all operations are complete, and the received objects (MPI-4.1, 3.7.5)."""
         cdef Selection selection = Selection(requests)
         if not selection.test_all():
             return False, None
@@ -212,13 +212,13 @@ cdef class Request(Handle):
 
     @classmethod
     def get_status_all(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> bool:
-        """As `Get_status_all`."""
+        """As `Get_status_all` (MPI-4.1, 3.7.6)."""
         return Request.Get_status_all(requests, statuses)
 
     @classmethod
     def waitsome(cls, requests: Sequence[Request],
                  statuses: list[Status] | None = None) -> tuple[list[int] | None, list[object] | None]:
-        """As `Waitsome`, with the received objects."""
+        """As `Waitsome`, with the received objects (MPI-4.1, 3.7.5)."""
         cdef Selection selection = Selection(requests)
         cdef list indices = selection.complete_ones(True)
         if indices is None:
@@ -228,7 +228,7 @@ cdef class Request(Handle):
     @classmethod
     def testsome(cls, requests: Sequence[Request],
                  statuses: list[Status] | None = None) -> tuple[list[int] | None, list[object] | None]:
-        """As `Testsome`, with the received objects."""
+        """As `Testsome`, with the received objects (MPI-4.1, 3.7.5)."""
         cdef Selection selection = Selection(requests)
         cdef list indices = selection.complete_ones(False)
         if indices is None:
@@ -237,7 +237,7 @@ cdef class Request(Handle):
 
     @classmethod
     def get_status_some(cls, requests: Sequence[Request], statuses: list[Status] | None = None) -> list[int] | None:
-        """As `Get_status_some`."""
+        """As `Get_status_some` (MPI-4.1, 3.7.6)."""
         return Request.Get_status_some(requests, statuses)
 
     # -- other ways to end
@@ -251,7 +251,7 @@ cdef class Request(Handle):
         require(self).cancel()
 
     def cancel(self) -> None:
-        """As `Cancel`."""
+        """As `Cancel` (MPI-4.1, 3.8.4)."""
         require(self).cancel()
 
     def Free(self) -> None:
@@ -319,7 +319,7 @@ cdef class Grequest(Request):
 
     @classmethod
     def Start(cls, query_fn=None, free_fn=None, cancel_fn=None, args=None, kwargs=None) -> Grequest:
-        """A new request that is under way.
+        """A new request that is under way (MPI-4.1, 13.2).
 
         Parameters:
             query_fn: called with a status to fill in when the request is complete.

@@ -32,7 +32,7 @@ cdef class OpenSession:
 
 
 cdef class Session(Handle):
-    """A place to ask for sets of processes, and to make groups and communicators of them."""
+    """A place to ask for sets of processes, and to make groups and communicators of them (MPI-4.1, 11.3)."""
 
     def __cinit__(self, Session session=None):
         if session is not None:
@@ -148,7 +148,7 @@ cdef class Session(Handle):
     # --- within
 
     def members(self, str name):
-        """The core communicator whose members a process set has."""
+        """The core communicator whose members a process set has (MPI-4.1, 11.3.2)."""
         self.live()
         if name == WORLD:
             return communicators.world_communicator()
@@ -157,7 +157,7 @@ cdef class Session(Handle):
         self.refuse(ERR_ARG, f"pset_name: {WORLD} or {SELF} expected, got {name!r}")
 
     def refuse(self, int code, str detail):
-        """Raise an error of the session."""
+        """Raise an error of the session (MPI-4.1, 9.3)."""
         hand_over(MPIError(code, detail), self.live())
 
 

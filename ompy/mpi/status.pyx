@@ -57,16 +57,16 @@ cdef class Status:
         self.record.nbytes = state.get("count", 0)
 
     def Get_source(self) -> int:
-        """Rank of the sender in the communicator; PROC_NULL or ANY_SOURCE where there was none."""
+        """Rank of the sender in the communicator; PROC_NULL or ANY_SOURCE where there was none (MPI-4.1, 3.2.5)."""
         return self.record.source
 
     def Set_source(self, source: int) -> None:
-        """Set the source."""
+        """Set the source (MPI-4.1, 3.2.5)."""
         self.record.source = source
 
     @property
     def source(self) -> int:
-        """Rank of the sender."""
+        """Rank of the sender (MPI-4.1, 3.2.5)."""
         return self.record.source
 
     @source.setter
@@ -74,16 +74,16 @@ cdef class Status:
         self.record.source = value
 
     def Get_tag(self) -> int:
-        """Tag of the message."""
+        """Tag of the message (MPI-4.1, 3.2.5)."""
         return self.record.tag
 
     def Set_tag(self, tag: int) -> None:
-        """Set the tag."""
+        """Set the tag (MPI-4.1, 3.2.5)."""
         self.record.tag = tag
 
     @property
     def tag(self) -> int:
-        """Tag of the message."""
+        """Tag of the message (MPI-4.1, 3.2.5)."""
         return self.record.tag
 
     @tag.setter
@@ -91,16 +91,16 @@ cdef class Status:
         self.record.tag = value
 
     def Get_error(self) -> int:
-        """Error class of the operation; set by calls that return ERR_IN_STATUS."""
+        """Error class of the operation; set by calls that return ERR_IN_STATUS (MPI-4.1, 3.2.5)."""
         return self.record.error
 
     def Set_error(self, error: int) -> None:
-        """Set the error class."""
+        """Set the error class (MPI-4.1, 3.2.5)."""
         self.record.error = error
 
     @property
     def error(self) -> int:
-        """Error class of the operation."""
+        """Error class of the operation (MPI-4.1, 3.2.5)."""
         return self.record.error
 
     @error.setter
@@ -124,7 +124,7 @@ cdef class Status:
 
     @property
     def count(self) -> int:
-        """Bytes that arrived."""
+        """Bytes that arrived (MPI-4.1, 3.2.5)."""
         return self.record.nbytes
 
     @count.setter
@@ -152,7 +152,7 @@ cdef class Status:
 
     @property
     def cancelled(self) -> bool:
-        """Whether the operation was cancelled."""
+        """Whether the operation was cancelled (MPI-4.1, 3.8.4)."""
         return bool(self.record.cancelled)
 
     @cancelled.setter
@@ -163,7 +163,7 @@ cdef class Status:
         PyBuffer_FillInfo(view, self, &self.record, sizeof(StatusRecord), 0, flags)
 
     def tomemory(self) -> memoryview:
-        """The status as the integers that it is made of, to be read and written."""
+        """The status as the integers that it is made of, to be read and written (MPI-4.1, 3.2.5)."""
         return memoryview(self).cast("i")
 
     def py2f(self) -> list[int]:

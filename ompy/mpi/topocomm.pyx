@@ -21,7 +21,7 @@ __all__ = ["Cartcomm", "Distgraphcomm", "Graphcomm", "Topocomm"]
 
 cdef class Topocomm(Intracomm):
     """
-    A communicator whose processes have neighbours.
+    A communicator whose processes have neighbours (MPI-4.1, chapter 8).
 
     In neighbourhood collectives each process sends to its out-neighbours and receives from its in-neighbours, in the order
     of `outedges` and `inedges`.  With MPI.PROC_NULL as a neighbour (at the edge of a grid) its block is left alone.
@@ -36,32 +36,32 @@ cdef class Topocomm(Intracomm):
 
     @property
     def degrees(self) -> tuple:
-        """Tuple (number of in-neighbours, number of out-neighbours)."""
+        """Tuple (number of in-neighbours, number of out-neighbours) (MPI-4.1, 8.5.5)."""
         return (self.indegree, self.outdegree)
 
     @property
     def indegree(self) -> int:
-        """Number of in-neighbours."""
+        """Number of in-neighbours (MPI-4.1, 8.5.5)."""
         return len(self.topology_as(object, "topology").in_neighbors)
 
     @property
     def outdegree(self) -> int:
-        """Number of out-neighbours."""
+        """Number of out-neighbours (MPI-4.1, 8.5.5)."""
         return len(self.topology_as(object, "topology").out_neighbors)
 
     @property
     def inoutedges(self) -> tuple:
-        """Tuple (ranks of the in-neighbours, ranks of the out-neighbours)."""
+        """Tuple (ranks of the in-neighbours, ranks of the out-neighbours) (MPI-4.1, 8.5.5)."""
         return (self.inedges, self.outedges)
 
     @property
     def inedges(self) -> list:
-        """Ranks of the in-neighbours."""
+        """Ranks of the in-neighbours (MPI-4.1, 8.5.5)."""
         return list(self.topology_as(object, "topology").in_neighbors)
 
     @property
     def outedges(self) -> list:
-        """Ranks of the out-neighbours."""
+        """Ranks of the out-neighbours (MPI-4.1, 8.5.5)."""
         return list(self.topology_as(object, "topology").out_neighbors)
 
     def Neighbor_allgather(self, sendbuf, recvbuf) -> None:
@@ -246,32 +246,32 @@ cdef class Cartcomm(Topocomm):
 
     @property
     def dim(self) -> int:
-        """Number of dimensions."""
+        """Number of dimensions (MPI-4.1, 8.5.5)."""
         return self.Get_dim()
 
     @property
     def ndim(self) -> int:
-        """Number of dimensions."""
+        """Number of dimensions (MPI-4.1, 8.5.5)."""
         return self.Get_dim()
 
     @property
     def topo(self) -> tuple:
-        """Tuple (sizes, whether each is a ring, coordinates of this process)."""
+        """Tuple (sizes, whether each is a ring, coordinates of this process) (MPI-4.1, 8.5.5)."""
         return self.Get_topo()
 
     @property
     def dims(self) -> list:
-        """Size of each dimension."""
+        """Size of each dimension (MPI-4.1, 8.5.5)."""
         return list(self.grid().dims)
 
     @property
     def periods(self) -> list:
-        """For each dimension whether it is a ring."""
+        """For each dimension whether it is a ring (MPI-4.1, 8.5.5)."""
         return list(self.grid().periods)
 
     @property
     def coords(self) -> list:
-        """Coordinates of this process."""
+        """Coordinates of this process (MPI-4.1, 8.5.5)."""
         return list(self.grid().coords)
 
 
@@ -308,42 +308,42 @@ cdef class Graphcomm(Topocomm):
 
     @property
     def dims(self) -> tuple:
-        """Tuple (number of nodes, number of edges)."""
+        """Tuple (number of nodes, number of edges) (MPI-4.1, 8.5.5)."""
         return self.Get_dims()
 
     @property
     def nnodes(self) -> int:
-        """Number of nodes."""
+        """Number of nodes (MPI-4.1, 8.5.5)."""
         return self.Get_dims()[0]
 
     @property
     def nedges(self) -> int:
-        """Number of edges."""
+        """Number of edges (MPI-4.1, 8.5.5)."""
         return self.Get_dims()[1]
 
     @property
     def topo(self) -> tuple:
-        """Tuple (ends of the nodes' edges, edges)."""
+        """Tuple (ends of the nodes' edges, edges) (MPI-4.1, 8.5.5)."""
         return self.Get_topo()
 
     @property
     def index(self) -> list:
-        """For each node how many edges the nodes up to it have."""
+        """For each node how many edges the nodes up to it have (MPI-4.1, 8.5.5)."""
         return self.Get_topo()[0]
 
     @property
     def edges(self) -> list:
-        """Neighbours of node 0, then of node 1, ..."""
+        """Neighbours of node 0, then of node 1, and so on (MPI-4.1, 8.5.5)."""
         return self.Get_topo()[1]
 
     @property
     def nneighbors(self) -> int:
-        """Number of neighbours of this process."""
+        """Number of neighbours of this process (MPI-4.1, 8.5.5)."""
         return self.Get_neighbors_count(self.Get_rank())
 
     @property
     def neighbors(self) -> list:
-        """Neighbours of this process."""
+        """Neighbours of this process (MPI-4.1, 8.5.5)."""
         return self.Get_neighbors(self.Get_rank())
 
 

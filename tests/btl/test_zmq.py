@@ -88,6 +88,7 @@ def test_nothing_is_connected_before_the_first_message() -> None:
         for _ in range(100):
             rank.btl.progress()
         assert sockets() == before
+        rank.gather()
         if rank.rank == 0:
             rank.post(1, b"now")
         if rank.rank == 1:
@@ -215,7 +216,7 @@ def test_messages_sent_just_before_finalize_still_arrive() -> None:
             rank.wait_for(50)
             assert [message[0] for message in rank.inbox.messages] == list(range(50))
 
-    run(body, linger=20_000)
+    run(body, linger=3000)
 
 
 def test_a_rank_that_computes_for_longer_than_the_handshake_may_take_gets_its_messages_all_the_same() -> None:

@@ -103,14 +103,14 @@ def bring_up() -> None:
     if state.finalized:
         raise MPIException(ERR_OTHER, "MPI was finalised: it can't be initialised again")
     from ompy.mca.params import registry
-    from ompy.mpi import collective_check, object_collectives, point_to_point
+    from ompy.mpi import collective_check, object_reductions, point_to_point
     from ompy.mpi.intracomm import open_world
     from ompy.runtime.instance import Instance
 
     state.instance = Instance()
     point_to_point.set_check_level(registry.value("mpi_param_check"))
     collective_check.set_check_level(registry.value("mpi_param_check"))
-    object_collectives.set_fast_reduce(rc.fast_reduce)
+    object_reductions.set_fast_reduce(rc.fast_reduce)
     open_world(state.instance)
     choose_error_handler()
 

@@ -10,7 +10,7 @@ from ompy.mpi.errhandler cimport Errhandler, set_errhandler
 from ompy.mpi.group cimport Group, checked
 from ompy.mpi.handle cimport predefine
 from ompy.mpi.info cimport Info, hints
-from ompy.mpi.object_collectives cimport prefix
+from ompy.mpi.object_reductions cimport prefix
 from ompy.mpi.request cimport Prequest, Request
 
 from ompy.core.errors import ERR_TAG, MPIError

@@ -8,7 +8,7 @@ from ompy.mca.coll cimport (
 from ompy.mpi.comm cimport Comm, classes
 from ompy.mpi.info cimport Info
 from ompy.mpi.intracomm cimport Intracomm
-from ompy.mpi.object_collectives cimport checked_items, exchange
+from ompy.mpi.object_transfers cimport checked_items, exchange
 from ompy.mpi.request cimport Prequest, Request
 
 from ompy.core.errors import MPIError

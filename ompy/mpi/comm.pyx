@@ -59,7 +59,7 @@ cdef class Comm(ObjectCollectives):
 
     @classmethod
     def fromhandle(cls, handle: int) -> Comm:
-        """A new handle, of the class that fits, on the communicator that an integer (of `handle`) stands for (MPI-4.1, 19.3.4)."""
+        """A new handle, of the class that fits, on the communicator of an integer (of `handle`) (MPI-4.1, 19.3.4)."""
         cdef Comm made = super().fromhandle(handle)
         return made if made.comm is None else new_comm(made.comm)
 

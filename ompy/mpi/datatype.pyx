@@ -364,7 +364,7 @@ cdef class Datatype(Packing):
         return self.Get_contents()
 
     def decode(self) -> tuple:
-        """The datatype that this one was made of, the constructor's name in capitals, and a dict of its arguments (MPI-4.1, 5.1.13).
+        """What this datatype was made of, its constructor's name in capitals, and a dict of its arguments (MPI-4.1, 5.1.13).
 
         For several datatypes the first item is DATATYPE_NULL, and they are among the arguments; a predefined datatype
         is itself, "NAMED", and no arguments.

@@ -10,16 +10,13 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools" / "suite"))
 
 from expectations import Expectations
-from outcomes import merge
+from job import Result, Setting
+from outcomes import Outcome, Record, merge
 
 
-def records(*outcomes, test="m.C.t"):
-    """What ranks 0, 1, ... wrote of one test."""
-    return [
-        {"rank": rank, "test": test, "outcome": outcome, "reason": f"on {rank}"}
-        for rank, row in enumerate(outcomes)
-        for outcome in ("not run", *row)
-    ]
+def records(*outcomes):
+    """What ranks 0, 1, ... wrote of one test: first that it was not run, then what came of it."""
+    return [Record(rank, "m.C.t", outcome, "") for rank, row in enumerate(outcomes) for outcome in ("not run", *row)]
 
 
 @pytest.mark.parametrize(
@@ -35,26 +32,45 @@ def records(*outcomes, test="m.C.t"):
     ],
 )
 def test_a_test_has_the_worst_outcome_of_its_ranks(outcomes, expected):
-    assert merge(records(*outcomes), 2)["m.C.t"][0] == expected
+    assert merge(records(*outcomes), 2)["m.C.t"].kind == expected
 
 
 def expectations(tmp_path, text):
-    path = tmp_path / "expectations.txt"
+    path = tmp_path / "expectations.toml"
     path.write_text(text)
     return Expectations(path)
 
 
+LISTED = """
+modules = ["m", "other"]
+quick = ["m"]
+[[expect]]
+tests = ["test_m.C.*"]
+outcome = "skipped"
+reason = "no cupy"
+[[expect]]
+tests = ["test_m.D.t"]
+ranks = [1, 2]
+outcome = "failed"
+reason = "known"
+"""
+
+
+def surprises(listed, ranks, **outcomes):
+    named = {f"test_m.{name}.t": Outcome(kind, "") for name, kind in outcomes.items()}
+    return listed.surprises(Result("m", Setting(ranks, ()), named, "", "", 0.0))
+
+
 def test_only_what_is_listed_may_be_other_than_passed(tmp_path):
-    listed = expectations(tmp_path, "modules a b\nskipped m.C.* : no cupy\nfailed m.D.t n=1,2 : known\n")
-    assert listed.modules == ["a", "b"]
-    assert listed.surprises({"m.C.t": ("skipped", ""), "m.D.t": ("failed", ""), "m.E.t": ("passed", "")}, 1) == []
-    assert listed.surprises({"m.D.t": ("failed", "")}, 3) == ["m.D.t: failed, expected passed"]
+    listed = expectations(tmp_path, LISTED)
+    assert listed.modules == ["m", "other"]
+    assert surprises(listed, 1, C="skipped", D="failed", E="passed") == {}
+    assert surprises(listed, 3, C="skipped", D="failed") == {"test_m.D.t": "failed; expected: passed"}
     # A pass where a skip was expected is a surprise as well.
-    assert listed.surprises({"m.C.t": ("passed", "")}, 1) == ["m.C.t: passed, expected skipped (no cupy)"]
-    assert listed.surprises({"m.E.t": ("not run", "")}, 1) == ["m.E.t: not run, expected passed"]
+    assert surprises(listed, 3, C="passed") == {"test_m.C.t": "passed; expected: skipped, no cupy"}
+    assert surprises(listed, 3, C="skipped", E="not run") == {"test_m.E.t": "not run; expected: passed"}
 
 
-@pytest.mark.parametrize("line", ["skipped m.C.t", "skipped m.C.t : ", "skipped : why"])
-def test_an_entry_needs_a_reason(tmp_path, line):
-    with pytest.raises(ValueError, match="line 1"):
-        expectations(tmp_path, line + "\n")
+def test_an_entry_needs_a_reason(tmp_path):
+    with pytest.raises(ValueError, match="a reason expected"):
+        expectations(tmp_path, LISTED.replace('reason = "known"', ""))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 from ompy.core.errors import ERR_PROC_FAILED, MPIError
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 LIBRARY = os.path.dirname(os.__file__) + os.sep
 INTERRUPTED = 128 + 2  # as a shell says of a command that SIGINT ended; importing `signal` would cost every rank an enum
+
+PEER_FAILURE_DELAY = 0.75  # seconds; a launcher's grace is shorter
 
 exit_argument: object = None
 python_exit = sys.exit
@@ -88,7 +91,9 @@ def install(rte: Rte) -> None:
             print(f"ompy: rank {rte.rank}: {line}", file=sys.stderr)
             rte.abort(INTERRUPTED, line)
         if isinstance(error, MPIError) and error.code == ERR_PROC_FAILED:
-            # The news is the peer's failure, which the launcher tells; here it only ended a wait.
+            # The news is the peer's failure, which its launcher tells while it ends this process: a rank can hear of it
+            # first, by a connection that broke.  Only where nobody does so is this rank the one to speak.
+            time.sleep(PEER_FAILURE_DELAY)
             print(f"ompy: rank {rte.rank}: {line}", file=sys.stderr)
         else:
             previous(kind, error, traceback)

@@ -43,6 +43,14 @@ def test_killed_rank_is_named_with_its_signal() -> None:
     assert seconds < SOON
 
 
+@pytest.mark.parametrize("transport", ["self,sm", "self,zmq"])
+def test_cause_is_named_not_the_peers_that_noticed(transport: str) -> None:
+    source = "comm.Barrier()\nif rank == 2: os.kill(os.getpid(), signal.SIGKILL)\ncomm.recv(source=2)"
+    job = launch("-n", "4", "--mca", "btl", transport, "--timeout", "20", *mpi(source))
+    assert job.process.returncode == 137
+    assert re.fullmatch(r"ompyrun: rank 2 \(\S+, \d+\) killed by SIGKILL\n", job.stderr)
+
+
 def test_crashed_rank_is_named_with_its_signal() -> None:
     job, seconds = fail_on_rank_1("os.kill(os.getpid(), signal.SIGSEGV)")
     assert job.process.returncode == 139

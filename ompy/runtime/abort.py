@@ -95,6 +95,11 @@ def install(rte: Rte) -> None:
             # first, by a connection that broke.  Only where nobody does so is this rank the one to speak.
             time.sleep(PEER_FAILURE_DELAY)
             print(f"ompy: rank {rte.rank}: {line}", file=sys.stderr)
+        elif previous is sys.__excepthook__:
+            # In one piece, so that the tracebacks of ranks that fail together come one after the other.
+            from traceback import format_exception
+
+            sys.stderr.write("".join(format_exception(kind, error, traceback)))
         else:
             previous(kind, error, traceback)
         rte.abort(1, line)

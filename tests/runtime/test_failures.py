@@ -36,6 +36,14 @@ def test_uncaught_exception_is_reported_with_rank_and_line_and_ends_the_others(r
     assert seconds < SOON
 
 
+def test_tracebacks_of_ranks_that_fail_together_do_not_mix() -> None:
+    source = "def inner(): raise ValueError(rank)\ndef outer(): inner()\ncomm.Barrier()\nouter()"
+    job = launch("-n", "4", *mpi(source))
+    tracebacks = job.stderr.split("Traceback (most recent call last):\n")[1:]
+    assert tracebacks
+    assert all(re.match(r'(  File "<string>", line \d+, in \S+\n){3}ValueError: \d\n', text) for text in tracebacks)
+
+
 def test_killed_rank_is_named_with_its_signal() -> None:
     job, seconds = fail_on_rank_1("os.kill(os.getpid(), signal.SIGKILL)")
     assert job.process.returncode == 137

@@ -113,6 +113,14 @@ def bring_up() -> None:
     object_reductions.set_fast_reduce(rc.fast_reduce)
     open_world(state.instance)
     choose_error_handler()
+    atexit.register(leave)
+
+
+def leave() -> None:
+    """At exit: a process that only ever had sessions leaves its job; one that called Init finalises, or meant not to."""
+    if state.instance is not None and not state.initialized:
+        running, state.instance = state.instance, None
+        running.close()
 
 
 def choose_error_handler() -> None:

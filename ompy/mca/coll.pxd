@@ -54,6 +54,9 @@ cdef class CollectiveCall:
 cdef class CollModule:
     """One component's service for one communicator."""
     cdef readonly str component
+    # For each function, the module that would serve its blocking form if this one did not; None where there is none.  A
+    # module that serves only some calls hands the others on.
+    cdef list previous
     # Blocks until this rank's part is done.
     cpdef int run(self, int function, CollectiveCall call, Communicator comm) except -1
     # Starts, and returns the request.
@@ -61,6 +64,9 @@ cdef class CollModule:
     # A persistent request, not started.
     cpdef Request init(self, int function, CollectiveCall call, Communicator comm)
     cpdef int free(self) except -1
+
+    cdef inline int hand_on(self, int function, CollectiveCall call, Communicator comm) except -1:
+        return (<CollModule> self.previous[function]).run(function, call, comm)
 
 
 cdef class CollTable:

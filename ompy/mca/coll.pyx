@@ -52,8 +52,15 @@ cdef class CollModule:
         component: the component's name.
     """
 
+    def __cinit__(self, *args, **kwargs):
+        self.previous = [None] * FUNCTION_COUNT
+
     def __init__(self, str component not None):
         self.component = component
+
+    def stand_before(self, int function, CollModule module):
+        """Selection says which module would serve the function's blocking form without this one."""
+        self.previous[function] = module
 
     cpdef int run(self, int function, CollectiveCall call, Communicator comm) except -1:
         """Carry the collective out, blocking."""

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ompy.core.communicator import Communicator
+    from ompy.core.window import Window
     from ompy.mca.coll import CollModule, CollTable
     from ompy.mca.discovery import Found
+    from ompy.mca.osc import OscModule
 
 
 class Candidate:
@@ -68,7 +70,9 @@ class Broken(Refusal):
         self.cause = cause
 
 
-def answer_of(found: Found, communicator: Communicator | None) -> tuple[Component | None, Offer | Refusal]:
+def answer_of(
+    found: Found, communicator: Communicator | None, window: Window | None
+) -> tuple[Component | None, Offer | Refusal]:
     """Load a component, compare its interface number, and ask it."""
     try:
         component = load(found).component
@@ -80,17 +84,19 @@ def answer_of(found: Found, communicator: Communicator | None) -> tuple[Componen
     if mismatch:
         return component, Broken(mismatch)
     try:
-        return component, hooks.query(load(found).plugin, Context(component, record.rte, communicator, chosen_modules))
+        return component, hooks.query(load(found).plugin, Context(component, record.rte, communicator, chosen_modules, window))
     except ParameterError:
         raise
     except Exception as error:
         return component, Broken("its query failed", error)
 
 
-def ask(found: Found, by_name: bool, communicator: Communicator | None = None) -> Candidate | None:
+def ask(
+    found: Found, by_name: bool, communicator: Communicator | None = None, window: Window | None = None
+) -> Candidate | None:
     """Query one component; None, with a verdict, when it does not offer."""
     framework, name = found.framework, found.name
-    component, answer = answer_of(found, communicator)
+    component, answer = answer_of(found, communicator, window)
     if component is not None and isinstance(answer, Offer):
         return Candidate(component, answer)
     assert isinstance(answer, Refusal)
@@ -202,6 +208,9 @@ def select_collectives(communicator: Communicator) -> CollTable:
                 hint = suggestion(function, list(FUNCTIONS))
                 raise ComponentError(f"coll component {name} offers {function!r}, which is no collective.{hint}")
             for spelling in [form.format(function) for form in able] if function in tables[0] else [function]:
+                older = serving[spelling]
+                if older is not None and spelling == function:
+                    module.stand_before(FUNCTIONS.index(function), older[1])
                 serving[spelling] = name, module
                 claims.append((spelling, name, offer.priority))
         record.add("coll", name, True, offer.priority, f"serves {len(functions)} functions")
@@ -215,6 +224,26 @@ def select_collectives(communicator: Communicator) -> CollTable:
         told.append((spelling, name, priority, winner == name, f"{winner} has the highest priority"))
     blocking, nonblocking, persistent = ([chosen[spelling][1] for spelling in table] for table in tables)
     return CollTable(blocking, nonblocking, persistent, told)
+
+
+def select_onesided(window: Window) -> OscModule:
+    """Choose who serves one window: the highest priority.
+
+    Raises ComponentError when nobody can, with every component's reason.
+    """
+    declare()
+    found, by_name = candidates("osc")
+    offers = [candidate for it in found if (candidate := ask(it, by_name, window=window))]
+    if not offers:
+        raise ComponentError(f"no osc component can serve the window:{record.table('osc')}")
+    winner = max(offers, key=lambda candidate: candidate.offer.priority)
+    for candidate in offers:
+        chosen = candidate is winner
+        reason = "highest priority" if chosen else f"{winner.component.name} has priority {winner.offer.priority}"
+        record.add("osc", candidate.component.name, chosen, candidate.offer.priority, reason)
+    module: OscModule = winner.offer.modules[0]
+    module.open()
+    return module
 
 
 def forget() -> None:

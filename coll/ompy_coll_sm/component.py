@@ -1,0 +1,54 @@
+"""coll/sm: collectives through shared memory, where all processes of a communicator are on one host."""
+
+from __future__ import annotations
+
+import os
+
+from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
+
+COMPONENT = Component(
+    framework="coll",
+    name="sm",
+    version="0.1.0",
+    interface="ompy_coll_sm.module",
+    summary="blocking collectives through memory that the processes of one host share",
+    parameters=(
+        Parameter("priority", int, 40, level=6, help="how much this component wants to serve; the highest does"),
+        Parameter("chunk_size", int, 65536, unit="bytes", level=5, help="piece of a long contribution"),
+        Parameter("max_procs", int, 64, unit="processes", level=5, help="larger communicators are left to others"),
+        Parameter(
+            "spins",
+            int,
+            100,
+            level=8,
+            help="rounds of looking before a wait is the progress engine's, where each rank has a core",
+        ),
+        Parameter("backing", str, "auto", level=7, choices=("auto", "memfd", "file"), help="where the shared memory lives"),
+    ),
+    capabilities={"forms": ("blocking",), "reach": "host"},
+)
+
+
+@hookimpl
+def ompy_component() -> Component:
+    return COMPONENT
+
+
+@hookimpl
+def ompy_query(context: Context) -> Offer | Refusal:
+    communicator, rte = context.communicator, context.rte
+    if communicator is None or rte is None:
+        return Refusal("collectives are offered to a communicator, and none was named")
+    if communicator.is_inter:
+        return Refusal("it does not serve inter-communicators")
+    if communicator.size < 2:
+        return Refusal("there is nobody to share memory with")
+    if rte.local_size < rte.size:
+        return Refusal("some ranks of the job are on other hosts")
+    if communicator.size > context.value("max_procs"):
+        return Refusal(f"{communicator.size} processes are more than coll_sm_max_procs, {context.value('max_procs')}")
+    from ompy_coll_sm.module import SERVED, SmModule
+
+    crowded = rte.local_size > (os.cpu_count() or 1)
+    module = SmModule(context.value("chunk_size"), 1 if crowded else context.value("spins"), context.value("backing"))
+    return Offer(modules=[module], priority=context.value("priority"), functions=SERVED)

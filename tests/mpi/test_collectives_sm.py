@@ -1,0 +1,185 @@
+"""coll/sm: the same results as the collectives over messages, for every size around its slots and pieces."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+
+CHUNK = 8192
+SHORT = 4080
+# Elements of 8 bytes: nothing, one, around a slot, around a piece, several pieces and a rest.
+COUNTS = (0, 1, SHORT // 8 - 1, SHORT // 8, SHORT // 8 + 1, CHUNK // 8 - 1, CHUNK // 8, CHUNK // 8 + 1, 5 * CHUNK // 8 + 3)
+SMALL_PIECES = {"coll_sm_chunk_size": str(CHUNK)}
+
+
+def expected(size, count):
+    """What each rank contributes, a row each."""
+    return numpy.arange(count) * 1.0 + 1000 * numpy.arange(size)[:, None]
+
+
+def all_collectives(comm, count, root):
+    """Every collective that coll/sm serves, checked, with and without MPI_IN_PLACE."""
+    from ompy import MPI
+
+    rank, size = comm.Get_rank(), comm.Get_size()
+    rows = expected(size, count)
+    mine = rows[rank].copy()
+    is_root = rank == root
+
+    got = numpy.zeros(count)
+    comm.Allreduce(mine, got)
+    assert (got == rows.sum(0)).all()
+    got = mine.copy()
+    comm.Allreduce(MPI.IN_PLACE, got, MPI.MAX)
+    assert (got == rows.max(0)).all()
+
+    got = mine.copy()
+    comm.Bcast(got, root)
+    assert (got == rows[root]).all()
+
+    got = numpy.zeros(count)
+    comm.Reduce(mine, got if is_root else None, MPI.SUM, root)
+    assert not is_root or (got == rows.sum(0)).all()
+    got = mine.copy()
+    comm.Reduce(MPI.IN_PLACE if is_root else mine, got if is_root else None, MPI.SUM, root)
+    assert not is_root or (got == rows.sum(0)).all()
+
+    got = numpy.zeros((size, count))
+    comm.Allgather(mine, got)
+    assert (got == rows).all()
+    got = numpy.zeros((size, count))
+    got[rank] = mine
+    comm.Allgather(MPI.IN_PLACE, got)
+    assert (got == rows).all()
+
+    got = numpy.zeros((size, count)) if is_root else None
+    comm.Gather(mine, got, root)
+    assert not is_root or (got == rows).all()
+    if is_root:
+        got[:] = 0
+        got[rank] = mine
+    comm.Gather(MPI.IN_PLACE if is_root else mine, got, root)
+    assert not is_root or (got == rows).all()
+
+    got = numpy.zeros(count)
+    comm.Scatter(rows if is_root else None, got, root)
+    assert (got == mine).all()
+    comm.Scatter(rows if is_root else None, MPI.IN_PLACE if is_root else got, root)
+    assert (got == mine).all()
+
+    sent = rows + 0.5 * rank
+    got = numpy.zeros((size, count))
+    comm.Alltoall(sent, got)
+    assert (got == rows[rank] + 0.5 * numpy.arange(size)[:, None]).all()
+    comm.Alltoall(MPI.IN_PLACE, sent)
+    assert (sent == got).all()
+
+    got = numpy.zeros(count)
+    comm.Reduce_scatter_block(rows + rank, got)
+    assert (got == size * rows[rank] + sum(range(size))).all()
+
+    got = numpy.zeros(count)
+    comm.Scan(mine, got)
+    assert (got == rows[: rank + 1].sum(0)).all()
+    got = mine.copy()
+    comm.Exscan(MPI.IN_PLACE, got)
+    assert rank == 0 or (got == rows[:rank].sum(0)).all()
+
+
+@pytest.mark.mpi(2, 3, 5, mca=SMALL_PIECES)
+def test_every_size_around_slots_and_pieces_is_served_alike(comm):
+    assert comm.Get_size() > 1
+    for number, count in enumerate(COUNTS):
+        all_collectives(comm, count, number % comm.Get_size())
+        comm.Barrier()
+
+
+@pytest.mark.mpi(3, mca={**SMALL_PIECES, "coll_sm_backing": "file"})
+def test_shared_memory_may_live_in_a_file_that_is_gone_once_attached(comm):
+    import os
+
+    all_collectives(comm, 100, 1)
+    comm.Barrier()
+    assert not [name for name in os.listdir("/dev/shm") if name.startswith("ompy-coll")]
+
+
+@pytest.mark.mpi(3, mca={"coll_sm_chunk_size": str(4 << 20)})
+def test_collectives_go_over_messages_where_no_memory_can_be_shared(comm):
+    import resource
+
+    if comm.Get_rank() == 0:
+        # Enough for the transport's rings, too little for the collectives' segment.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+    all_collectives(comm, 5000, 2)
+
+
+@pytest.mark.mpi(4, mca=SMALL_PIECES)
+def test_a_root_runs_ahead_of_slow_readers_without_overwriting(comm):
+    rank = comm.Get_rank()
+    for count in (1, CHUNK // 8):
+        for turn in range(200):
+            got = numpy.full(count, float(turn)) if rank == 0 else numpy.zeros(count)
+            comm.Bcast(got, 0)
+            assert (got == turn).all()
+            if rank == turn % 4:
+                sum(range(2000))
+
+
+@pytest.mark.mpi(3, mca=SMALL_PIECES)
+def test_typed_memory_is_packed_on_one_side_and_unpacked_on_the_other(comm):
+    from ompy import MPI
+
+    rank, size = comm.Get_rank(), comm.Get_size()
+    count = 700
+    column = MPI.DOUBLE.Create_vector(count, 1, 2).Create_resized(0, 16 * count).Commit()
+    rows = expected(size, count)
+    spread = numpy.zeros((count, 2))
+    spread[:, 0] = rows[rank]
+    flat = rows[rank].copy()
+    if rank == 1:
+        comm.Bcast([spread, 1, column], 1)
+    else:
+        comm.Bcast([flat, count, MPI.DOUBLE], 1)
+        assert (flat == rows[1]).all()
+    got = numpy.zeros((size, count, 2))
+    comm.Allgather([rows[rank].copy(), count, MPI.DOUBLE], [got, 1, column])
+    assert (got[:, :, 0] == rows).all()
+    assert (got[:, :, 1] == 0).all()
+    back = numpy.zeros((size, count))
+    comm.Gather([spread, 1, column], [back, count, MPI.DOUBLE] if rank == 2 else None, 2)
+    assert rank != 2 or (back == rows).all()
+
+
+@pytest.mark.mpi(3)
+def test_operations_of_the_program_keep_rank_order(comm):
+    from ompy import MPI
+
+    def compose(left, right, datatype):
+        a, b = (numpy.frombuffer(side, "d").reshape(-1, 2) for side in (left, right))
+        b[:] = numpy.stack([a[:, 0] * b[:, 0], a[:, 0] * b[:, 1] + a[:, 1]], axis=1)
+
+    rank, size = comm.Get_rank(), comm.Get_size()
+    pair = MPI.DOUBLE.Create_contiguous(2).Commit()
+    operation = MPI.Op.Create(compose, commute=False)
+    mine = numpy.array([2.0 + rank, 1.0 + rank])
+    got = numpy.zeros(2)
+    comm.Allreduce([mine, 1, pair], [got, 1, pair], operation)
+    scale, shift = 1.0, 0.0
+    for other in range(size):
+        scale, shift = scale * (2.0 + other), scale * (1.0 + other) + shift
+    assert got.tolist() == [scale, shift]
+
+
+@pytest.mark.mpi(2)
+def test_many_communicators_come_and_go(comm):
+    import os
+
+    held = []
+    for _ in range(30):
+        other = comm.Dup()
+        got = numpy.zeros(1)
+        other.Allreduce(numpy.ones(1), got)
+        assert got[0] == 2
+        other.Free()
+        held.append(len(os.listdir("/proc/self/fd")))
+    assert held[-1] <= held[0]

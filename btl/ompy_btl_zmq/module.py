@@ -48,9 +48,11 @@ GOODBYE = b""
 
 
 class ZmqBtl(Btl):
-    """Parameters:
-    rte: this process's place in its job.
-    value: gives the component's parameters by short name.
+    """TCP to every peer that can be reached.
+
+    Parameters:
+        rte: this process's place in its job.
+        value: gives the component's parameters by short name.
 
     Errors: OSError when there is nowhere to listen, in words for people.
     """
@@ -58,13 +60,11 @@ class ZmqBtl(Btl):
     def __init__(self, rte: Rte, value: Callable[[str], Any]) -> None:
         self.name = "zmq"
         self.flags = SEND | IN_ORDER
-        self.eager_limit = value("eager_limit")
-        self.rndv_eager_limit = value("eager_limit")
         self.max_send_size = value("max_send_size")
+        self.eager_limit = self.rndv_eager_limit = min(value("eager_limit"), self.max_send_size)
         self.latency = 40000
         self.bandwidth = 5000
         self.exclusivity = 10
-        self.one_host = rte.local_size == rte.size
         self.connect_timeout = value("connect_timeout") / 1000
         self.linger = value("linger")
         self.counters["messages of strangers dropped"] = 0
@@ -83,7 +83,7 @@ class ZmqBtl(Btl):
         self.suspects: list[ZmqEndpoint] = []
         self.identities = Identities(rte.secret, rte.job, rte.size)
         self.security = scheme(value("security"), rte.secret, self.identities.of(rte.rank))
-        host = choose(value("interface"), self.one_host)
+        host = choose(value("interface"), one_host=rte.local_size == rte.size)
         self.context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         try:
             self.open(host, rte, value)

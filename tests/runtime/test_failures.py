@@ -160,8 +160,9 @@ def test_rank_that_ignores_termination_is_killed() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2])
 def test_user_signals_are_passed_on(number: signal.Signals) -> None:
-    source = f"import signal\nsignal.signal({int(number)}, lambda *a: None)\n"
-    source += "print('up', flush=True)\nsignal.pause()\nprint('got it')"
+    # Blocked before it is announced, so that it can't come between the announcement and the wait.
+    source = f"import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [{int(number)}])\n"
+    source += f"print('up', flush=True)\nsignal.sigwait([{int(number)}])\nprint('got it')"
     with Launch("-n", "2", *python(source)) as job:
         job.lines(2)
         job.process.send_signal(number)

@@ -1,4 +1,4 @@
-# The portable data representation "external32": big-endian, with sizes that no machine chooses (MPI-4.1, 15.5.2).
+# The portable data representation "external32": big-endian, with sizes that no machine chooses (MPI-4.1, 14.5.2).
 from ompy.core.typemap cimport Typemap
 
 # Bytes of one element in external32.

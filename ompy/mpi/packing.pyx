@@ -112,7 +112,7 @@ cdef class Packing(Handle):
         return check_count(count) * checked(self).size
 
     def Pack_external(self, datarep: str, inbuf, outbuf, position: int) -> int:
-        """`Pack` in the portable representation "external32": big-endian, sizes of MPI-4.1, 15.5.2 (MPI-4.1, 5.3).
+        """`Pack` in the portable representation "external32": big-endian, sizes of MPI-4.1, 14.5.2 (MPI-4.1, 5.3).
 
         Raises:
             Exception: ERR_UNSUPPORTED_DATAREP for another `datarep`, ERR_CONVERSION for an integer that does not fit in

@@ -343,7 +343,7 @@ cdef class Grequest(Request):
         core.finish()
 
     def complete(self, obj: object = None) -> None:
-        """The operation is complete, and `obj` is what the lower-case waits return."""
+        """The operation is complete, and `obj` is what the lower-case waits return (MPI-4.1, 13.2)."""
         self.kept = obj
         self.loader = return_kept
         self.Complete()

@@ -102,6 +102,7 @@ from ompy.mpi.intercomm import *
 from ompy.mpi.intracomm import *
 from ompy.mpi.memory import Alloc_mem, Free_mem, buffer, memory
 from ompy.mpi.message import MESSAGE_NO_PROC, MESSAGE_NULL, Message
+from ompy.mpi.one_sided import *
 from ompy.mpi.op import *
 from ompy.mpi.options import rc
 from ompy.mpi.pickling import Pickle, pickle

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from ompy.core.communicator import Communicator
+    from ompy.core.window import Window
     from ompy.mca.rte import Rte
 
     Hook = TypeVar("Hook", bound=Callable[..., object])
@@ -127,9 +128,10 @@ class Context:
         component: the component's own declaration.
         rte: this process's place in its job; None while the `rte` framework itself is chosen.
         communicator: the communicator that a `coll` component is asked to serve, else None.
+        window: the window that an `osc` component is asked to serve, else None.
     """
 
-    __slots__ = ("chosen_modules", "communicator", "component", "rte")
+    __slots__ = ("chosen_modules", "communicator", "component", "rte", "window")
 
     def __init__(
         self,
@@ -137,10 +139,12 @@ class Context:
         rte: Rte | None = None,
         communicator: Communicator | None = None,
         chosen_modules: Mapping[str, Sequence[Any]] | None = None,
+        window: Window | None = None,
     ) -> None:
         self.component = component
         self.rte = rte
         self.communicator = communicator
+        self.window = window
         self.chosen_modules = chosen_modules or {}
 
     def value(self, name: str) -> Any:

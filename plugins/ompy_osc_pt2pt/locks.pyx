@@ -1,0 +1,33 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Who may touch one rank's window memory.  See `locks.pxd`."""
+
+
+cdef class LockQueue:
+    """The locks of one rank's window memory."""
+
+    def __cinit__(self):
+        self.holders = set()
+        self.waiting = []
+
+    cdef bint ask(self, int rank, int number, bint shared) except -1:
+        if not self.waiting and (not self.holders or (shared and not self.exclusive)):
+            self.holders.add(rank)
+            self.exclusive = not shared
+            return True
+        self.waiting.append((rank, number, shared))
+        return False
+
+    cdef list release(self, int rank):
+        cdef list granted = []
+        if rank not in self.holders:
+            return None
+        self.holders.discard(rank)
+        while self.waiting:
+            rank, number, shared = self.waiting[0]
+            if self.holders and (self.exclusive or not shared):
+                break
+            del self.waiting[0]
+            self.holders.add(rank)
+            self.exclusive = not shared
+            granted.append((rank, number))
+        return granted

@@ -1,0 +1,68 @@
+# The target's half: takes the orders of the other ranks, from the progress engine, and carries them out.
+#
+# An order whose data travels apart waits for it, and the origin's later orders wait behind it:
+#
+#     queues   rank 1 -> accumulate (data on its way) | put (here) | flush
+from ompy.core.communicator cimport Communicator
+from ompy.core.request cimport Request
+from ompy.core.typemap cimport Typemap
+from ompy.core.window cimport Window
+from ompy_osc_pt2pt.header cimport Order
+from ompy_osc_pt2pt.locks cimport LockQueue
+from ompy_osc_pt2pt.tally cimport Tally
+
+
+cdef class Task:
+    """An order that has come."""
+    cdef Order order
+    cdef int origin
+    cdef Typemap typemap                         # of the window's side
+    cdef object message                          # bytearray that holds the order
+    cdef const char *data                        # packed, in `message` or `apart`; NULL: straight into the window
+    cdef object apart                            # bytearray for data of its own
+    cdef char *place                             # in the window
+    cdef Request arriving                        # the data, or None
+    cdef object error                            # why it can't be carried out: MPIError, or None
+
+
+cdef class Service:
+    cdef Window window
+    cdef Communicator communicator
+    cdef readonly Tally posts, completes
+    cdef LockQueue locks
+    cdef dict regions                            # of a dynamic window: address -> bytes
+    cdef Request listener                        # takes the next order
+    cdef dict queues                             # rank -> list of Task
+    cdef dict own_answers                        # number -> Request: what this rank asked itself
+    cdef list failures                           # rank -> words, told with the next answer
+    cdef list sending                            # answers on their way
+    cdef bint due                                # in the engine's list
+    cdef bint closed
+
+    cdef int open(self) except -1
+    cdef int close(self) except -1
+    # Where the elements lie in this rank's window; raises ERR_RMA_RANGE.
+    cdef char *locate(self, Py_ssize_t displacement, Py_ssize_t count, Typemap typemap) except? NULL
+    # Carry out an order without data that this rank gives itself; its answer finishes the request, which may be None.
+    cdef int serve_own(self, Order *order, Request answer) except -1
+    # All answers are with the progress of their receivers.
+    cdef int settle(self) except -1
+
+    cdef int attend(self) except -1
+    cdef int listen(self) except -1
+    cdef int take(self, Request request) except -1
+    cdef int receive_data(self, Task task) except -1
+    cdef int drain(self, int origin) except -1
+    cdef int carry_out(self, Task task) except -1
+    cdef int answer(self, int origin, int number, object words) except -1
+    cdef int answer_with(self, int origin, int number, char *address, Py_ssize_t count, Typemap typemap,
+                         object owner) except -1
+    cdef int fetch(self, Task task) except -1
+
+
+# Index of a predefined operation in an order; raises ERR_OP for one that accumulates can't have.
+cdef int operation_code(object operation) except -1
+# Combine packed data with `count` elements at `place`.
+cdef int combine(int code, const char *data, char *place, Py_ssize_t count, Typemap typemap) except -1
+# Whether the elements are the same, in which case `new` is written over them; both are packed.
+cdef bint swap_if_equal(const char *compare, const char *new, char *place, Typemap typemap) except -1

@@ -1,0 +1,373 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The target's half of one-sided communication.  See `service.pxd`."""
+from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcmp, memcpy
+
+from ompy.core.basic cimport BASIC_BYTE
+from ompy.core.constants cimport ANY_SOURCE, MODE_STANDARD
+from ompy.core.convertor cimport pack_all, unpack_all
+from ompy.core.flattening cimport rebuild
+from ompy.core.operation cimport Operation, predefined as predefined_operation
+from ompy.core.progress cimport ProgressSource, register_source, unregister_source, wait, wake
+from ompy.core.typemap cimport predefined, span
+from ompy.core.window cimport FLAVOR_DYNAMIC
+from ompy.mca.pml cimport pml
+from ompy_osc_pt2pt.header cimport (
+    FLAG_APART, FLAG_SHARED, KIND_ACCUMULATE, KIND_COMPARE_AND_SWAP, KIND_COMPLETE, KIND_FLUSH, KIND_GET,
+    KIND_GET_ACCUMULATE, KIND_LOCK, KIND_POST, KIND_PUT, KIND_UNLOCK, TAG_ORDER, padded,
+)
+
+from ompy.core.errors import ERR_OP, ERR_RMA_RANGE, ERR_RMA_SYNC, MPIError
+
+# Answers kept until they are looked through for those that are complete.
+cdef enum:
+    MOST_SENDING = 64
+
+# The operations of accumulates, by the number that an order has.
+cdef tuple OPERATIONS = tuple(
+    predefined_operation(name)
+    for name in ("REPLACE", "NO_OP", "SUM", "PROD", "MAX", "MIN", "LAND", "LOR", "LXOR", "BAND", "BOR", "BXOR", "MAXLOC", "MINLOC")
+)
+cdef dict codes = {operation: code for code, operation in enumerate(OPERATIONS)}
+cdef enum:
+    CODE_REPLACE = 0
+    CODE_NO_OP = 1
+
+
+cdef int operation_code(object operation) except -1:
+    code = codes.get(operation)
+    if code is None:
+        raise MPIError(ERR_OP, f"op: a predefined operation expected in an accumulate, not {operation.name}")
+    return code
+
+
+# -- the engine's list of windows with something to do
+
+cdef list due = []
+cdef int due_count = 0
+cdef int open_count = 0
+
+
+cdef bint anything_due(void *context) noexcept nogil:
+    return due_count > 0
+
+
+cdef class ServiceEngine(ProgressSource):
+    """Carries out what has come, outside the callbacks that completed the messages.
+
+    Registered only while there is a window that other ranks can reach.
+    """
+
+    def __cinit__(self):
+        self.ready = anything_due
+
+    cpdef int progress(self) except -1:
+        global due, due_count
+        cdef Service service
+        cdef list services = due
+        if not services:
+            return 0
+        due = []
+        due_count = 0
+        for service in services:
+            service.due = False
+            service.attend()
+        return <int> len(services)
+
+    cpdef bint may_sleep(self) except -1:
+        return due_count == 0
+
+
+cdef ServiceEngine engine = ServiceEngine()
+
+
+cdef int message_complete(object context, Request request) except -1:
+    """The hook on what is being received: runs inside whatever completed it, so it only takes note."""
+    global due_count
+    cdef Service service = <Service> context
+    if not service.due:
+        service.due = True
+        due.append(service)
+        due_count += 1
+    return 0
+
+
+cdef class Service:
+    """One window's orders at this rank.
+
+    Parameters:
+        window: whose memory it is.
+    """
+
+    def __init__(self, Window window not None):
+        self.window = window
+        self.communicator = window.communicator
+        self.posts = Tally(self.communicator)
+        self.completes = Tally(self.communicator)
+        self.locks = LockQueue()
+        self.regions = {}
+        self.queues = {}
+        self.own_answers = {}
+        self.failures = [None] * self.communicator.size
+        self.sending = []
+
+    cdef int open(self) except -1:
+        global open_count
+        if self.communicator.size == 1:
+            return 0
+        open_count += 1
+        if open_count == 1:
+            register_source(engine)
+        return self.listen()
+
+    cdef int close(self) except -1:
+        global open_count
+        cdef Request listener = self.listener
+        if self.closed:
+            return 0
+        self.closed = True
+        self.listener = None
+        if self.communicator.size == 1:
+            return 0
+        if listener is not None and not listener.complete:
+            listener.hook = NULL
+            listener.hook_context = None
+            listener.cancel()
+        open_count -= 1
+        if open_count == 0:
+            unregister_source(engine)
+        return 0
+
+    cdef int settle(self) except -1:
+        cdef Request request
+        while self.sending:
+            request = self.sending.pop()
+            if not request.complete:
+                wait(request)
+        return 0
+
+    # -- taking orders ------------------------------------------------------------------------------------------------
+
+    cdef int attend(self) except -1:
+        cdef Request request = self.listener
+        if self.closed:
+            return 0
+        for origin in list(self.queues):
+            self.drain(origin)
+        if request is not None and request.complete:
+            self.listener = None
+            if self.take(request):
+                self.listen()
+        return 0
+
+    cdef int listen(self) except -1:
+        cdef Request request
+        while True:
+            request = pml.irecv_object(bytearray, ANY_SOURCE, TAG_ORDER, self.communicator)
+            if not request.complete:
+                request.hook = message_complete
+                request.hook_context = self
+                self.listener = request
+                return 0
+            if not self.take(request):
+                return 0
+
+    cdef int take(self, Request request) except -1:
+        """Carry out the order that a receive has brought, or queue it; 0 when no more will come."""
+        cdef Task task
+        cdef Py_ssize_t description
+        cdef list queue
+        if request.error is not None:
+            # A rank is gone: whoever waits for it here is told.
+            self.posts.fail(request.error)
+            self.completes.fail(request.error)
+            return 0
+        task = Task.__new__(Task)
+        task.message = request.buffer
+        memcpy(&task.order, PyByteArray_AS_STRING(task.message), sizeof(Order))
+        task.origin = request.status.source
+        description = task.order.description
+        if task.order.basic >= 0:
+            task.typemap = predefined(task.order.basic)
+        elif description:
+            task.typemap = rebuild(PyByteArray_AS_STRING(task.message)[sizeof(Order):sizeof(Order) + description])
+        if task.typemap is not None:
+            try:
+                task.place = self.locate(task.order.displacement, task.order.count, task.typemap)
+            except MPIError as error:
+                task.error = error
+        if task.order.flags & FLAG_APART:
+            self.receive_data(task)
+        elif task.order.length:
+            task.data = PyByteArray_AS_STRING(task.message) + sizeof(Order) + padded(description)
+        queue = self.queues.get(task.origin)
+        if queue is not None:
+            queue.append(task)
+        elif task.arriving is None or task.arriving.complete:
+            self.carry_out(task)
+        else:
+            self.queues[task.origin] = [task]
+        return 1
+
+    cdef int receive_data(self, Task task) except -1:
+        if task.order.kind == KIND_PUT and task.error is None:
+            task.arriving = pml.irecv(<size_t> task.place, task.order.count, task.typemap, task.origin, task.order.number,
+                                      self.communicator)
+        else:
+            task.apart = bytearray(task.order.length)
+            task.data = PyByteArray_AS_STRING(task.apart)
+            task.arriving = pml.irecv(<size_t> task.data, task.order.length, predefined(BASIC_BYTE), task.origin,
+                                      task.order.number, self.communicator)
+        if not task.arriving.complete:
+            task.arriving.hook = message_complete
+            task.arriving.hook_context = self
+        return 0
+
+    cdef int drain(self, int origin) except -1:
+        """Carry out an origin's orders up to the first whose data is not here."""
+        cdef list queue = self.queues[origin]
+        cdef Task task
+        cdef Py_ssize_t done = 0
+        for task in queue:
+            if task.arriving is not None and not task.arriving.complete:
+                break
+            self.carry_out(task)
+            done += 1
+        if done == len(queue):
+            del self.queues[origin]
+        else:
+            del queue[:done]
+        return 0
+
+    cdef char *locate(self, Py_ssize_t displacement, Py_ssize_t count, Typemap typemap) except? NULL:
+        cdef Py_ssize_t first = 0, nbytes
+        cdef size_t start
+        if self.window.flavor != FLAVOR_DYNAMIC:
+            return <char *> self.window.base + displacement * self.window.unit
+        nbytes = span(typemap, count, &first)
+        start = <size_t> (displacement + first)
+        for address, size in self.regions.items():
+            if address <= start and start + <size_t> nbytes <= address + size:
+                return <char *> <size_t> displacement
+        raise MPIError(ERR_RMA_RANGE, f"rank {self.communicator.rank} has attached no memory that holds the {nbytes} bytes "
+                                      f"at address {start:#x}: Attach it there, and send the address that Get_address gives")
+
+    # -- carrying them out --------------------------------------------------------------------------------------------
+
+    cdef int carry_out(self, Task task) except -1:
+        cdef int kind = task.order.kind
+        if task.arriving is not None and task.arriving.error is not None and task.error is None:
+            task.error = task.arriving.error
+        if task.error is not None:
+            if self.failures[task.origin] is None:
+                self.failures[task.origin] = task.error.detail if isinstance(task.error, MPIError) else str(task.error)
+            if kind == KIND_GET or kind == KIND_GET_ACCUMULATE or kind == KIND_COMPARE_AND_SWAP:
+                self.answer(task.origin, task.order.number, b"")
+            return 0
+        if kind == KIND_PUT:
+            if task.data != NULL:
+                unpack_all(task.data, task.order.length, task.place, task.order.count, task.typemap)
+        elif kind == KIND_GET:
+            self.answer_with(task.origin, task.order.number, task.place, task.order.count, task.typemap, None)
+        elif kind == KIND_ACCUMULATE:
+            combine(task.order.operation, task.data, task.place, task.order.count, task.typemap)
+        elif kind == KIND_GET_ACCUMULATE:
+            self.fetch(task)
+            combine(task.order.operation, task.data, task.place, task.order.count, task.typemap)
+        elif kind == KIND_COMPARE_AND_SWAP:
+            self.fetch(task)
+            swap_if_equal(task.data, task.data + task.typemap.size, task.place, task.typemap)
+        elif kind == KIND_FLUSH:
+            self.answer(task.origin, task.order.number, self.failure_of(task.origin))
+        elif kind == KIND_LOCK:
+            if self.locks.ask(task.origin, task.order.number, task.order.flags & FLAG_SHARED):
+                self.answer(task.origin, task.order.number, b"")
+        elif kind == KIND_UNLOCK:
+            for rank, number in self.locks.release(task.origin) or ():
+                self.answer(rank, number, b"")
+            self.answer(task.origin, task.order.number, self.failure_of(task.origin))
+        elif kind == KIND_POST:
+            self.posts.add(task.origin)
+        elif kind == KIND_COMPLETE:
+            self.completes.add(task.origin)
+        return 0
+
+    def failure_of(self, int origin):
+        """What went wrong with the origin's orders since it was last told, as bytes; empty for nothing."""
+        words = self.failures[origin]
+        if words is None:
+            return b""
+        self.failures[origin] = None
+        return words.encode()
+
+    cdef int fetch(self, Task task) except -1:
+        """Answer with what the window holds now."""
+        cdef Py_ssize_t length = task.order.count * task.typemap.size
+        old = bytearray(length)
+        pack_all(task.place, task.order.count, task.typemap, PyByteArray_AS_STRING(old))
+        return self.answer_with(task.origin, task.order.number, PyByteArray_AS_STRING(old), length, predefined(BASIC_BYTE), old)
+
+    cdef int answer(self, int origin, int number, object words) except -1:
+        cdef Request own
+        if origin == self.communicator.rank:
+            own = self.own_answers.pop(number)
+            own.buffer = words
+            own.finish()
+            wake()
+            return 0
+        words = bytearray(words)
+        return self.answer_with(origin, number, PyByteArray_AS_STRING(words), len(words), predefined(BASIC_BYTE), words)
+
+    cdef int answer_with(self, int origin, int number, char *address, Py_ssize_t count, Typemap typemap,
+                         object owner) except -1:
+        cdef Request request, kept
+        request = pml.isend(<size_t> address, count, typemap, origin, number + 1, MODE_STANDARD, self.communicator)
+        if not request.complete:
+            request.buffer = owner
+            if len(self.sending) >= MOST_SENDING:
+                self.sending = [kept for kept in self.sending if not (<Request> kept).complete]
+            self.sending.append(request)
+        return 0
+
+    cdef int serve_own(self, Order *order, Request answer) except -1:
+        cdef Task task = Task.__new__(Task)
+        task.order = order[0]
+        task.origin = self.communicator.rank
+        if answer is not None:
+            self.own_answers[order.number] = answer
+        return self.carry_out(task)
+
+
+# -- what is done to memory --------------------------------------------------------------------------------------------
+
+cdef int combine(int code, const char *data, char *place, Py_ssize_t count, Typemap typemap) except -1:
+    cdef Py_ssize_t first = 0, nbytes
+    cdef char *laid_out
+    if code == CODE_NO_OP:
+        return 0
+    if code == CODE_REPLACE:
+        unpack_all(data, count * typemap.size, place, count, typemap)
+        return 0
+    if typemap.contiguous:
+        return (<Operation> OPERATIONS[code]).reduce(<char *> data, place, count, typemap)
+    # An operation wants both sides laid out alike.
+    nbytes = span(typemap, count, &first)
+    laid_out = <char *> malloc(max(nbytes, 1))
+    if laid_out == NULL:
+        raise MemoryError(f"no memory for {nbytes} bytes to accumulate from")
+    try:
+        unpack_all(data, count * typemap.size, laid_out - first, count, typemap)
+        (<Operation> OPERATIONS[code]).reduce(laid_out - first, place, count, typemap)
+    finally:
+        free(laid_out)
+    return 0
+
+
+cdef bint swap_if_equal(const char *compare, const char *new, char *place, Typemap typemap) except -1:
+    cdef bytearray now = bytearray(typemap.size)
+    pack_all(place, 1, typemap, PyByteArray_AS_STRING(now))
+    if memcmp(PyByteArray_AS_STRING(now), compare, typemap.size) != 0:
+        return False
+    unpack_all(new, typemap.size, place, 1, typemap)
+    return True

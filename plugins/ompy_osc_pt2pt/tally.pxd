@@ -1,0 +1,17 @@
+# One word from each of some ranks: who has sent it, and a request that is complete once all have.
+#
+#     counts   0 2 1 0       rank 1 is a round ahead: its second word stays for the next `need`
+#     missing  {0, 3}
+from ompy.core.request cimport Request
+
+cdef class Tally:
+    cdef object communicator                     # whose ranks these are, for the job board
+    cdef list counts
+    cdef set missing
+    cdef Request request                         # of the `need` under way, or None
+
+    cdef int add(self, int rank) except -1
+    # Complete once each of the ranks has sent its word, which is used up.
+    cdef Request need(self, list ranks, int operation)
+    # They will not come.
+    cdef int fail(self, object error) except -1

@@ -1,0 +1,51 @@
+# cython: language_level=3
+"""Words awaited from a set of ranks.  See `tally.pxd`."""
+from ompy.core.communicator cimport Communicator
+from ompy.core.request cimport CompletedRequest, Request
+
+
+cdef class Tally:
+    """Words that have come from each rank of a communicator."""
+
+    def __init__(self, Communicator communicator not None):
+        self.communicator = communicator
+        self.counts = [0] * communicator.size
+        self.missing = set()
+
+    cdef int add(self, int rank) except -1:
+        cdef Request request = self.request
+        if rank not in self.missing:
+            self.counts[rank] += 1
+            return 0
+        self.missing.discard(rank)
+        if self.missing:
+            request.peer = next(iter(self.missing))
+        else:
+            self.request = None
+            request.finish()
+        return 0
+
+    cdef Request need(self, list ranks, int operation):
+        cdef Request request
+        for rank in ranks:
+            if self.counts[rank]:
+                self.counts[rank] -= 1
+            else:
+                self.missing.add(rank)
+        if not self.missing:
+            return CompletedRequest()
+        request = Request()
+        request.begin()
+        request.operation = operation
+        request.communicator = self.communicator
+        request.peer = next(iter(self.missing))
+        self.request = request
+        return request
+
+    cdef int fail(self, object error) except -1:
+        cdef Request request = self.request
+        self.missing.clear()
+        self.request = None
+        if request is not None:
+            request.fail(error)
+        return 0

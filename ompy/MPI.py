@@ -115,4 +115,14 @@ from ompy.mpi.topocomm import *
 from ompy.mpi.topology import *
 from ompy.mpi.window import *
 
+
+def __getattr__(name: str) -> object:
+    # Only extension modules in C ask for it.
+    if name == "__pyx_capi__":
+        from ompy.mpi.c_interface import c_interface
+
+        return c_interface
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 _start()

@@ -31,6 +31,7 @@ cdef class SmEndpoint(Endpoint):
     cdef readonly Card card
     cdef Writer writer
     cdef Segment segment                         # of that ring
+    cdef bint connecting                         # some thread is
     cdef bint connected                          # the peer knows of it
     cdef RemoteDoorbell doorbell
     cdef Incoming incoming                       # None until the peer has announced its ring

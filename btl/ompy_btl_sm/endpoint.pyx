@@ -87,17 +87,23 @@ cdef class SmEndpoint(Endpoint):
         self.card = card
 
     cdef bint connect(self, size_t ring_size, str backing, bytes own_doorbell) except -1:
-        if self.segment is None:
-            self.doorbell = RemoteDoorbell(self.card.doorbell)
-            self.segment = make(&self.writer, ring_size, backing, own_doorbell)
-            self.writer.limit = 0                # nothing may be written before the ring is announced
-        if not announce(self.card.inbox, self.card.slots, os.getpid(), self.segment.location(), ring_size):
-            return False
-        self.connected = True
-        self.writer.limit = ring_size
-        ring(self.doorbell)
-        self.watch()
-        return True
+        if self.connecting:
+            return False                         # another thread is inside, in a system call
+        self.connecting = True
+        try:
+            if self.segment is None:
+                self.doorbell = RemoteDoorbell(self.card.doorbell)
+                self.segment = make(&self.writer, ring_size, backing, own_doorbell)
+                self.writer.limit = 0            # nothing may be written before the ring is announced
+            if not announce(self.card.inbox, self.card.slots, os.getpid(), self.segment.location(), ring_size):
+                return False
+            self.watch()
+            self.connected = True
+            self.writer.limit = ring_size
+            ring(self.doorbell)
+            return True
+        finally:
+            self.connecting = False
 
     cdef int watch(self) except -1:
         if self.pidfd < 0:

@@ -138,7 +138,8 @@ cpdef int register_source(ProgressSource source) except -1:
     Py_INCREF(source)
     entries[entry_count] = Entry(<PyObject *> source, source.ready, source.ready_context, 1, 0)
     entry_count += 1
-    set_times()
+    if source.ready == NULL:
+        set_times()                              # it may have a descriptor
     return 0
 
 
@@ -153,8 +154,9 @@ cpdef int unregister_source(ProgressSource source) except -1:
     while index < entry_count:
         entries[index] = entries[index + 1]
         index += 1
+    if source.ready == NULL:
+        set_times()
     Py_DECREF(source)
-    set_times()
     return 0
 
 

@@ -49,15 +49,18 @@ cdef class Segment:
         return (self.path or f"{os.getpid()}:{self.descriptor}").encode()
 
     cpdef int seal(self) except -1:
-        if self.descriptor >= 0:
-            os.close(self.descriptor)
-            self.descriptor = -1
-        if self.path and self.owner:
+        # Forgotten before it is closed: a system call lets other threads in.
+        cdef int descriptor = self.descriptor
+        cdef bint owner = self.owner
+        self.descriptor = -1
+        self.owner = False
+        if descriptor >= 0:
+            os.close(descriptor)
+        if self.path and owner:
             try:
                 os.unlink(self.path)
             except FileNotFoundError:
                 pass                             # a launcher that cleans up was quicker
-            self.owner = False
         return 0
 
     cpdef int close(self) except -1:

@@ -8,6 +8,7 @@ A card says where the process is and what each of its components needs to be rea
 from __future__ import annotations
 
 import os
+from _thread import allocate_lock
 
 from ompy.core.proc import Proc
 
@@ -62,6 +63,8 @@ class Modex:
     def __init__(self, rte: Rte) -> None:
         self.rte = rte
         self.card = own_card()
+        self.lock = allocate_lock()
+        self.made: dict[int, Proc] = {}
 
     def publish(self) -> None:
         """Put the card up and wait until every rank's is there."""
@@ -70,6 +73,13 @@ class Modex:
 
     def proc(self, index: int) -> Proc:
         """The process with this index in the table, which is its rank in the world."""
+        # Several threads may meet a peer at once: the job's wire carries one question at a time, and a process has one Proc.
+        with self.lock:
+            if index not in self.made:
+                self.made[index] = self.make(index)
+            return self.made[index]
+
+    def make(self, index: int) -> Proc:
         card = self.card if index == self.rte.rank else unpack(self.rte.get(index, KEY))
         is_local = card["host"] == self.card["host"] and card["boot"] == self.card["boot"]
         return Proc(

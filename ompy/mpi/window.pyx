@@ -267,7 +267,7 @@ cdef class Win(OneSided):
 
     @property
     def attrs(self) -> tuple:
-        """(address, bytes, displacement unit) of this process's memory."""
+        """Tuple (address, bytes, displacement unit) of this process's memory."""
         return self.Get_attr(attributes.WIN_BASE), self.Get_attr(attributes.WIN_SIZE), self.Get_attr(attributes.WIN_DISP_UNIT)
 
     @property

@@ -11,9 +11,8 @@ from ompy.core.errors import ERR_ARG, ERR_REQUEST, MPIError
 
 
 cdef int partitioned_tag(int tag) noexcept:
-    # The tags below those of the collectives and of agreements: a quarter of the space that programs have, so that tags
-    # which differ by 2^29
-    # share one.
+    # The tags below those of collectives and of agreements are a quarter of the program's: tags that differ by 2^29 share
+    # one.
     return TAG_COLLECTIVE_LAST - 1 - (1 << 29) - (tag & 0x1fffffff)
 
 

@@ -40,7 +40,7 @@ WIN_UNIFIED = 1
 
 cdef class Win(OneSided):
     """
-    A window: memory of each process of a communicator that the others read and write.
+    A window: memory of each process of a communicator that the others read and write (MPI-4.1, 12.2).
 
     It speaks the buffer protocol, as this process's memory.  `Win(other)` is a second handle on the same window.  A null
     handle's methods raise ERR_WIN.
@@ -173,7 +173,7 @@ cdef class Win(OneSided):
         return buffer_over(window.addresses[which], window.sizes[which], window.memory, False), window.units[which]
 
     def tomemory(self):
-        """This process's memory, as a buffer of bytes."""
+        """This process's memory, as a buffer of bytes (MPI-4.1, 12.2.6)."""
         cdef Window window
         try:
             window = self.live()
@@ -198,17 +198,17 @@ cdef class Win(OneSided):
 
     @property
     def group(self) -> Group:
-        """The processes of the window."""
+        """The processes of the window (MPI-4.1, 12.2.6)."""
         return self.Get_group()
 
     @property
     def group_size(self) -> int:
-        """Number of processes of the window."""
+        """Number of processes of the window (MPI-4.1, 12.2.6)."""
         return self.Get_group().size
 
     @property
     def group_rank(self) -> int:
-        """Rank of this process in the window."""
+        """Rank of this process in the window (MPI-4.1, 12.2.6)."""
         return self.Get_group().rank
 
     # -- attributes
@@ -267,17 +267,17 @@ cdef class Win(OneSided):
 
     @property
     def attrs(self) -> tuple:
-        """Tuple (address, bytes, displacement unit) of this process's memory."""
+        """Tuple (address, bytes, displacement unit) of this process's memory (MPI-4.1, 12.2.6)."""
         return self.Get_attr(attributes.WIN_BASE), self.Get_attr(attributes.WIN_SIZE), self.Get_attr(attributes.WIN_DISP_UNIT)
 
     @property
     def flavor(self) -> int:
-        """How the window was made: one of WIN_FLAVOR_*."""
+        """How the window was made: one of WIN_FLAVOR_* (MPI-4.1, 12.2.6)."""
         return self.Get_attr(attributes.WIN_CREATE_FLAVOR)
 
     @property
     def model(self) -> int:
-        """The memory model: WIN_UNIFIED."""
+        """The memory model: WIN_UNIFIED (MPI-4.1, 12.4)."""
         return self.Get_attr(attributes.WIN_MODEL)
 
     # -- hints, name, error handler
@@ -298,7 +298,7 @@ cdef class Win(OneSided):
 
     @property
     def info(self) -> Info:
-        """The hints, as a new info object."""
+        """The hints, as a new info object (MPI-4.1, 12.2.7)."""
         return self.Get_info()
 
     @info.setter
@@ -319,7 +319,7 @@ cdef class Win(OneSided):
 
     @property
     def name(self) -> str:
-        """Name, for people."""
+        """Name, for people (MPI-4.1, 7.8)."""
         return self.Get_name()
 
     @name.setter

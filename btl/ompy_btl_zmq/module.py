@@ -74,6 +74,7 @@ class ZmqBtl(Btl):
         self.lock = allocate_lock()
         self.quiet = False
         self.held_back = False
+        self.contended = False  # a send found another thread at the socket
         self.closed = False
         self.endpoints: dict[bytes, ZmqEndpoint] = {}  # by the peer's identity
         self.peers_by_url: dict[str, ZmqEndpoint] = {}
@@ -192,6 +193,7 @@ class ZmqBtl(Btl):
             descriptor.complete(ERR_PROC_FAILED)
             return TAKEN
         if not self.lock.acquire(False):
+            self.contended = True
             return BACK_PRESSURE
         length = descriptor.length
         try:
@@ -230,6 +232,9 @@ class ZmqBtl(Btl):
             ready = {number for number, _ in self.watched.poll(0)}
             if ready & self.control:
                 events += self.attend()
+            if self.contended:
+                self.contended = False
+                events += 1
             if self.unanswered:
                 self.give_up()
             if self.socket_number in ready and self.held_back:
@@ -285,7 +290,7 @@ class ZmqBtl(Btl):
         return self.watched.fileno()
 
     def may_sleep(self) -> bool:
-        return self.quiet and not self.suspects
+        return self.quiet and not self.suspects and not self.contended
 
     # -- connections
 

@@ -37,6 +37,10 @@ cdef extern from *:
         struct timespec limit = {nanoseconds / 1000000000, nanoseconds % 1000000000};
         ppoll(set, count, &limit, NULL);
     }
+    static void ompy_rest(int64_t nanoseconds) {
+        struct timespec time = {0, nanoseconds};
+        nanosleep(&time, NULL);
+    }
     static int ompy_any_readable(struct pollfd *set, int count) { return poll(set, count, 0) > 0; }
     """
     struct pollfd:
@@ -52,6 +56,7 @@ cdef extern from *:
     int peek "ompy_peek"(int *word) noexcept nogil
     unsigned long long peek_long "ompy_peek_long"(unsigned long long *word) noexcept nogil
     void poll_for "ompy_poll"(pollfd *descriptors, int count, long nanoseconds) noexcept nogil
+    void rest_for "ompy_rest"(int64_t nanoseconds) noexcept nogil
     bint any_readable "ompy_any_readable"(pollfd *descriptors, int count) noexcept nogil
 
 # A source whose `ready` says no, or that has none, is asked all the same, after 1, 2, 4 ... rounds, at most this many: a
@@ -63,6 +68,9 @@ cdef int ROUNDS = 32
 cdef int rounds = ROUNDS                         # so many now
 # A wait that is kept busy by other events gives the GIL up this often, so that other threads have their turn.
 cdef int64_t TURN = 1000000
+# A sleep that is over at once, again and again, with no event: another thread is inside a source and needs the GIL to get
+# out, which it does not get from one that lets it go for a moment only.  Nanoseconds.
+cdef int64_t REST = 50000
 # Looks at memory between two at descriptors (a system call) and the clock.
 cdef int LOOKS = 64
 cdef int LOOKS_BETWEEN_YIELDS = 8
@@ -229,6 +237,8 @@ cdef int wait_long(Request request, DoneFunction done, void *context, Request wh
     cdef long backstop = shortest_sleep
     cdef unsigned long long before, after
     cdef bint noted = False
+    cdef int64_t begun
+    cdef int in_vain = 0
     try:
         while not spin(request, done, context):
             # Counted before the last look at the goal: whatever another thread completes from here on changes it.
@@ -241,13 +251,19 @@ cdef int wait_long(Request request, DoneFunction done, void *context, Request wh
                 if not noted:
                     note_wait(what)
                     noted = True
+                begun = clock_now()
                 sleep(flag, before, backstop)
+                in_vain = in_vain + 1 if clock_now() - begun < REST else 0
+                if in_vain > 2:
+                    with nogil:
+                        rest_for(REST)
                 PyErr_CheckSignals()
                 poll_all()
                 after = events_made
                 if is_done(request, done, context):
                     return 0
                 if after != before:
+                    in_vain = 0
                     backstop = shortest_sleep
                     break
                 # It was the back-stop: not worth another spin.

@@ -13,7 +13,7 @@ import random
 import numpy
 import pytest
 
-MESSAGES = int(os.environ.get("OMPY_TEST_RANDOM_MESSAGES", "1500"))
+MESSAGES = int(os.environ.get("OMPY_TEST_RANDOM_MESSAGES", "10000"))
 BATCH = 100
 TAGS = 5
 LARGEST = 4 << 20

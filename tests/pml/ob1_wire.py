@@ -17,6 +17,9 @@ from ompy.core.proc import Proc, process_table
 from ompy.core.request import Request
 from ompy.core.typemap import Typemap
 from ompy.mca.btl import BACK_PRESSURE, GET, NEEDS_REGISTRATION, PUT, TAKEN, Btl, Descriptor, Endpoint
+from ompy.mca.frameworks import declare
+
+declare()  # r2 asks how much it is to say
 
 
 class WireBtl(Btl):

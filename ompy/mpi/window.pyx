@@ -19,7 +19,7 @@ from ompy.mpi.memory cimport acquire, allocate_buffer, buffer, buffer_over
 from ompy.mpi.one_sided cimport OneSided
 from ompy.mpi.sentinels cimport bottom
 
-from ompy.core.errors import ERR_COMM, ERR_RMA_FLAVOR, ERR_SIZE, MPIError
+from ompy.core.errors import ERR_COMM, MPIError
 from ompy.mpi import attributes
 from ompy.mpi.exceptions import hand_over
 from ompy.runtime import communicators, windows

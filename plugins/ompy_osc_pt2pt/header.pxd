@@ -38,7 +38,7 @@ cdef struct Order:
     int64_t displacement
     int64_t count                                # of the target's elements
     int64_t length                               # bytes of data that the origin sends
-    int64_t spare                                # a multiple of 16 bytes in all, so that the data is aligned
+    int64_t spare[2]                             # a multiple of 16 bytes in all, so that the data is aligned
 
 
 cdef inline Py_ssize_t padded(Py_ssize_t length) noexcept:

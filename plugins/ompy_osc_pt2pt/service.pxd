@@ -54,10 +54,11 @@ cdef class Service:
     cdef int receive_data(self, Task task) except -1
     cdef int drain(self, int origin) except -1
     cdef int carry_out(self, Task task) except -1
+    cdef int perform(self, Task task) except -1
     cdef int answer(self, int origin, int number, object words) except -1
     cdef int answer_with(self, int origin, int number, char *address, Py_ssize_t count, Typemap typemap,
                          object owner) except -1
-    cdef int fetch(self, Task task) except -1
+    cdef bytearray fetched(self, Task task)
 
 
 # Index of a predefined operation in an order; raises ERR_OP for one that accumulates can't have.

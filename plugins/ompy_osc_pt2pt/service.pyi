@@ -1,8 +1,7 @@
-from ompy.core.progress import ProgressSource
 from ompy.core.window import Window
-
-class ServiceEngine(ProgressSource): ...
+from ompy_osc_pt2pt.tally import Tally
 
 class Service:
+    posts: Tally
+    completes: Tally
     def __init__(self, window: Window) -> None: ...
-    def failure_of(self, origin: int) -> BaseException | None: ...

@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The target's half of one-sided communication.  See `service.pxd`."""
-from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE
+from cpython.bytearray cimport PyByteArray_AS_STRING
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
 
@@ -18,7 +18,7 @@ from ompy_osc_pt2pt.header cimport (
     KIND_GET_ACCUMULATE, KIND_LOCK, KIND_POST, KIND_PUT, KIND_UNLOCK, TAG_ORDER, padded,
 )
 
-from ompy.core.errors import ERR_OP, ERR_RMA_RANGE, ERR_RMA_SYNC, MPIError
+from ompy.core.errors import ERR_OP, ERR_RMA_RANGE, MPIError
 
 # Answers kept until they are looked through for those that are complete.
 cdef enum:
@@ -27,7 +27,9 @@ cdef enum:
 # The operations of accumulates, by the number that an order has.
 cdef tuple OPERATIONS = tuple(
     predefined_operation(name)
-    for name in ("REPLACE", "NO_OP", "SUM", "PROD", "MAX", "MIN", "LAND", "LOR", "LXOR", "BAND", "BOR", "BXOR", "MAXLOC", "MINLOC")
+    for name in (
+        "REPLACE", "NO_OP", "SUM", "PROD", "MAX", "MIN", "LAND", "LOR", "LXOR", "BAND", "BOR", "BXOR", "MAXLOC", "MINLOC",
+    )
 )
 cdef dict codes = {operation: code for code, operation in enumerate(OPERATIONS)}
 cdef enum:
@@ -256,15 +258,23 @@ cdef class Service:
     # -- carrying them out --------------------------------------------------------------------------------------------
 
     cdef int carry_out(self, Task task) except -1:
+        """Do what an order says.  What goes wrong is kept for the origin: here, nobody has asked for it."""
         cdef int kind = task.order.kind
-        if task.arriving is not None and task.arriving.error is not None and task.error is None:
+        if task.error is None and task.arriving is not None:
             task.error = task.arriving.error
-        if task.error is not None:
-            if self.failures[task.origin] is None:
-                self.failures[task.origin] = task.error.detail if isinstance(task.error, MPIError) else str(task.error)
-            if kind == KIND_GET or kind == KIND_GET_ACCUMULATE or kind == KIND_COMPARE_AND_SWAP:
-                self.answer(task.origin, task.order.number, b"")
-            return 0
+        if task.error is None:
+            try:
+                return self.perform(task)
+            except Exception as error:
+                task.error = error
+        if self.failures[task.origin] is None:
+            self.failures[task.origin] = task.error.detail if isinstance(task.error, MPIError) else str(task.error)
+        if kind == KIND_GET or kind == KIND_GET_ACCUMULATE or kind == KIND_COMPARE_AND_SWAP:
+            self.answer(task.origin, task.order.number, b"")
+        return 0
+
+    cdef int perform(self, Task task) except -1:
+        cdef int kind = task.order.kind
         if kind == KIND_PUT:
             if task.data != NULL:
                 unpack_all(task.data, task.order.length, task.place, task.order.count, task.typemap)
@@ -273,11 +283,13 @@ cdef class Service:
         elif kind == KIND_ACCUMULATE:
             combine(task.order.operation, task.data, task.place, task.order.count, task.typemap)
         elif kind == KIND_GET_ACCUMULATE:
-            self.fetch(task)
+            old = self.fetched(task)
             combine(task.order.operation, task.data, task.place, task.order.count, task.typemap)
+            self.answer(task.origin, task.order.number, old)
         elif kind == KIND_COMPARE_AND_SWAP:
-            self.fetch(task)
+            old = self.fetched(task)
             swap_if_equal(task.data, task.data + task.typemap.size, task.place, task.typemap)
+            self.answer(task.origin, task.order.number, old)
         elif kind == KIND_FLUSH:
             self.answer(task.origin, task.order.number, self.failure_of(task.origin))
         elif kind == KIND_LOCK:
@@ -301,12 +313,11 @@ cdef class Service:
         self.failures[origin] = None
         return words.encode()
 
-    cdef int fetch(self, Task task) except -1:
-        """Answer with what the window holds now."""
-        cdef Py_ssize_t length = task.order.count * task.typemap.size
-        old = bytearray(length)
+    cdef bytearray fetched(self, Task task):
+        """What the window holds now, packed."""
+        cdef bytearray old = bytearray(task.order.count * task.typemap.size)
         pack_all(task.place, task.order.count, task.typemap, PyByteArray_AS_STRING(old))
-        return self.answer_with(task.origin, task.order.number, PyByteArray_AS_STRING(old), length, predefined(BASIC_BYTE), old)
+        return old
 
     cdef int answer(self, int origin, int number, object words) except -1:
         cdef Request own
@@ -316,7 +327,8 @@ cdef class Service:
             own.finish()
             wake()
             return 0
-        words = bytearray(words)
+        if not isinstance(words, bytearray):
+            words = bytearray(words)
         return self.answer_with(origin, number, PyByteArray_AS_STRING(words), len(words), predefined(BASIC_BYTE), words)
 
     cdef int answer_with(self, int origin, int number, char *address, Py_ssize_t count, Typemap typemap,

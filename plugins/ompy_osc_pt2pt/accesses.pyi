@@ -1,0 +1,3 @@
+from ompy_osc_pt2pt.orders import Orders
+
+class Accesses(Orders): ...

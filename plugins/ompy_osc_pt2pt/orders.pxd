@@ -1,0 +1,37 @@
+# The origin's half, lower part: orders on their way, and answers awaited.
+from ompy.core.request cimport Request
+from ompy.core.typemap cimport Typemap
+from ompy.mca.osc cimport Access, OscModule
+from ompy_osc_pt2pt.header cimport Order
+from ompy_osc_pt2pt.service cimport Service
+
+
+cdef class Orders(OscModule):
+    cdef Service service
+    cdef Py_ssize_t inline_limit                 # bytes of data that travel with their order
+    cdef int rank, ranks
+    cdef int next_number
+    cdef list pending                            # target -> list of Requests: not yet complete at the origin
+    cdef int *look_at                            # target -> length of its list at which complete ones are dropped
+    cdef char *dirty                             # target -> accesses were ordered since its last answer
+
+    cdef int draw_number(self) noexcept
+    # Enter the target's datatype; returns its description, or None where a code says it all.
+    cdef object describe(self, Order *order, Access access)
+    # Send an order, with its data unless that goes apart.
+    cdef int send_order(self, int target, Order *order, bytes description, size_t address, Py_ssize_t count,
+                        Typemap typemap) except -1
+    # The same and the origin's data, however it goes; returns what is to be waited for before that may change, or None.
+    cdef Request send_with_data(self, Access access, Order *order)
+    # Remember what is not yet complete at the origin.
+    cdef int keep(self, int target, Request request) except -1
+    # The program's request for one of our own; None where it wants none, or needs none.
+    cdef Request promise(self, Access access, Request request)
+    # Send an order that is answered when it, and all before it, has been carried out.
+    cdef Request ask(self, int target, int kind, int flags, int operation)
+    # Send one that has no answer.
+    cdef int tell(self, int target, int kind) except -1
+    # Wait for an answer; raises what went wrong at the target.
+    cdef int heed(self, int target, Request answer) except -1
+    # Wait until accesses to a target are complete at this side.
+    cdef int finish_pending(self, int target) except -1

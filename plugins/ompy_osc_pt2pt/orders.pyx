@@ -1,0 +1,257 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""What an origin sends, and waits for.  See `orders.pxd`."""
+from cpython.bytearray cimport PyByteArray_AS_STRING
+from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from libc.string cimport memcpy, memset
+
+from ompy.core.basic cimport BASIC_BYTE, basics
+from ompy.core.board cimport WIN_FLUSH
+from ompy.core.constants cimport MODE_STANDARD
+from ompy.core.convertor cimport pack_all
+from ompy.core.flattening cimport flatten
+from ompy.core.progress cimport wait
+from ompy.core.request cimport Request
+from ompy.core.typemap cimport Typemap, predefined
+from ompy.core.window cimport Window
+from ompy.mca.coll cimport BARRIER, CollectiveCall, CollModule, CollTable
+from ompy.mca.osc cimport Access, OscModule
+from ompy.mca.pml cimport pml
+from ompy_osc_pt2pt.header cimport FLAG_APART, KIND_FLUSH, TAG_FIRST, TAG_LIMIT, TAG_ORDER, padded
+from ompy_osc_pt2pt.service cimport Service
+
+from ompy.core.errors import ERR_RMA_RANGE, MPIError
+
+# A target's accesses under way, when they are first looked through for those that are complete.
+cdef enum:
+    FIRST_LOOK = 64
+
+
+cdef int kept_promise(object context, Request request) except -1:
+    """The hook on a request of our own that stands behind one of the program's."""
+    cdef Request promised = <Request> context
+    if request.error is not None:
+        return promised.fail(request.error)
+    return promised.finish()
+
+
+cdef class Orders(OscModule):
+    """What this rank asks of the others' windows.
+
+    Parameters:
+        window: which.
+        inline_limit: bytes of data that travel with their order; more go as a message of their own.
+    """
+
+    def __init__(self, Window window not None, Py_ssize_t inline_limit=4096):
+        self.component = "pt2pt"
+        self.window = window
+        self.inline_limit = inline_limit
+        self.rank = window.communicator.rank
+        self.ranks = window.communicator.size
+        self.next_number = TAG_FIRST
+        self.pending = [[] for _ in range(self.ranks)]
+        self.look_at = <int *> PyMem_Calloc(self.ranks, sizeof(int))
+        self.dirty = <char *> PyMem_Calloc(self.ranks, 1)
+        if self.look_at == NULL or self.dirty == NULL:
+            raise MemoryError()
+        for target in range(self.ranks):
+            self.look_at[<int> target] = FIRST_LOOK
+        self.service = Service(window)
+
+    def __dealloc__(self):
+        PyMem_Free(self.look_at)
+        PyMem_Free(self.dirty)
+
+    # -- sending -------------------------------------------------------------------------------------------------------
+
+    cdef int draw_number(self) noexcept:
+        cdef int number = self.next_number
+        self.next_number = number + 2 if number + 2 < TAG_LIMIT else TAG_FIRST
+        return number
+
+    cdef object describe(self, Order *order, Access access):
+        """Enter the target's datatype; returns its description, or None where a code says it all."""
+        cdef Typemap typemap = access.target_type
+        order.displacement = access.displacement
+        if typemap.basic >= 0 and typemap is predefined(typemap.basic):
+            order.basic = typemap.basic
+            order.count = access.target_count
+            return None
+        if typemap.basic >= 0 and typemap.contiguous:
+            order.basic = typemap.basic
+            order.count = access.target_count * (typemap.size // basics[typemap.basic].size)
+            return None
+        order.basic = -1
+        order.count = access.target_count
+        return flatten(typemap)
+
+    cdef int send_order(self, int target, Order *order, bytes description, size_t address, Py_ssize_t count,
+                        Typemap typemap) except -1:
+        """Send an order, with its data unless it goes apart."""
+        cdef Py_ssize_t place = sizeof(Order), length
+        cdef char *start
+        cdef Request request
+        if description is not None:
+            order.description = <int> len(description)
+            place += padded(len(description))
+        length = place + (0 if order.flags & FLAG_APART else order.length)
+        message = bytearray(length)
+        start = PyByteArray_AS_STRING(message)
+        memcpy(start, order, sizeof(Order))
+        if description is not None:
+            memcpy(start + sizeof(Order), <char *> description, len(description))
+        if typemap is not None and length > place:
+            pack_all(<char *> address, count, typemap, start + place)
+        request = pml.isend(<size_t> start, length, predefined(BASIC_BYTE), target, TAG_ORDER, MODE_STANDARD,
+                            self.window.communicator)
+        if not request.complete:
+            request.buffer = message
+            self.keep(target, request)
+        return 0
+
+    cdef Request send_with_data(self, Access access, Order *order):
+        """Send an order and the origin's data; returns what is to be waited for before that may change, or None."""
+        cdef Request request
+        cdef bytes description = self.describe(order, access)
+        order.number = self.draw_number()
+        order.length = access.origin_count * access.origin_type.size
+        self.dirty[access.target] = True
+        if order.length <= self.inline_limit:
+            self.send_order(access.target, order, description, access.origin_address, access.origin_count, access.origin_type)
+            return None
+        order.flags |= FLAG_APART
+        self.send_order(access.target, order, description, 0, 0, None)
+        request = pml.isend(access.origin_address, access.origin_count, access.origin_type, access.target, order.number,
+                            MODE_STANDARD, self.window.communicator)
+        if request.complete:
+            return None
+        request.buffer = access.owner
+        self.keep(access.target, request)
+        return request
+
+    cdef int keep(self, int target, Request request) except -1:
+        cdef list requests = self.pending[target]
+        cdef Request kept
+        if len(requests) >= self.look_at[target]:
+            requests[:] = [kept for kept in requests if not (<Request> kept).complete or (<Request> kept).error is not None]
+            self.look_at[target] = FIRST_LOOK + 2 * <int> len(requests)
+        requests.append(request)
+        return 0
+
+    cdef Request promise(self, Access access, Request request):
+        """The program's request for one of our own, which may be None."""
+        cdef Request promised
+        if not access.requested or request is None:
+            return None
+        if request.complete:
+            if request.error is not None:
+                raise request.error
+            return None
+        promised = Request()
+        promised.begin()
+        promised.operation = request.operation
+        promised.peer = access.target
+        promised.communicator = self.window.communicator
+        request.hook = kept_promise
+        request.hook_context = promised
+        return promised
+
+    # -- questions and answers ----------------------------------------------------------------------------------------
+
+    cdef Request ask(self, int target, int kind, int flags, int operation):
+        """Send an order that is answered when it, and all before it, has been carried out."""
+        cdef Order order
+        cdef Request answer
+        memset(&order, 0, sizeof(order))
+        order.kind = kind
+        order.flags = flags
+        order.basic = -1
+        order.number = self.draw_number()
+        if target == self.rank:
+            answer = Request()
+            answer.begin()
+            answer.communicator = self.window.communicator
+            answer.peer = target
+            answer.operation = operation
+            self.service.serve_own(&order, answer)
+            return answer
+        answer = pml.irecv_object(bytearray, target, order.number + 1, self.window.communicator)
+        answer.operation = operation
+        self.send_order(target, &order, None, 0, 0, None)
+        return answer
+
+    cdef int tell(self, int target, int kind) except -1:
+        """Send an order that has no answer."""
+        cdef Order order
+        memset(&order, 0, sizeof(order))
+        order.kind = kind
+        order.basic = -1
+        if target == self.rank:
+            return self.service.serve_own(&order, None)
+        return self.send_order(target, &order, None, 0, 0, None)
+
+    cdef int heed(self, int target, Request answer) except -1:
+        """Wait for an answer; raises what went wrong at the target."""
+        if not answer.complete:
+            wait(answer)
+        if answer.error is not None:
+            raise answer.error
+        if answer.buffer:
+            raise MPIError(ERR_RMA_RANGE, bytes(answer.buffer).decode())
+        return 0
+
+    cdef int finish_pending(self, int target) except -1:
+        """Wait until accesses to a target are complete at this side."""
+        cdef list requests = self.pending[target]
+        cdef Request request
+        error = None
+        while requests:
+            request = requests[len(requests) - 1]
+            if not request.complete:
+                request.operation = WIN_FLUSH
+                wait(request)
+            # Other threads may have added some while this one slept.
+            if request in requests:
+                requests.remove(request)
+            if request.error is not None and error is None:
+                error = request.error
+        self.look_at[target] = FIRST_LOOK
+        if error is not None:
+            raise error
+        return 0
+
+    def complete_at(self, targets, bint local):
+        """Complete accesses at this side, and at the targets unless `local`."""
+        cdef int target
+        cdef list answers = []
+        if not local:
+            for target in targets:
+                if self.dirty[target]:
+                    self.dirty[target] = False
+                    answers.append((target, self.ask(target, KIND_FLUSH, 0, WIN_FLUSH)))
+        for target in targets:
+            if self.pending[target]:
+                self.finish_pending(target)
+        self.heed_all(answers)
+
+    def heed_all(self, list answers):
+        """Wait for every answer, then raise the first error."""
+        first = None
+        for target, answer in answers:
+            try:
+                self.heed(target, answer)
+            except MPIError as error:
+                first = first or error
+        if first is not None:
+            raise first
+
+    def meet(self, int operation):
+        """All ranks of the window are here."""
+        cdef CollectiveCall call = CollectiveCall.__new__(CollectiveCall)
+        cdef CollTable table = self.window.communicator.coll
+        cdef Request request = (<CollModule> table.nonblocking[<int> BARRIER]).start(BARRIER, call, self.window.communicator)
+        request.operation = operation
+        if not request.complete:
+            wait(request)
+        if request.error is not None:
+            raise request.error

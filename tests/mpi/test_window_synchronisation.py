@@ -1,0 +1,183 @@
+"""Epochs: who may access when, and who waits for whom."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from ompy import MPI
+
+
+def error_of(call, *arguments):
+    with pytest.raises(MPI.Exception) as caught:
+        call(*arguments)
+    return caught.value.Get_error_class()
+
+
+def test_calls_out_of_order_are_refused():
+    win = MPI.Win.Create(bytearray(8))
+    for call in (win.Complete, win.Wait, win.Test, win.Unlock_all, win.Flush_all):
+        assert error_of(call) == MPI.ERR_RMA_SYNC
+    for call in (win.Unlock, win.Flush, win.Flush_local):
+        assert error_of(call, 0) == MPI.ERR_RMA_SYNC
+    assert error_of(win.Put, b"x", 0) == MPI.ERR_RMA_SYNC
+    assert error_of(win.Lock, 0, 77) == MPI.ERR_LOCKTYPE
+    assert error_of(win.Lock, 5) == MPI.ERR_RANK
+    win.Lock(0)
+    assert error_of(win.Lock, 0) == MPI.ERR_RMA_SYNC
+    assert error_of(win.Lock_all) == MPI.ERR_RMA_SYNC
+    win.Unlock(0)
+    win.Fence()
+    win.Put(b"x", 0)
+    win.Fence(MPI.MODE_NOSUCCEED)
+    assert error_of(win.Put, b"x", 0) == MPI.ERR_RMA_SYNC
+    win.Free()
+
+
+@pytest.mark.mpi(2, 3)
+def test_post_start_complete_wait(comm):
+    """Rank 0 writes to all others, which only open their memory."""
+    memory = np.zeros(5000)
+    win = MPI.Win.Create(memory, 8, comm=comm)
+    for turn in range(3):
+        if comm.rank == 0:
+            others = win.group.Excl([0])
+            win.Start(others)
+            for rank in range(1, comm.size):
+                win.Put(np.full(5000, 10.0 * turn + rank), rank)
+                win.Put(np.full(1, -1.0), rank, 4999)
+            win.Complete()
+        else:
+            win.Post(win.group.Incl([0]))
+            win.Wait()
+            assert (memory[:4999] == 10 * turn + comm.rank).all()
+            assert memory[4999] == -1
+    win.Free()
+
+
+@pytest.mark.mpi(2)
+def test_an_exposure_is_tested_without_waiting(comm):
+    win = MPI.Win.Create(bytearray(8), comm=comm)
+    group = win.group.Incl([1 - comm.rank])
+    if comm.rank == 0:
+        win.Post(group)
+        assert not win.Test()
+        comm.Barrier()
+        while not win.Test():
+            pass
+        assert error_of(win.Test) == MPI.ERR_RMA_SYNC
+        assert bytes(win.tomemory()) == b"12345678"
+    else:
+        win.Start(group)
+        win.Put(b"12345678", 0)
+        comm.Barrier()
+        win.Complete()
+    win.Free()
+
+
+@pytest.mark.mpi(2, 3)
+def test_exclusive_locks_exclude(comm):
+    """Read, change, write back: without exclusion some of it would be lost."""
+    turns = 30
+    win = MPI.Win.Allocate(8 if comm.rank == 0 else 0, 8, comm=comm)
+    for _ in range(turns):
+        value = np.zeros(1, "i8")
+        win.Lock(0)
+        win.Get(value, 0)
+        win.Flush(0)
+        win.Put(value + 1, 0)
+        win.Unlock(0)
+    comm.Barrier()
+    if comm.rank == 0:
+        assert np.frombuffer(win.tomemory(), "i8")[0] == turns * comm.size
+    win.Free()
+
+
+@pytest.mark.mpi(3)
+def test_shared_locks_share_and_an_exclusive_one_waits_its_turn(comm):
+    """Ranks 1 and 2 hold the lock at the same time; rank 0 gets it when both have given it back."""
+    win = MPI.Win.Allocate(3, comm=comm)
+    if comm.rank:
+        win.Lock(0, MPI.LOCK_SHARED)
+        comm.Barrier()
+        comm.sendrecv(None, 3 - comm.rank, source=3 - comm.rank)
+        win.Put(bytes([comm.rank]), 0, comm.rank)
+        win.Unlock(0)
+    else:
+        comm.Barrier()
+        win.Lock(0, MPI.LOCK_EXCLUSIVE)
+        assert bytes(win.tomemory()) == b"\0\1\2"
+        win.Unlock(0)
+    win.Free()
+
+
+@pytest.mark.mpi(2)
+def test_flush_completes_at_the_target(comm):
+    win = MPI.Win.Allocate(80000, 8, comm=comm)
+    if comm.rank == 0:
+        win.Lock_all()
+        win.Put(np.full(10000, 3.0), 1)
+        win.Flush_local(1)
+        win.Flush_all()
+        comm.send("it is there", 1)
+        win.Flush_local_all()
+        win.Unlock_all()
+    else:
+        assert comm.recv(source=0) == "it is there"
+        assert (np.frombuffer(win.tomemory()) == 3).all()
+    win.Free()
+
+
+@pytest.mark.mpi(2)
+def test_a_target_that_waits_for_something_else_makes_progress(comm):
+    win = MPI.Win.Allocate(8, comm=comm)
+    if comm.rank == 0:
+        for _ in range(10):
+            win.Lock(1)
+            win.Put(b"12345678", 1)
+            win.Unlock(1)
+        comm.send(None, 1)
+    else:
+        comm.recv(source=0)
+        assert bytes(win.tomemory()) == b"12345678"
+    win.Free()
+
+
+@pytest.mark.mpi(2)
+def test_a_thread_waits_for_a_lock_that_another_holds(comm):
+    win = MPI.Win.Allocate(8, 8, comm=comm)
+    other = MPI.Win(win)
+    order = []
+    if comm.rank == 0:
+        win.Lock(1)
+
+        def hold():
+            comm.recv(source=1)
+            order.append("released")
+            other.Unlock(1)
+
+        thread = threading.Thread(target=hold)
+        thread.start()
+        thread.join()
+        assert order == ["released"]
+    else:
+        comm.send(None, 0)
+        win.Lock(1)
+        win.Unlock(1)
+    win.Free()
+
+
+@pytest.mark.mpi(2)
+def test_locks_that_nobody_checks(comm):
+    win = MPI.Win.Allocate(1, comm=comm)
+    if comm.rank == 0:
+        win.Lock(1, MPI.LOCK_EXCLUSIVE, MPI.MODE_NOCHECK)
+        win.Put(b"a", 1)
+        win.Unlock(1)
+        win.Lock_all(MPI.MODE_NOCHECK)
+        win.Accumulate(b"\1", 1, op=MPI.REPLACE)
+        win.Unlock_all()
+    comm.Barrier()
+    if comm.rank == 1:
+        assert bytes(win.tomemory()) == b"\1"
+    win.Free()

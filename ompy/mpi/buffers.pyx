@@ -13,6 +13,7 @@ from cpython.buffer cimport (
     Py_buffer,
     PyBuffer_Release,
     PyObject_CheckBuffer,
+    PyObject_GetBuffer,
 )
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
 from cpython.list cimport PyList_CheckExact, PyList_GET_SIZE
@@ -69,7 +70,7 @@ cdef enum:
 cdef PyTypeObject *array_type = NULL
 
 # dtype -> typemap, by the address of the dtype object, which is held so that the address stays its own.  Direct mapped:
-# a dtype that falls on the slot of another takes it over.
+# a dtype that falls on the slot of another takes it over.  A dtype that has no typemap of its item's size has NULL.
 cdef enum:
     SLOTS = 64
 
@@ -119,7 +120,8 @@ cdef inline bint parse_array(object message, bint writable, Spec *spec) noexcept
     if Py_TYPE(source) != array_type:
         return False
     slot = slot_of(array.descr)
-    if slot.descr != array.descr or not array.flags & ARRAY_CONTIGUOUS or (writable and not array.flags & ARRAY_WRITABLE):
+    if (slot.descr != array.descr or slot.typemap == NULL or not array.flags & ARRAY_CONTIGUOUS
+            or (writable and not array.flags & ARRAY_WRITABLE)):
         return False
     for i in range(array.nd):
         count *= array.dimensions[i]
@@ -164,7 +166,7 @@ cdef inline bint parse_typed_array(object message, bint writable, Spec *spec) ex
     array = <ArrayHead *> source
     slot = slot_of(array.descr)
     typemap = (<Datatype> kind).typemap
-    if (typemap is None or slot.descr != array.descr or not array.flags & ARRAY_CONTIGUOUS
+    if (typemap is None or slot.descr != array.descr or slot.typemap == NULL or not array.flags & ARRAY_CONTIGUOUS
             or (writable and not array.flags & ARRAY_WRITABLE)):
         return False
     for i in range(array.nd):
@@ -178,7 +180,13 @@ cdef inline bint parse_typed_array(object message, bint writable, Spec *spec) ex
         if not PyLong_CheckExact(<object> given):
             return False
         count = PyLong_AsSsize_t(<object> given)
-        if count < 0 or (count > 0 and (span(typemap, count, &first) + first > nbytes or first < 0)):
+        if count < 0:
+            return False
+        if typemap.contiguous:
+            # Divided rather than multiplied: no count overflows.
+            if typemap.size > 0 and count > nbytes // typemap.size:
+                return False
+        elif count > 0 and (span(typemap, count, &first) + first > nbytes or first < 0):
             return False
     Py_INCREF(<object> source)
     Py_INCREF(typemap)
@@ -239,7 +247,30 @@ cdef int acquire_memory(object source, bint writable, bint want_format, Spec *sp
     nbytes[0] = spec.view.len
     if want_format:
         set_typemap(spec, typemap_of_format(spec.view.format))
-        learn(source, spec)
+        learn(source, &spec.view, <Typemap> spec.typemap)
+    elif array_type == NULL or Py_TYPE(<PyObject *> source) == array_type:
+        learn_apart(source)
+    return 0
+
+
+cdef int learn_apart(object source) except -1:
+    """Learn the dtype of an array whose specification names a datatype, and which is thus not asked for its format."""
+    cdef Py_buffer view
+    if Py_TYPE(<PyObject *> source) == array_type \
+            and slot_of((<ArrayHead *> <PyObject *> source).descr).descr == (<ArrayHead *> <PyObject *> source).descr:
+        return 0
+    if type(source).__module__ != "numpy" or type(source).__name__ != "ndarray":
+        return 0
+    try:
+        PyObject_GetBuffer(source, &view, PyBUF_ANY_CONTIGUOUS | PyBUF_FORMAT)
+    except (BufferError, ValueError):
+        return 0                                 # a dtype that has no format
+    try:
+        learn(source, &view, typemap_of_format(view.format))
+    except (BufferError, TypeError, ValueError, KeyError):
+        learn(source, &view, None)
+    finally:
+        PyBuffer_Release(&view)
     return 0
 
 
@@ -249,28 +280,27 @@ cdef int set_typemap(Spec *spec, Typemap typemap) except -1:
     return 0
 
 
-cdef int learn(object source, Spec *spec) except -1:
+cdef int learn(object source, Py_buffer *view, Typemap typemap) except -1:
     """Remember the dtype of an array, so that the next one takes the fast path."""
     global array_type
     cdef ArrayHead *array = <ArrayHead *> <PyObject *> source
-    cdef Typemap typemap = <Typemap> spec.typemap
     cdef Slot *slot
     if Py_TYPE(<PyObject *> source) != array_type:
         if type(source).__module__ != "numpy" or type(source).__name__ != "ndarray":
             return 0
-        if array.data != <char *> spec.view.buf or array.nd != source.ndim or array.descr != <PyObject *> source.dtype:
+        if array.data != <char *> view.buf or array.nd != source.ndim or array.descr != <PyObject *> source.dtype:
             return 0
         array_type = Py_TYPE(<PyObject *> source)
-    # Formats that count as bytes (an item is not an element) have no typemap of an item's size.
-    if typemap.extent != spec.view.itemsize:
-        return 0
     slot = slot_of(array.descr)
     Py_INCREF(<object> array.descr)
-    Py_INCREF(typemap)
     Py_XDECREF(slot.descr)
     Py_XDECREF(slot.typemap)
     slot.descr = array.descr
-    slot.typemap = <PyObject *> typemap
+    slot.typemap = NULL
+    # Formats that count as bytes (an item is not an element) have no typemap of an item's size.
+    if typemap is not None and typemap.extent == view.itemsize:
+        Py_INCREF(typemap)
+        slot.typemap = <PyObject *> typemap
     return 0
 
 

@@ -1,8 +1,8 @@
 """The bring-up of one process: from parameters to communicators, and back.
 
-    parameters -> rte -> btl -> bml -> pml        each framework chooses its components
-                          |
-                        addresses on the card -> modex fence -> world and self
+parameters -> rte -> btl -> bml -> pml        each framework chooses its components
+                      |
+                    addresses on the card -> modex fence -> world and self
 """
 
 from __future__ import annotations

@@ -70,10 +70,9 @@ cdef class Engine(ProgressSource):
 
     cdef int strike(self, Transfer transfer) except -1:
         cdef uint64_t slot = transfer.number & 0xFFFFFFFF
-        if transfer.number:
-            self.slots[slot] = None
-            self.free_slots.append(slot)
-            transfer.number = 0
+        self.slots[slot] = None
+        self.free_slots.append(slot)
+        transfer.number = 0
         return 0
 
     cdef Transfer enrolled(self, uint64_t number):

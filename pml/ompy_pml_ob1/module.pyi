@@ -1,6 +1,5 @@
 from ompy.mca.bml import Bml
 from ompy.mca.pml import Pml
-
 from ompy_pml_ob1.engine import Engine
 
 interface: int

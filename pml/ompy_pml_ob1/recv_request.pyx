@@ -69,7 +69,8 @@ cdef class RecvRequest(Transfer):
         return 0
 
     cdef int finish(self) except -1:
-        self.engine.strike(self)
+        if self.number:
+            self.engine.strike(self)
         return Transfer.finish(self)
 
     cpdef int fail(self, object error) except -1:

@@ -67,7 +67,8 @@ cdef class SendRequest(Transfer):
         return OK
 
     cdef int finish(self) except -1:
-        self.engine.strike(self)
+        if self.number:
+            self.engine.strike(self)
         if self.get_handle is not None:
             self.release_get_handle()
         return Transfer.finish(self)

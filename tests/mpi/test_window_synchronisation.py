@@ -77,18 +77,22 @@ def test_an_exposure_is_tested_without_waiting(comm):
 
 @pytest.mark.mpi(2, 3)
 def test_exclusive_locks_exclude(comm):
-    """Read, change, write back: without exclusion some of it would be lost."""
+    """Read, let others have a go, write back one more: without exclusion some of it would be lost."""
     turns = 30
-    win = MPI.Win.Allocate(8 if comm.rank == 0 else 0, 8, comm=comm)
+    last = comm.size - 1
+    win = MPI.Win.Allocate(8 if comm.rank == last else 0, 8, comm=comm)
     for _ in range(turns):
         value = np.zeros(1, "i8")
-        win.Lock(0)
-        win.Get(value, 0)
-        win.Flush(0)
-        win.Put(value + 1, 0)
-        win.Unlock(0)
+        comm.Barrier()
+        win.Lock(last)
+        win.Get(value, last)
+        win.Flush(last)
+        for _ in range(20):
+            comm.Iprobe()
+        win.Put(value + 1, last)
+        win.Unlock(last)
     comm.Barrier()
-    if comm.rank == 0:
+    if comm.rank == last:
         assert np.frombuffer(win.tomemory(), "i8")[0] == turns * comm.size
     win.Free()
 

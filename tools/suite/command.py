@@ -37,7 +37,8 @@ MATRIX = [
     *(Setting(ranks, (("btl", "self,zmq"),)) for ranks in (2, 3)),
 ]
 QUICK = [Setting(2, (("btl", transports),)) for transports in ("self,sm", "self,zmq")]
-# Of the output of a module with a surprise.
+# Shown of a module with surprises: so many of them, and so many lines at the end of its output.
+SURPRISES = 10
 LINES = 60
 COLOURS = dict(zip(OUTCOMES, ("green", "yellow", "red", "magenta"), strict=True))
 
@@ -65,8 +66,11 @@ def table(setting: Setting, judged: list[Judged]) -> Table:
 def tell(console: Console, result: Result, surprises: dict[str, str], verbose: bool) -> None:
     """What surprised, and the end of what the ranks printed."""
     console.print(f"[bold red]test_{result.module} on {result.setting}: {len(surprises)} unexpected")
-    for name, words in surprises.items():
+    told = list(surprises.items())
+    for name, words in told if verbose else told[:SURPRISES]:
         console.print(f"  {escape(name)}: {escape(words)}", highlight=False, soft_wrap=True)
+    if len(told) > SURPRISES and not verbose:
+        console.print(f"  and {len(told) - SURPRISES} more; --verbose shows all")
     lines = result.output.splitlines()
     kept = lines if verbose else lines[-LINES:]
     if len(kept) < len(lines):

@@ -107,7 +107,8 @@ def run(module: str, setting: Setting, timeout: float, silence: float) -> Result
         command += ["--timeout", f"{timeout:g}", "--report-state-on-timeout"]
         command += [word for name, value in setting.mca for word in ("--mca", name, value)]
         command += [sys.executable, str(PROGRAM), f"test_{module}", str(folder)]
-        with output.open("wb") as file:
+        # Appending: when the job falls silent, what it is asked goes behind what it printed.
+        with output.open("ab") as file:
             process = subprocess.Popen(
                 command,
                 cwd=sources() / "test",

@@ -11,11 +11,15 @@ from ompy.core.window cimport (
 )
 from ompy.mca.osc cimport INTERFACE
 from ompy_osc_pt2pt.accesses cimport Accesses
-from ompy_osc_pt2pt.header cimport FLAG_SHARED, KIND_COMPLETE, KIND_LOCK, KIND_POST, KIND_UNLOCK
+from ompy_osc_pt2pt.header cimport FLAG_SHARED, KIND_COMPLETE, KIND_FENCE, KIND_LOCK, KIND_POST, KIND_UNLOCK
 
 from ompy.core.errors import ERR_ARG, ERR_LOCKTYPE, ERR_RMA_ATTACH, ERR_RMA_FLAVOR, ERR_RMA_SYNC, MPIError
 
 interface = INTERFACE
+
+# Ranks up to which a fence is a word from each to each; among more, the rounds of a barrier are fewer messages.
+cdef enum:
+    FEW_RANKS = 16
 
 
 cdef class Pt2pt(Accesses):
@@ -57,15 +61,37 @@ cdef class Pt2pt(Accesses):
     # -- fence --------------------------------------------------------------------------------------------------------
 
     cpdef int fence(self, int assertion) except -1:
-        """Accesses are complete everywhere, then all ranks meet."""
+        """Every rank has entered, and all accesses to this one are complete."""
         if self.started is not None or self.locked_all:
             raise MPIError(ERR_RMA_SYNC, "Fence within an epoch of Start or Lock_all: Complete or Unlock_all it first")
-        if not assertion & ASSERT_NOPRECEDE:
-            self.complete_at(range(self.ranks), False)
+        full_fence()
+        if self.ranks <= FEW_RANKS and self.window.flavor != FLAVOR_DYNAMIC:
+            self.exchange_words()
+        else:
+            if not assertion & ASSERT_NOPRECEDE:
+                self.complete_at(range(self.ranks), False)
+            self.meet(WIN_FENCE)
         self.fenced = not assertion & ASSERT_NOSUCCEED
-        self.meet(WIN_FENCE)
         full_fence()
         return 0
+
+    def exchange_words(self):
+        """Tell every rank that nothing more comes in this epoch, and hear it from every one."""
+        cdef int rank
+        cdef Request heard
+        cdef list others = [rank for rank in range(self.ranks) if rank != self.rank]
+        for rank in others:
+            self.tell(rank, KIND_FENCE)
+            self.dirty[rank] = False
+        for rank in others:
+            if self.pending[rank]:
+                self.finish_pending(rank)
+        heard = self.service.fences.need(others, WIN_FENCE)
+        if not heard.complete:
+            wait_for(heard)
+        if heard.error is not None:
+            raise heard.error
+        self.service.catch_up()
 
     # -- post, start, complete, wait ----------------------------------------------------------------------------------
 

@@ -3,6 +3,9 @@
 # An order whose data travels apart waits for it, and the origin's later orders wait behind it:
 #
 #     queues   rank 1 -> accumulate (data on its way) | put (here) | flush
+#
+# A fence among few ranks is one word from each to each, behind its accesses.  A rank that has all words goes on at once, so
+# its next accesses may come here before the last word does: they wait too (`ahead`), for they belong to the next epoch.
 from ompy.core.communicator cimport Communicator
 from ompy.core.request cimport Request
 from ompy.core.typemap cimport Typemap
@@ -28,11 +31,12 @@ cdef class Task:
 cdef class Service:
     cdef Window window
     cdef Communicator communicator
-    cdef readonly Tally posts, completes
+    cdef readonly Tally posts, completes, fences
     cdef LockQueue locks
     cdef dict regions                            # of a dynamic window: address -> bytes
     cdef Request listener                        # takes the next order
     cdef dict queues                             # rank -> list of Task
+    cdef set ahead                               # ranks that have fenced while this one has not: theirs waits
     cdef dict own_answers                        # number -> Request: what this rank asked itself
     cdef list failures                           # rank -> words, told with the next answer
     cdef list sending                            # answers on their way
@@ -41,6 +45,8 @@ cdef class Service:
 
     cdef int open(self) except -1
     cdef int close(self) except -1
+    # This rank has left its fence: what ranks sent after theirs may be carried out.
+    cdef int catch_up(self) except -1
     # Where the elements lie in this rank's window; raises ERR_RMA_RANGE.
     cdef char *locate(self, Py_ssize_t displacement, Py_ssize_t count, Typemap typemap) except? NULL
     # Carry out an order without data that this rank gives itself; its answer finishes the request, which may be None.

@@ -14,7 +14,7 @@ from ompy.core.typemap cimport predefined, span
 from ompy.core.window cimport FLAVOR_DYNAMIC
 from ompy.mca.pml cimport pml
 from ompy_osc_pt2pt.header cimport (
-    FLAG_APART, FLAG_SHARED, KIND_ACCUMULATE, KIND_COMPARE_AND_SWAP, KIND_COMPLETE, KIND_FLUSH, KIND_GET,
+    FLAG_APART, FLAG_SHARED, KIND_ACCUMULATE, KIND_COMPARE_AND_SWAP, KIND_COMPLETE, KIND_FENCE, KIND_FLUSH, KIND_GET,
     KIND_GET_ACCUMULATE, KIND_LOCK, KIND_POST, KIND_PUT, KIND_UNLOCK, TAG_ORDER, padded,
 )
 
@@ -107,6 +107,8 @@ cdef class Service:
         self.communicator = window.communicator
         self.posts = Tally(self.communicator)
         self.completes = Tally(self.communicator)
+        self.fences = Tally(self.communicator)
+        self.ahead = set()
         self.locks = LockQueue()
         self.regions = {}
         self.queues = {}
@@ -184,6 +186,7 @@ cdef class Service:
             # A rank is gone: whoever waits for it here is told.
             self.posts.fail(request.error)
             self.completes.fail(request.error)
+            self.fences.fail(request.error)
             return 0
         task = Task.__new__(Task)
         task.message = request.buffer
@@ -206,7 +209,7 @@ cdef class Service:
         queue = self.queues.get(task.origin)
         if queue is not None:
             queue.append(task)
-        elif task.arriving is None or task.arriving.complete:
+        elif task.origin not in self.ahead and (task.arriving is None or task.arriving.complete):
             self.carry_out(task)
         else:
             self.queues[task.origin] = [task]
@@ -232,7 +235,7 @@ cdef class Service:
         cdef Task task
         cdef Py_ssize_t done = 0
         for task in queue:
-            if task.arriving is not None and not task.arriving.complete:
+            if origin in self.ahead or (task.arriving is not None and not task.arriving.complete):
                 break
             self.carry_out(task)
             done += 1
@@ -240,6 +243,12 @@ cdef class Service:
             del self.queues[origin]
         else:
             del queue[:done]
+        return 0
+
+    cdef int catch_up(self) except -1:
+        self.ahead.clear()
+        for origin in list(self.queues):
+            self.drain(origin)
         return 0
 
     cdef char *locate(self, Py_ssize_t displacement, Py_ssize_t count, Typemap typemap) except? NULL:
@@ -303,6 +312,9 @@ cdef class Service:
             self.posts.add(task.origin)
         elif kind == KIND_COMPLETE:
             self.completes.add(task.origin)
+        elif kind == KIND_FENCE:
+            self.ahead.add(task.origin)
+            self.fences.add(task.origin)
         return 0
 
     def failure_of(self, int origin):

@@ -185,3 +185,22 @@ def test_locks_that_nobody_checks(comm):
     if comm.rank == 1:
         assert bytes(win.tomemory()) == b"\1"
     win.Free()
+
+
+@pytest.mark.mpi(3)
+def test_what_comes_after_a_fence_waits_for_what_came_before(comm):
+    """Rank 1's window: a long put of rank 2's in one epoch, a short one of rank 0's over it in the next."""
+    memory = np.zeros(400000)
+    win = MPI.Win.Create(memory, 8, comm=comm)
+    for turn in range(1, 8):
+        win.Fence()
+        if comm.rank == 2:
+            win.Put(np.full(len(memory), 1.0 * turn), 1)
+        win.Fence()
+        if comm.rank == 0:
+            win.Put(np.full(1, -1.0 * turn), 1, len(memory) - 1)
+        win.Fence()
+        if comm.rank == 1:
+            assert memory[-1] == -turn
+            assert (memory[:-1] == turn).all()
+    win.Free()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
+from ompy.mca.params import registry
 from ompy_coll_basic.algorithms import INTRA
 
 
@@ -37,7 +38,10 @@ COMPONENT = Component(
         ),
         *(algorithm_parameter(function) for function in INTRA),
     ),
-    capabilities={"intra": tuple(INTRA), "forms": ("blocking", "non-blocking", "persistent")},
+    capabilities={
+        "algorithms": {function: tuple(it.name for it in INTRA[function]) for function in INTRA},
+        "forms": ("blocking", "non-blocking", "persistent"),
+    },
 )
 
 
@@ -46,12 +50,20 @@ def ompy_component() -> Component:
     return COMPONENT
 
 
+def forced_algorithm(context: Context, function: str) -> str:
+    """What this component's own parameter names, or the one that all components heed."""
+    own: str = context.value(f"{function}_algorithm")
+    of_all: str = registry.value(f"coll_{function}_algorithm")
+    has_it = any(it.name == of_all for it in INTRA[function])
+    return of_all if own == "auto" and has_it else own
+
+
 @hookimpl
 def ompy_query(context: Context) -> Offer | Refusal:
     from ompy_coll_basic.module import BasicModule
 
     if context.communicator is None:
         return Refusal("collectives are offered to a communicator, and none was named")
-    forced = {function: context.value(f"{function}_algorithm") for function in INTRA}
+    forced = {function: forced_algorithm(context, function) for function in INTRA}
     module = BasicModule(context.communicator, context.value("crossover"), forced)
     return Offer(modules=[module], priority=context.value("priority"))

@@ -7,7 +7,7 @@
 #     rank 1   | slot 0 | slot 1 | ... | slot 7 |          up to 4 KiB inline, more in one of four chunks
 #     done     |  n  |  n-2  |                             a line a rank
 #
-# The first line of a slot holds the step's number and the first 48 bytes, so that a short contribution is one cache line.
+# The first line of a slot holds the step's number and the first 40 bytes, so that a short contribution is one cache line.
 # A slot is used again once every rank is done with the step that stood in it: a rank runs at most so many steps ahead.
 from libc.stdint cimport uint32_t, uint64_t
 
@@ -21,7 +21,7 @@ cdef enum:
     LINE = 64
     SLOTS = 8
     SLOT_SIZE = 4096
-    SHORT = SLOT_SIZE - 16                       # bytes of a contribution that stands in its slot
+    SHORT = SLOT_SIZE - 24                       # bytes of a contribution that stands in its slot
     CHUNKS = 4
     CARD_SIZE = 256
     HEADER = 64
@@ -29,6 +29,7 @@ cdef enum:
 cdef struct Slot:
     uint64_t step                                # whose contribution stands here
     uint64_t second                              # the same of the second stage, where a collective has two
+    uint64_t length                              # bytes of all the rank's pieces, so that differences are noticed
     char data[SHORT]
 
 cdef struct Header:
@@ -72,16 +73,22 @@ cdef class Area(ProgressSource):
             self.raise_floor(self.step - depth)
         return self.place(self.rank, nbytes)
 
-    cdef inline int put_up(self) except -1:
+    cdef inline int put_up(self, uint64_t length) except -1:
         """What was written is there for the others."""
+        self.slot(self.rank).length = length
         release(&self.slot(self.rank).step, self.step)
         return self.ring()
 
     cdef inline char *look_at(self, int rank, size_t nbytes) except NULL:
         """The contribution of a rank, as soon as it is there."""
+        self.length_of(rank)
+        return self.place(rank, nbytes)
+
+    cdef inline uint64_t length_of(self, int rank) except? 0xFFFFFFFFFFFFFFFF:
+        """Bytes that a rank contributes in all, as soon as its present contribution is there."""
         if acquire(&self.slot(rank).step) != self.step:
             self.wait_for(&self.slot(rank).step, self.step, rank)
-        return self.place(rank, nbytes)
+        return self.slot(rank).length
 
     cdef inline int end(self) except -1:
         """This rank has seen all that it wanted to of this step."""

@@ -6,6 +6,11 @@ import os
 
 from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
 
+SERVED = (
+    "barrier", "bcast", "reduce", "allreduce", "reduce_scatter_block", "scan", "exscan", "gather", "scatter", "allgather",
+    "alltoall",
+)  # fmt: skip
+
 COMPONENT = Component(
     framework="coll",
     name="sm",
@@ -25,7 +30,7 @@ COMPONENT = Component(
         ),
         Parameter("backing", str, "auto", level=7, choices=("auto", "memfd", "file"), help="where the shared memory lives"),
     ),
-    capabilities={"forms": ("blocking",), "reach": "host"},
+    capabilities={"algorithms": dict.fromkeys(SERVED, ("shared_memory",)), "forms": ("blocking",), "reach": "host"},
 )
 
 
@@ -47,7 +52,7 @@ def ompy_query(context: Context) -> Offer | Refusal:
         return Refusal("some ranks of the job are on other hosts")
     if communicator.size > context.value("max_procs"):
         return Refusal(f"{communicator.size} processes are more than coll_sm_max_procs, {context.value('max_procs')}")
-    from ompy_coll_sm.module import SERVED, SmModule
+    from ompy_coll_sm.module import SmModule
 
     crowded = rte.local_size > (os.cpu_count() or 1)
     module = SmModule(context.value("chunk_size"), 1 if crowded else context.value("spins"), context.value("backing"))

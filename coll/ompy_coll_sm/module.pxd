@@ -15,6 +15,7 @@ cdef class SmModule(CollModule):
 
     cdef bint serves(self, int function, CollectiveCall call, Communicator comm) except -1
     cdef int set_up(self, Communicator comm) except -1
+    cdef int meet(self, Area area, size_t total) except -1
     cdef int barrier(self, Area area) except -1
     cdef int bcast(self, Area area, CollectiveCall call) except -1
     cdef int reduce(self, Area area, CollectiveCall call) except -1

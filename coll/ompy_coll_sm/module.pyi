@@ -1,7 +1,6 @@
 from ompy.mca.coll import CollModule
 
 interface: int
-SERVED: tuple[str, ...]
 
 class SmModule(CollModule):
     def __init__(self, chunk: int, spins: int, backing: str) -> None: ...

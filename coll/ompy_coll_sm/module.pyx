@@ -13,7 +13,7 @@ from ompy.core.basic cimport BASIC_BYTE
 from ompy.core.board import OPERATIONS
 from ompy.core.convertor cimport Convertor
 from ompy.core.doorbell cimport own as own_doorbell
-from ompy.core.errors import MPIError
+from ompy.core.errors import ERR_TRUNCATE, MPIError
 from ompy.core.segment cimport Segment, attach, create
 from ompy.core.typemap cimport predefined
 from ompy.mca.coll import FUNCTIONS
@@ -27,15 +27,17 @@ from ompy_coll_sm.memory cimport convertor_for, load, store
 
 interface = INTERFACE
 
-SERVED = (
-    "barrier", "bcast", "reduce", "allreduce", "reduce_scatter_block", "scan", "exscan", "gather", "scatter", "allgather",
-    "alltoall",
-)
-
 # What the job board calls each function.
 cdef int operations[FUNCTION_COUNT]
 for function, name in enumerate(FUNCTIONS):
     operations[function] = OPERATIONS.index(name.capitalize())
+
+
+class SharedMemory:
+    """The one algorithm of this component, for those who list algorithms."""
+
+    name = "shared_memory"
+    summary = "contributions are put up in shared memory, where each rank looks at those it needs"
 
 
 cdef inline size_t piece_of(size_t total, size_t limit) noexcept:
@@ -131,6 +133,10 @@ cdef class SmModule(CollModule):
             self.area = None
         return 0
 
+    def explain(self, int function, Communicator comm not None, Py_ssize_t nbytes, bint commutative=True):
+        """[(algorithm, whether it would serve, when it is taken)]: this component has one for each function."""
+        return [(SharedMemory, not self.unusable, "wherever operations are predefined")]
+
     # -- setting up -----------------------------------------------------------------------------------------------
 
     cdef int set_up(self, Communicator comm) except -1:
@@ -185,12 +191,25 @@ cdef class SmModule(CollModule):
         self.hand_on(ALLGATHER, call, comm)
         return [bytes(everyone[at : at + CARD_SIZE]).rstrip(b"\0") for at in range(0, len(everyone), CARD_SIZE)]
 
+    cdef int meet(self, Area area, size_t total) except -1:
+        """Every rank's contribution is there and of this length; otherwise all ranks find out here and stop alike."""
+        cdef int rank, other = -1
+        for rank in range(area.size):
+            if area.length_of(rank) != total:
+                other = rank
+        area.met()
+        if other >= 0:
+            length = area.slot(other).length
+            area.end()
+            raise MPIError(ERR_TRUNCATE, f"rank {other} has {length} bytes in this collective, rank {area.rank} has {total}")
+        return 0
+
     # -- without arithmetic ---------------------------------------------------------------------------------------
 
     cdef int barrier(self, Area area) except -1:
         cdef int rank
         area.claim(0)
-        area.put_up()
+        area.put_up(0)
         for rank in range(area.size):
             if rank != area.rank:
                 area.look_at(rank, 0)
@@ -198,19 +217,28 @@ cdef class SmModule(CollModule):
         return area.end()
 
     cdef int bcast(self, Area area, CollectiveCall call) except -1:
+        """The others take as many steps as the root's data ask for, whatever they have room for."""
         cdef Convertor convertor = convertor_for(call.send_address, call.send_count, call.send_type)
-        cdef size_t total = call.send_count * call.send_type.size
-        cdef size_t piece = piece_of(total, area.chunk), offset = 0, nbytes
-        while offset < total:
-            nbytes = min(piece, total - offset)
+        cdef size_t room = call.send_count * call.send_type.size, total = room, offset = 0, nbytes, piece
+        while True:
             if area.rank == call.root:
+                piece = piece_of(total, area.chunk)
+                nbytes = min(piece, total - offset)
                 load(call.send_address, convertor, offset, area.claim(piece), nbytes)
-                area.put_up()
+                area.put_up(total)
             else:
                 area.step += 1
-                store(call.send_address, convertor, offset, area.look_at(call.root, piece), nbytes)
+                total = area.length_of(call.root)
+                piece = piece_of(total, area.chunk)
+                nbytes = min(piece, total - offset)
+                if offset < room:
+                    store(call.send_address, convertor, offset, area.place(call.root, piece), min(nbytes, room - offset))
             area.end()
             offset += nbytes
+            if offset >= total:
+                break
+        if total > room:
+            raise too_long(call.root, total, room)
         return 0
 
     cdef int gather(self, Area area, CollectiveCall call) except -1:
@@ -221,25 +249,29 @@ cdef class SmModule(CollModule):
         cdef size_t stride = call.recv_count * call.recv_type.extent if is_root else 0
         cdef Convertor sent = None if in_place else convertor_for(call.send_address, call.send_count, call.send_type)
         cdef list received = []
-        cdef int rank
+        cdef int rank, other = -1
         if is_root:
             received = [convertor_for(call.recv_address + rank * stride, call.recv_count, call.recv_type)
                         for rank in range(area.size)]
-        while offset < total:
+        while True:
             nbytes = min(piece, total - offset)
             if not is_root:
                 load(call.send_address, sent, offset, area.claim(piece), nbytes)
-                area.put_up()
+                area.put_up(total)
             else:
                 area.step += 1
                 for rank in range(area.size):
                     if rank != area.rank:
                         store(call.recv_address + rank * stride, received[rank], offset, area.look_at(rank, piece), nbytes)
+                        if area.slot(rank).length != total:
+                            other = rank
             area.end()
             offset += nbytes
+            if offset >= total:
+                break
         if is_root and not in_place and total:
             copy_own(call.send_address, sent, call.recv_address + area.rank * stride, received[area.rank], total)
-        return 0
+        return differs(area, other, total)
 
     cdef int scatter(self, Area area, CollectiveCall call) except -1:
         cdef bint is_root = area.rank == call.root
@@ -252,26 +284,30 @@ cdef class SmModule(CollModule):
         cdef Convertor received = None if in_place else convertor_for(call.recv_address, call.recv_count, call.recv_type)
         cdef list sent = []
         cdef char *place
-        cdef int rank
+        cdef int rank, other = -1
         if is_root:
             sent = [convertor_for(call.send_address + rank * stride, call.send_count, call.send_type)
                     for rank in range(area.size)]
-        while offset < total:
+        while True:
             nbytes = min(part, total - offset)
             if is_root:
                 place = area.claim(piece)
                 for rank in range(area.size):
                     if rank != area.rank:
                         load(call.send_address + rank * stride, sent[rank], offset, place + rank * part, nbytes)
-                area.put_up()
+                area.put_up(total)
             else:
                 area.step += 1
                 store(call.recv_address, received, offset, area.look_at(call.root, piece) + area.rank * part, nbytes)
+                if area.slot(call.root).length != total:
+                    other = call.root
             area.end()
             offset += nbytes
+            if offset >= total:
+                break
         if is_root and not in_place and total:
             copy_own(call.send_address + area.rank * stride, sent[area.rank], call.recv_address, received, total)
-        return 0
+        return differs(area, other, total)
 
     cdef int allgather(self, Area area, CollectiveCall call) except -1:
         cdef size_t total = call.recv_count * call.recv_type.size
@@ -289,17 +325,19 @@ cdef class SmModule(CollModule):
         if not call.recv_type.contiguous:
             received = [convertor_for(call.recv_address + rank * stride, call.recv_count, call.recv_type)
                         for rank in range(area.size)]
-        while offset < total:
+        while True:
             nbytes = min(piece, total - offset)
             load(source, sent, offset, area.claim(piece), nbytes)
-            area.put_up()
+            area.put_up(total)
+            self.meet(area, total)
             for rank in range(area.size):
                 if rank != area.rank or not call.send_in_place:
                     store(call.recv_address + rank * stride, None if received is None else received[rank], offset,
                           area.look_at(rank, piece), nbytes)
-            area.met()
             area.end()
             offset += nbytes
+            if offset >= total:
+                break
         return 0
 
     cdef int alltoall(self, Area area, CollectiveCall call) except -1:
@@ -320,18 +358,20 @@ cdef class SmModule(CollModule):
         if not call.recv_type.contiguous:
             received = [convertor_for(call.recv_address + rank * stride, call.recv_count, call.recv_type)
                         for rank in range(area.size)]
-        while offset < total:
+        while True:
             nbytes = min(part, total - offset)
             place = area.claim(piece)
             for rank in range(area.size):
                 load(source + rank * source_stride, None if sent is None else sent[rank], offset, place + rank * part, nbytes)
-            area.put_up()
+            area.put_up(total)
+            self.meet(area, total)
             for rank in range(area.size):
                 store(call.recv_address + rank * stride, None if received is None else received[rank], offset,
                       area.look_at(rank, piece) + area.rank * part, nbytes)
-            area.met()
             area.end()
             offset += nbytes
+            if offset >= total:
+                break
         return 0
 
     # -- reductions -----------------------------------------------------------------------------------------------
@@ -344,11 +384,12 @@ cdef class SmModule(CollModule):
         cdef size_t own = 0
         cdef const char *last
         cdef char *place
-        while offset < total:
+        cdef int rank, other = -1
+        while True:
             nbytes = min(piece, total - offset)
             if area.rank != call.root:
                 memcpy(area.claim(piece), <char *> (call.send_address + offset), nbytes)
-                area.put_up()
+                area.put_up(total)
             else:
                 place = area.claim(piece)
                 if in_place:
@@ -360,9 +401,14 @@ cdef class SmModule(CollModule):
                 last = <char *> own if area.rank == area.size - 1 else area.look_at(area.size - 1, piece)
                 fold(area, <char *> (call.recv_address + offset), last, 0, own, nbytes, piece, 0, area.size, typemap,
                      call.operation)
+                for rank in range(area.size):
+                    if rank != area.rank and area.slot(rank).length != total:
+                        other = rank
             area.end()
             offset += nbytes
-        return 0
+            if offset >= total:
+                break
+        return differs(area, other, total)
 
     cdef int allreduce(self, Area area, CollectiveCall call) except -1:
         cdef Typemap typemap = call.recv_type if call.send_in_place else call.send_type
@@ -370,13 +416,11 @@ cdef class SmModule(CollModule):
         cdef size_t source = call.recv_address if call.send_in_place else call.send_address
         if total > SHORT:
             return self.allreduce_long(area, source, call.recv_address, total, typemap, call.operation)
-        if total == 0:
-            return 0
         memcpy(area.claim(total), <char *> source, total)
-        area.put_up()
+        area.put_up(total)
+        self.meet(area, total)
         fold(area, <char *> call.recv_address, area.look_at(area.size - 1, total), 0, 0, total, total, 0, area.size, typemap,
              call.operation)
-        area.met()
         return area.end()
 
     cdef int allreduce_long(self, Area area, size_t source, size_t target, size_t total, Typemap typemap,
@@ -391,15 +435,13 @@ cdef class SmModule(CollModule):
         cdef Py_ssize_t elements
         cdef char *place
         cdef int rank
-        while offset < total:
+        while True:
             nbytes = min(piece, total - offset)
             elements = nbytes // typemap.size
             place = area.claim(piece)
             memcpy(place, <char *> (source + offset), nbytes)
-            area.put_up()
-            for rank in range(area.size):
-                area.look_at(rank, piece)
-            area.met()
+            area.put_up(total)
+            self.meet(area, total)
             low = elements * area.rank // area.size * typemap.size
             high = elements * (area.rank + 1) // area.size * typemap.size
             if high > low:
@@ -416,6 +458,8 @@ cdef class SmModule(CollModule):
                 memcpy(<char *> (target + offset + low), area.place(rank, piece) + low, high - low)
             area.end()
             offset += nbytes
+            if offset >= total:
+                break
         return 0
 
     cdef int reduce_scatter_block(self, Area area, CollectiveCall call) except -1:
@@ -426,17 +470,19 @@ cdef class SmModule(CollModule):
         cdef size_t piece = part * area.size, offset = 0, nbytes
         cdef char *place
         cdef int rank
-        while offset < total:
+        while True:
             nbytes = min(part, total - offset)
             place = area.claim(piece)
             for rank in range(area.size):
                 memcpy(place + rank * part, <char *> (source + rank * total + offset), nbytes)
-            area.put_up()
+            area.put_up(total)
+            self.meet(area, total)
             fold(area, <char *> (call.recv_address + offset), area.look_at(area.size - 1, piece), area.rank * part, 0, nbytes,
                  piece, 0, area.size, typemap, call.operation)
-            area.met()
             area.end()
             offset += nbytes
+            if offset >= total:
+                break
         return 0
 
     cdef int scan(self, Area area, CollectiveCall call, bint inclusive) except -1:
@@ -445,16 +491,30 @@ cdef class SmModule(CollModule):
         cdef size_t source = call.recv_address if call.send_in_place else call.send_address
         cdef size_t piece = piece_of(total, whole(area.chunk, typemap.size)), offset = 0, nbytes
         cdef int last = area.rank if inclusive else area.rank - 1
-        while offset < total:
+        while True:
             nbytes = min(piece, total - offset)
             memcpy(area.claim(piece), <char *> (source + offset), nbytes)
-            area.put_up()
+            area.put_up(total)
             if last >= 0:
                 fold(area, <char *> (call.recv_address + offset), area.look_at(last, piece), 0, 0, nbytes, piece, 0, last + 1,
                      typemap, call.operation)
             area.end()
             offset += nbytes
+            if offset >= total:
+                break
         return 0
+
+
+cdef int differs(Area area, int rank, size_t total) except -1:
+    """Raises when a rank, unless it is -1, was seen to take part with another length than this one."""
+    if rank >= 0:
+        raise MPIError(ERR_TRUNCATE, f"rank {rank} has another length in this collective than rank {area.rank}, which has "
+                                     f"{total} bytes")
+    return 0
+
+
+cdef object too_long(int rank, size_t length, size_t room):
+    return MPIError(ERR_TRUNCATE, f"{length} bytes from rank {rank}, but there is room for {room} bytes")
 
 
 cdef int copy_own(size_t source, Convertor sent, size_t target, Convertor received, size_t total) except -1:

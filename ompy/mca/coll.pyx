@@ -3,14 +3,9 @@
 cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 
-interface = INTERFACE
+from ompy.mca.frameworks import FUNCTIONS
 
-FUNCTIONS = (
-    "barrier", "bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv",
-    "alltoall", "alltoallv", "alltoallw", "reduce", "allreduce", "reduce_scatter_block", "reduce_scatter",
-    "scan", "exscan", "neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall", "neighbor_alltoallv",
-    "neighbor_alltoallw",
-)
+interface = INTERFACE
 
 
 @cython.freelist(16)

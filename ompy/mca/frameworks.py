@@ -43,6 +43,14 @@ FRAMEWORKS: dict[str, Framework] = {
     )
 }
 
+# The collective functions of MPI-4.1, chapters 6 and 8, in the order of `ompy.mca.coll`'s table.
+FUNCTIONS = (
+    "barrier", "bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv",
+    "alltoall", "alltoallv", "alltoallw", "reduce", "allreduce", "reduce_scatter_block", "reduce_scatter",
+    "scan", "exscan", "neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall", "neighbor_alltoallv",
+    "neighbor_alltoallw",
+)  # fmt: skip
+
 # Parameters of the core itself: section, and what can be set.
 CORE: tuple[tuple[str, Parameter], ...] = (
     (
@@ -84,3 +92,6 @@ def declare() -> None:
         registry.register(name, "base", Parameter("verbose", int, 0, level=8, help=words))
     for section, parameter in CORE:
         registry.register(section, "", parameter)
+    for function in FUNCTIONS:
+        words = f"algorithm of {function}, of whichever component has it, wherever it can serve; `ompy explain` lists them"
+        registry.register("coll", "", Parameter(f"{function}_algorithm", str, "auto", level=5, help=words))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ompy.mca import discovery
 from ompy.mca.component import Component, Context, Offer, Refusal
 from ompy.mca.errors import ComponentError, ParameterError, suggestion
-from ompy.mca.frameworks import FRAMEWORKS, declare
+from ompy.mca.frameworks import FRAMEWORKS, FUNCTIONS, declare
 from ompy.mca.hook import hooks
 from ompy.mca.lists import named
 from ompy.mca.loading import check_parameters, interface_mismatch, load, load_quietly
@@ -189,14 +189,14 @@ def select_collectives(communicator: Communicator) -> CollTable:
     A component that offers `bcast` serves those of `Bcast`, `Ibcast` and `Bcast_init` whose method its module has;
     `ibcast` or `bcast_init` stands for that form alone.  Raises ComponentError when a form is left without a module.
     """
-    from ompy.mca.coll import FUNCTIONS, CollModule, CollTable
+    from ompy.mca.coll import CollModule, CollTable
 
     declare()
     found, by_name = candidates("coll")
     offers = [candidate for it in found if (candidate := ask(it, by_name, communicator))]
-    offers.sort(key=lambda candidate: candidate.offer.priority)
     tables = [{form.format(function): None for function in FUNCTIONS} for form, _ in FORMS]
     serving: dict[str, tuple[str, CollModule] | None] = {name: None for table in tables for name in table}
+    function_of = {form.format(function): function for function in FUNCTIONS for form, _ in FORMS}
     claims = []
     for candidate in offers:
         name, offer = candidate.component.name, candidate.offer
@@ -207,21 +207,30 @@ def select_collectives(communicator: Communicator) -> CollTable:
             if function not in serving:
                 hint = suggestion(function, list(FUNCTIONS))
                 raise ComponentError(f"coll component {name} offers {function!r}, which is no collective.{hint}")
-            for spelling in [form.format(function) for form in able] if function in tables[0] else [function]:
-                older = serving[spelling]
-                if older is not None and spelling == function:
-                    module.stand_before(FUNCTIONS.index(function), older[1])
-                serving[spelling] = name, module
-                claims.append((spelling, name, offer.priority))
+            spellings = [form.format(function) for form in able] if function in tables[0] else [function]
+            claims += [(spelling, has_algorithm(candidate, function_of[spelling]), candidate) for spelling in spellings]
         record.add("coll", name, True, offer.priority, f"serves {len(functions)} functions")
+    check_algorithms(offers)
+    # The last to claim a form serves it.
+    claims.sort(key=lambda claim: (claim[1], claim[2].offer.priority))
+    for spelling, _, candidate in claims:
+        module = candidate.offer.modules[0]
+        older = serving[spelling]
+        if older is not None and spelling in tables[0]:
+            module.stand_before(FUNCTIONS.index(spelling), older[1])
+        serving[spelling] = candidate.component.name, module
     chosen = {spelling: winner for spelling, winner in serving.items() if winner is not None}
     if len(chosen) < len(serving):
         missing = ", ".join(spelling for spelling in serving if spelling not in chosen)
         raise ComponentError(f"no coll component serves {missing}:{record.table('coll')}")
     told = []
-    for spelling, name, priority in reversed(claims):
+    for spelling, named_algorithm, candidate in reversed(claims):
         winner, _ = chosen[spelling]
-        told.append((spelling, name, priority, winner == name, f"{winner} has the highest priority"))
+        name = candidate.component.name
+        reason = f"{winner} has the highest priority"
+        if registry.value(f"coll_{function_of[spelling]}_algorithm") != AUTO and (named_algorithm or name != winner):
+            reason = f"{winner} has the algorithm that coll_{function_of[spelling]}_algorithm names"
+        told.append((spelling, name, candidate.offer.priority, winner == name, reason))
     blocking, nonblocking, persistent = ([chosen[spelling][1] for spelling in table] for table in tables)
     return CollTable(blocking, nonblocking, persistent, told)
 
@@ -244,6 +253,41 @@ def select_onesided(window: Window) -> OscModule:
     module: OscModule = winner.offer.modules[0]
     module.open()
     return module
+
+
+AUTO = "auto"
+
+
+def algorithms_of(candidate: Candidate, function: str) -> tuple[str, ...]:
+    """Names of a coll component's algorithms of a function, as its declaration has them."""
+    declared = candidate.component.capabilities.get("algorithms", {})
+    names: tuple[str, ...] = declared.get(function, ()) if isinstance(declared, dict) else ()
+    return names
+
+
+def has_algorithm(candidate: Candidate, function: str) -> bool:
+    """Whether `coll_<function>_algorithm` names one of the component's."""
+    return registry.value(f"coll_{function}_algorithm") in algorithms_of(candidate, function)
+
+
+def check_algorithms(offers: list[Candidate]) -> None:
+    """Raises ComponentError for an algorithm that no component has, with the known ones."""
+    for function in FUNCTIONS:
+        entry = registry.lookup(f"coll_{function}_algorithm")
+        known = [name for candidate in offers for name in algorithms_of(candidate, function)]
+        if entry.value == AUTO or entry.value in known or entry.value in REMEMBERED.get(function, ()):
+            REMEMBERED.setdefault(function, set()).update(known)
+            continue
+        listing = ", ".join(dict.fromkeys(known)) or "none"
+        hint = suggestion(entry.value, known)
+        raise ComponentError(
+            f"parameter coll_{function}_algorithm ({entry.source}): no component has an algorithm {entry.value!r} of "
+            f"{function}; known: {AUTO}, {listing}.{hint}"
+        )
+
+
+# Algorithms seen so far: a component may have an algorithm and yet make no offer to some communicator.
+REMEMBERED: dict[str, set[str]] = {}
 
 
 def forget() -> None:

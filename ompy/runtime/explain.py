@@ -81,9 +81,11 @@ def explain_collective(function: str, nbytes: int, communicator: Communicator) -
                     Explanation(f"{component}: {it.name}", serves, None, f"{it.summary}; taken: {when}")
                     for it, serves, when in algorithms
                 ]
+    # A verdict is the latest on a component, perhaps on another communicator: those told of here have been dealt with.
+    offered = {component for _, component, *_ in communicator.coll.verdicts}
     told += [
         Explanation(verdict.component, False, None, verdict.reason)
         for verdict in selection.verdicts("coll")
-        if not verdict.chosen
+        if not verdict.chosen and verdict.component not in offered
     ]
     return told

@@ -51,10 +51,25 @@ def test_a_peer_that_nothing_reaches_still_gets_its_table_and_status_1(explain) 
 
 
 def test_a_collective_has_its_component_and_algorithms(explain) -> None:
-    output = explain("bcast", "--bytes", "8", "-n", "3", "--mca", "coll_basic_bcast_algorithm", "logarithmic").stdout
+    output = explain("bcast", "--bytes", "8", "-n", "3", "--mca", "coll_bcast_algorithm", "logarithmic").stdout
     assert "chosen" in row(output, "basic")
     first = next(line for line in output.splitlines() if line.strip().startswith("basic: "))
     assert first.split()[:3] == ["basic:", "logarithmic", "chosen"]
+
+
+@pytest.mark.parametrize(("algorithm", "component"), [("ring", "basic"), ("shared_memory", "sm"), ("auto", "sm")])
+def test_an_algorithm_is_served_by_the_component_that_has_it(explain, algorithm: str, component: str) -> None:
+    output = explain("allreduce", "--bytes", "64", "-n", "3", "--mca", "coll_allreduce_algorithm", algorithm).stdout
+    assert "chosen" in row(output, component)
+    first = next(line for line in output.splitlines() if line.strip().startswith(f"{component}: "))
+    assert algorithm in (first.split()[1], "auto")
+
+
+def test_an_algorithm_that_no_component_has_is_an_error_with_the_known_ones(explain) -> None:
+    result = explain("allreduce", "-n", "2", "--mca", "coll_allreduce_algorithm", "rink")
+    assert result.returncode != 0
+    for word in ("coll_allreduce_algorithm", "rink", "shared_memory", "logarithmic", "Did you mean ring?"):
+        assert word in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -84,7 +99,7 @@ def test_the_python_call_agrees_on_each_rank(comm) -> None:
     assert chosen == ([["self"], ["sm"]] if comm.rank == 0 else [["sm"], ["self"]])
     with pytest.raises(MPIError, match=r"peer 2 is not in 0\.\.1"):
         ompy.explain_peer(2)
-    assert ompy.explain_collective("barrier", 0)[0].component == "basic"
+    assert ompy.explain_collective("barrier", 0)[0].component == "sm"
 
 
 def test_importing_ompy_alone_starts_nothing(run) -> None:

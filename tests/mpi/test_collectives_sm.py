@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 CHUNK = 8192
-SHORT = 4080
+SHORT = 4072
 # Elements of 8 bytes: nothing, one, around a slot, around a piece, several pieces and a rest.
 COUNTS = (0, 1, SHORT // 8 - 1, SHORT // 8, SHORT // 8 + 1, CHUNK // 8 - 1, CHUNK // 8, CHUNK // 8 + 1, 5 * CHUNK // 8 + 3)
 SMALL_PIECES = {"coll_sm_chunk_size": str(CHUNK)}
@@ -183,3 +183,27 @@ def test_many_communicators_come_and_go(comm):
         other.Free()
         held.append(len(os.listdir("/proc/self/fd")))
     assert held[-1] <= held[0]
+
+
+@pytest.mark.mpi(3)
+def test_lengths_that_differ_are_an_error_and_harm_nothing_else(comm):
+    from ompy import MPI
+
+    rank = comm.Get_rank()
+    for shorter in (0, 5, 5000):
+        mine = numpy.zeros(10000 if rank == 1 else shorter)
+        with pytest.raises(MPI.Exception, match=r"rank \d has \d+ bytes"):
+            comm.Allreduce(mine, mine.copy())
+        if rank == 1:
+            comm.Bcast(mine, 1)
+        else:
+            with pytest.raises(MPI.Exception, match=f"80000 bytes from rank 1, but there is room for {8 * shorter} bytes"):
+                comm.Bcast(mine, 1)
+        assert comm.allreduce(1) == 3
+    mine = numpy.zeros(10 if rank == 1 else 5)
+    if rank == 0:
+        with pytest.raises(MPI.Exception, match="rank 1 has another length"):
+            comm.Gather(mine, numpy.zeros((3, 5)), 0)
+    else:
+        comm.Gather(mine, None, 0)
+    comm.Barrier()

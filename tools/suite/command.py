@@ -15,6 +15,7 @@ and a test that was not run.
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from pathlib import Path
@@ -105,6 +106,8 @@ def main(
     verbose: bool,
 ) -> None:
     begin = time.monotonic()
+    # A run that is ended ends its job.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     width = None if sys.stdout.isatty() else 160
     console = Console(width=width)
     expected = Expectations(EXPECTATIONS)

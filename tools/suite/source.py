@@ -81,4 +81,7 @@ def installed() -> Path:
 
 
 if __name__ == "__main__":
-    print(sources(), installed(), sep="\n")
+    try:
+        print(sources(), installed(), sep="\n")
+    except Unreachable as error:
+        sys.exit(str(error))

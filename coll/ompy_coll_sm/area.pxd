@@ -48,6 +48,7 @@ cdef class Area(ProgressSource):
     cdef char *chunks
     cdef list doorbells                          # RemoteDoorbell of each peer, None of this rank
     cdef int spins
+    cdef bint crowded
     cdef Request shown                           # on the job board
     cdef const uint64_t *awaited                 # what `ready` looks at, NULL for nothing
     cdef uint64_t awaited_step

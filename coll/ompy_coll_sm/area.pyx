@@ -6,6 +6,9 @@ from ompy.core.doorbell cimport ring as ring_doorbell
 from ompy.core.progress cimport exclude_watchers, register_source, unregister_source, wait_until
 from ompy.core.progress cimport progress as poll
 
+cdef extern from "<sched.h>" nogil:
+    int sched_yield()
+
 # Looks at a word between two rounds of the progress engine.
 cdef int LOOKS = 64
 
@@ -32,15 +35,17 @@ cdef class Area(ProgressSource):
         comm: the communicator.
         chunk: bytes of a chunk, a multiple of 64.
         spins: rounds of looking and progress before the engine waits its own way.
+        crowded: ranks outnumber cores: every round offers the core to the others.
     """
 
-    def __init__(self, Segment segment not None, Communicator comm not None, size_t chunk, int spins):
+    def __init__(self, Segment segment not None, Communicator comm not None, size_t chunk, int spins, bint crowded):
         cdef size_t slots_at
         self.segment = segment
         self.rank = comm.rank
         self.size = comm.size
         self.chunk = chunk
         self.spins = spins
+        self.crowded = crowded
         self.header = <Header *> segment.address
         self.done_lines = segment.address + HEADER
         slots_at = (HEADER + self.size * LINE + SLOT_SIZE - 1) & ~<size_t> (SLOT_SIZE - 1)
@@ -80,11 +85,15 @@ cdef class Area(ProgressSource):
 
     cdef int wait_for(self, const uint64_t *word, uint64_t step, int rank) except -1:
         cdef int _spin, _look
+        cdef int looks = 1 if self.crowded else LOOKS
         for _spin in range(self.spins):
-            for _look in range(LOOKS):
+            for _look in range(looks):
                 if acquire(word) >= step:
                     return 0
             poll()
+            if self.crowded:
+                with nogil:
+                    sched_yield()
         self.awaited_step = step
         self.awaited = word
         self.shown.peer = rank

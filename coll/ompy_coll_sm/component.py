@@ -24,9 +24,9 @@ COMPONENT = Component(
         Parameter(
             "spins",
             int,
-            100,
+            300,
             level=8,
-            help="rounds of looking before a wait is the progress engine's, where each rank has a core",
+            help="rounds of looking before a wait is the progress engine's",
         ),
         Parameter("backing", str, "auto", level=7, choices=("auto", "memfd", "file"), help="where the shared memory lives"),
     ),
@@ -55,5 +55,5 @@ def ompy_query(context: Context) -> Offer | Refusal:
     from ompy_coll_sm.module import SmModule
 
     crowded = rte.local_size > (os.cpu_count() or 1)
-    module = SmModule(context.value("chunk_size"), 1 if crowded else context.value("spins"), context.value("backing"))
+    module = SmModule(context.value("chunk_size"), context.value("spins"), crowded, context.value("backing"))
     return Offer(modules=[module], priority=context.value("priority"), functions=SERVED)

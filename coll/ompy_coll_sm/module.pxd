@@ -11,6 +11,7 @@ cdef class SmModule(CollModule):
     cdef bint unusable                           # no shared memory: everything is handed on
     cdef size_t chunk
     cdef int spins
+    cdef bint crowded
     cdef str backing
 
     cdef bint serves(self, int function, CollectiveCall call, Communicator comm) except -1

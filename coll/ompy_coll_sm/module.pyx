@@ -76,13 +76,15 @@ cdef class SmModule(CollModule):
     Parameters:
         chunk: bytes of a piece of a long contribution.
         spins: rounds of looking before a wait is the progress engine's.
+        crowded: ranks outnumber cores.
         backing: of the shared memory, as `ompy.core.segment.create` has it.
     """
 
-    def __init__(self, size_t chunk, int spins, str backing not None):
+    def __init__(self, size_t chunk, int spins, bint crowded, str backing not None):
         super().__init__("sm")
         self.chunk = chunk & ~<size_t> (LINE - 1)
         self.spins = spins
+        self.crowded = crowded
         self.backing = backing
 
     cdef bint serves(self, int function, CollectiveCall call, Communicator comm) except -1:
@@ -166,7 +168,7 @@ cdef class SmModule(CollModule):
             if segment is not None:
                 segment.close()
             return 0
-        self.area = Area(segment, comm, self.chunk, self.spins)
+        self.area = Area(segment, comm, self.chunk, self.spins, self.crowded)
         return self.area.connect(cards)
 
     def tell(self, Communicator comm, bytearray data):

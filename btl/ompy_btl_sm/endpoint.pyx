@@ -2,10 +2,11 @@
 """One peer on this host: the ring towards it, the ring from it, its doorbell."""
 import os
 
+from ompy.core.atomic cimport acquire32, release, release32
 from ompy.core.doorbell cimport RemoteDoorbell, full_fence, ring
 from ompy.mca.btl cimport Endpoint
 from ompy_btl_sm.inbox cimport announce
-from ompy_btl_sm.ring cimport CARD_SIZE, acquire32, make, open_reader, peek, release, release32
+from ompy_btl_sm.ring cimport CARD_SIZE, make, open_reader, peek
 
 cdef extern from "<string.h>":
     size_t strnlen(const char *text, size_t limit) nogil

@@ -3,9 +3,9 @@
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from ompy.core.atomic cimport acquire32, release32
 from ompy.core.errors import ERR_OTHER, MPIError
 from ompy.core.segment cimport Segment, attach, create
-from ompy_btl_sm.ring cimport acquire32, release32
 
 cdef extern from "<string.h>":
     size_t strnlen(const char *text, size_t limit) nogil

@@ -21,6 +21,7 @@
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from ompy.core.atomic cimport acquire, acquire32, release, release32
 from ompy.core.segment cimport Segment
 
 cdef enum:
@@ -32,16 +33,8 @@ cdef enum:
 cdef extern from *:
     """
     #define OMPY_RING_VALID (1ull << 63)
-    static inline uint64_t ompy_acquire(const uint64_t *place) { return __atomic_load_n(place, __ATOMIC_ACQUIRE); }
-    static inline void ompy_release(uint64_t *place, uint64_t value) { __atomic_store_n(place, value, __ATOMIC_RELEASE); }
-    static inline uint32_t ompy_acquire32(const uint32_t *place) { return __atomic_load_n(place, __ATOMIC_ACQUIRE); }
-    static inline void ompy_release32(uint32_t *place, uint32_t value) { __atomic_store_n(place, value, __ATOMIC_RELEASE); }
     """
     uint64_t VALID "OMPY_RING_VALID"
-    uint64_t acquire "ompy_acquire"(const uint64_t *place) noexcept nogil
-    void release "ompy_release"(uint64_t *place, uint64_t value) noexcept nogil
-    uint32_t acquire32 "ompy_acquire32"(const uint32_t *place) noexcept nogil
-    void release32 "ompy_release32"(uint32_t *place, uint32_t value) noexcept nogil
 
 
 # What the two share, at the beginning of the segment; each group on a line of its own.

@@ -394,8 +394,9 @@ cdef class SmModule(CollModule):
                 area.put_up(total)
             else:
                 place = area.claim(piece)
-                if in_place:
-                    # The result overwrites this rank's contribution, which may be needed after that.
+                if in_place or nbytes == 0:
+                    # The result overwrites this rank's contribution, which may be needed after that; and no bytes may be
+                    # at address 0, which means that a contribution was put up.
                     memcpy(place, <char *> (call.recv_address + offset), nbytes)
                     own = <size_t> place
                 else:

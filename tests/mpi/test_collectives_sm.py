@@ -185,6 +185,20 @@ def test_many_communicators_come_and_go(comm):
     assert held[-1] <= held[0]
 
 
+@pytest.mark.mpi(2, 3)
+def test_nothing_at_address_zero_is_a_contribution(comm):
+    from ompy import MPI
+
+    nothing = [None, MPI.INT]
+    for root in range(comm.size):
+        comm.Reduce(nothing, nothing, root=root)
+    comm.Allreduce(nothing, nothing)
+    comm.Reduce_scatter_block(nothing, nothing)
+    comm.Scan(nothing, nothing)
+    comm.Exscan(nothing, nothing)
+    assert comm.allreduce(1) == comm.size
+
+
 @pytest.mark.mpi(3)
 def test_lengths_that_differ_are_an_error_and_harm_nothing_else(comm):
     from ompy import MPI

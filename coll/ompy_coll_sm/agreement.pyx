@@ -1,0 +1,29 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Ranks that take part in a collective with different lengths are told so."""
+from ompy.core.errors import ERR_TRUNCATE, MPIError
+
+
+cdef int meet(Area area, size_t total) except -1:
+    """Every rank's contribution is there and of this length; otherwise all ranks find out here and stop alike."""
+    cdef int rank, other = -1
+    for rank in range(area.size):
+        if area.length_of(rank) != total:
+            other = rank
+    area.met()
+    if other >= 0:
+        length = area.slot(other).length
+        area.end()
+        raise MPIError(ERR_TRUNCATE, f"rank {other} has {length} bytes in this collective, rank {area.rank} has {total}")
+    return 0
+
+
+cdef int differs(Area area, int rank, size_t total) except -1:
+    """Raises when a rank, unless it is -1, was seen to take part with another length than this one."""
+    if rank >= 0:
+        raise MPIError(ERR_TRUNCATE, f"rank {rank} has another length in this collective than rank {area.rank}, which has "
+                                     f"{total} bytes")
+    return 0
+
+
+cdef object too_long(int rank, size_t length, size_t room):
+    return MPIError(ERR_TRUNCATE, f"{length} bytes from rank {rank}, but there is room for {room} bytes")

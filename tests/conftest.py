@@ -6,6 +6,7 @@ import signal
 
 
 def pytest_configure() -> None:
-    """A shell that puts a command in the background has it ignore SIGINT, and its children too: tests send that signal."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Tests send these signals, which a shell or nohup may have had this process, and so its children, ignore."""
+    for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, handler)

@@ -43,7 +43,6 @@ class Instance:
         waiting.configure(self.rte)
         self.modex = Modex(self.rte)
         set_this_process(self.rte.rank)
-        process_table().clear()
         process_table().extend(self.rte.size)
         process_table().set_resolver(self.modex.proc)
         self.btls: list[Btl] = selection.select("btl")

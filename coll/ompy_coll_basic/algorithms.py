@@ -1,8 +1,8 @@
 """The named algorithms of each collective as data: what each is called, what it can serve, and when it is chosen by itself.
 
-The first of a function's list that suits a call serves it, unless `--mca coll_basic_<function>_algorithm NAME` names
-another (`coll_<function>_algorithm` does, too).  A named one that cannot serve a call (a ring on an operation that doesn't commute) leaves it to the list.  What
-is looked at is the same on every rank, so every rank chooses the same.
+The first of a function's list that suits a call serves it, unless `--mca coll_basic_<function>_algorithm NAME`, or
+`coll_<function>_algorithm`, names another.  A named one that cannot serve a call (a ring on an operation that doesn't
+commute) leaves it to the list.  What is looked at is the same on every rank, so every rank chooses the same.
 
     allreduce, 12 ranks, crossover 4        8 bytes  ->  ring wants 256 KiB, linear wants a small group  ->  logarithmic
 """

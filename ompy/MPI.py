@@ -10,6 +10,7 @@ Importing this module initialises MPI, and the end of the program finalises it; 
 from __future__ import annotations
 
 from ompy.core.errors import (
+    ERR_ABI,
     ERR_ACCESS,
     ERR_AMODE,
     ERR_ARG,
@@ -87,6 +88,7 @@ from ompy.mpi.contexts import _commctx_inter, _commctx_intra
 from ompy.mpi.datatype import *
 from ompy.mpi.datatype import _datatype_create, _datatype_decode, _typealign, _typecode, _typedict, _typedict_c, _typedict_f
 from ompy.mpi.description import *
+from ompy.mpi.dynamic import *
 from ompy.mpi.environment import *
 from ompy.mpi.environment import _set_abort_status
 from ompy.mpi.environment import start as _start

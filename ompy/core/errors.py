@@ -64,6 +64,7 @@ ERR_SESSION = 59
 ERR_PROC_ABORTED = 60
 ERR_VALUE_TOO_LARGE = 61
 ERR_ERRHANDLER = 62
+ERR_ABI = 63
 ERR_PROC_FAILED = 75
 ERR_PROC_FAILED_PENDING = 76
 ERR_REVOKED = 77
@@ -133,6 +134,7 @@ DESCRIPTIONS: dict[int, str] = {
     ERR_PROC_ABORTED: "a peer process was aborted",
     ERR_VALUE_TOO_LARGE: "value is too large to store",
     ERR_ERRHANDLER: "invalid error handler",
+    ERR_ABI: "no such binary interface",
     ERR_PROC_FAILED: "a peer process failed",
     ERR_PROC_FAILED_PENDING: "a peer process failed, the request is pending",
     ERR_REVOKED: "the communicator was revoked",

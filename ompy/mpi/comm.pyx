@@ -16,6 +16,7 @@ from ompy.mpi.request cimport new_request
 
 from ompy.core.errors import ERR_ARG, ERR_COMM, MPIError
 from ompy.mpi import attributes, error_codes
+from ompy.mpi.dynamic import ONE_JOB, refuse
 from ompy.mpi.exceptions import hand_over
 from ompy.runtime import communicators
 
@@ -422,6 +423,11 @@ cdef class Comm(ObjectCollectives):
     def Get_parent(cls):
         """The inter-communicator to the processes that spawned this job, or COMM_NULL (MPI-4.1, 11.8.2)."""
         return classes["inter"]()
+
+    @classmethod
+    def Join(cls, int fd):
+        """An inter-communicator over a socket (MPI-4.1, 11.10.5).  Raises NotImplementedError."""
+        refuse("Join", ONE_JOB)
 
     # --- within
 

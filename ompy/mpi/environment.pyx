@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Finalize",
+    "Get_abi_fortran_info",
+    "Get_abi_info",
     "Get_abi_version",
     "Get_hw_resource_info",
     "Get_library_version",
@@ -262,6 +264,18 @@ def Get_version() -> tuple[int, int]:
 def Get_abi_version() -> tuple[int, int]:
     """The version of MPI's binary interface (MPI-5.0, chapter 20): (-1, -1), for there is no C library behind ompy."""
     return -1, -1
+
+
+def Get_abi_info() -> Any:
+    """Details of MPI's binary interface, as an Info (MPI-5.0, chapter 20): none, there is no C library behind ompy."""
+    from ompy.mpi.info import Info
+
+    return Info.Create()
+
+
+def Get_abi_fortran_info() -> Any:
+    """Sizes of Fortran's types in MPI's binary interface, as an Info (MPI-5.0, chapter 20): none, as of `Get_abi_info`."""
+    return Get_abi_info()
 
 
 def Get_library_version() -> str:

@@ -15,6 +15,7 @@ from ompy.mpi.request cimport Prequest, Request
 
 from ompy.core.errors import ERR_TAG, MPIError
 from ompy.mpi.attributes import delete_attrs
+from ompy.mpi.dynamic import ONE_JOB, WORKERS, refuse
 from ompy.mpi.exceptions import hand_over
 from ompy.mpi.op import SUM
 from ompy.mpi.topology import (
@@ -253,6 +254,24 @@ cdef class Intracomm(Comm):
             return prefix(sendobj, op, self.live(), False)
         except MPIError as error:
             hand_over(error, self.comm)
+
+    # --- processes outside the job
+
+    def Spawn(self, command, args=None, maxprocs=1, info=None, root=0, errcodes=None):
+        """Start processes of a program (MPI-4.1, 11.8.2).  Raises NotImplementedError."""
+        refuse("Spawn", WORKERS)
+
+    def Spawn_multiple(self, command, args=None, maxprocs=None, info=None, root=0, errcodes=None):
+        """Start processes of several programs (MPI-4.1, 11.8.3).  Raises NotImplementedError."""
+        refuse("Spawn_multiple", WORKERS)
+
+    def Accept(self, port_name, info=None, root=0):
+        """Wait for a group that connects to this one (MPI-4.1, 11.9.2).  Raises NotImplementedError."""
+        refuse("Accept", ONE_JOB)
+
+    def Connect(self, port_name, info=None, root=0):
+        """Connect to a group that accepts (MPI-4.1, 11.9.3).  Raises NotImplementedError."""
+        refuse("Connect", ONE_JOB)
 
 
 cdef object own_edges(list everyones, int rank):

@@ -38,6 +38,20 @@ def test_mpi_is_the_same_module_under_both_names() -> None:
     assert (job.process.returncode, job.stdout, job.stderr) == (0, "2\n2\n", "")
 
 
+def test_module_is_a_shared_library_that_says_which_mpi_it_is() -> None:
+    source = (
+        "import ctypes\nfrom mpi4py import MPI\nlibrary = ctypes.CDLL(MPI.__file__)\n"
+        "first, second, words = ctypes.c_int(), ctypes.c_int(), ctypes.create_string_buffer(MPI.MAX_LIBRARY_VERSION_STRING)\n"
+        "for function, expected in (library.MPI_Get_version, MPI.Get_version()), (library.MPI_Abi_get_version, (-1, -1)):\n"
+        "    assert function(ctypes.byref(first), ctypes.byref(second)) == 0\n"
+        "    assert (first.value, second.value) == expected\n"
+        "assert library.MPI_Get_library_version(words, ctypes.byref(first)) == 0\n"
+        "assert words.value.decode() == MPI.Get_library_version() and first.value == len(words.value)"
+    )
+    job = launch("-n", "1", "--mpi4py", *python(source))
+    assert (job.process.returncode, job.stderr) == (0, "")
+
+
 def test_importing_the_package_starts_nothing() -> None:
     source = "import mpi4py, sys\nassert mpi4py.__version__.startswith('4.1') and 'ompy.MPI' not in sys.modules"
     assert launch("-n", "1", "--mpi4py", *python(source)).process.returncode == 0

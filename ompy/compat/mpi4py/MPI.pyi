@@ -1,0 +1,1 @@
+from ompy.MPI import *  # noqa: F403

@@ -143,6 +143,9 @@ def test_entry_points_lead_to_components_named_as_they_are() -> None:
         for name, target in entries.items():
             found = [root / Path(*target.split(".")).with_suffix(".py") for root in ROOTS]
             [source] = [path for path in found if path.exists()]
+            if group == "ompy.command":
+                assert re.search(r"^def command\(", source.read_text(), re.MULTILINE), f"{source} holds no command"
+                continue
             assert source.name == "component.py", target
             assert re.search(rf'\bname="{name}"', source.read_text()), f"{source} does not name itself {name}"
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 from typing import NoReturn
 
 import click
 
 from ompy.core.errors import MPIError
+from ompy.mca import discovery
 from ompy.mca.errors import suggestion
 from ompy.mca.params import use
 
@@ -31,7 +33,37 @@ class Suggesting(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=Suggesting, context_settings={"help_option_names": ["-h", "--help"]})
+class Extensible(Suggesting):
+    """A group that has, besides its own commands, those of installed distributions.
+
+    An entry point of the group `ompy.command` names a module that holds a click command called `command`; it is imported
+    when the command is asked for.  A dot in the entry point's name makes a group: `raw.view` is `ompy raw view`.
+    """
+
+    path = ""
+
+    def installed(self) -> dict[str, discovery.Found]:
+        """The entry points below this group, named from here on."""
+        prefix = f"{self.path}." if self.path else ""
+        points = discovery.installed().get("command", {})
+        return {name.removeprefix(prefix): found for name, found in points.items() if name.startswith(prefix)}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*super().list_commands(ctx), *(name.partition(".")[0] for name in self.installed())})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        points = self.installed()
+        if cmd_name in points:
+            command: click.Command = import_module(points[cmd_name].module).command
+            return command
+        if any(name.startswith(f"{cmd_name}.") for name in points):
+            nested = Extensible(cmd_name, help=f"Commands about {cmd_name}.", context_settings=self.context_settings)
+            nested.path = f"{self.path}.{cmd_name}" if self.path else cmd_name
+            return nested
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group(cls=Extensible, context_settings={"help_option_names": ["-h", "--help"]})
 def group() -> None:
     """Ask the stack what it would do, and why."""
 

@@ -19,7 +19,7 @@ def scan(*paths: Path, known: str = "") -> dict[str, dict[str, discovery.Found]]
 
 
 def test_what_is_found_is_what_importlib_metadata_finds() -> None:
-    groups = [framework.group for framework in FRAMEWORKS.values()]
+    groups = [*(framework.group for framework in FRAMEWORKS.values()), "ompy.command"]
     expected = {(group, point.name, point.value) for group in groups for point in metadata.entry_points(group=group)}
     found = {(f"ompy.{it.framework}", it.name, it.module) for names in discovery.installed().values() for it in names.values()}
     assert expected

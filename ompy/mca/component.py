@@ -67,6 +67,8 @@ class Component:
         parameters: what can be set, each as `<framework>_<component>_<name>`.
         capabilities: limits and abilities as data.  `reach` is known to selection: "process", "host" or "network"; a
             component with the last, unless named, is asked only when a peer is on another host or none has "host".
+            `only_by_name`: true for one that is not meant for everybody, and is asked only where the framework's
+            parameter names it.
     """
 
     __slots__ = ("capabilities", "framework", "interface", "name", "parameters", "summary", "version")
@@ -129,9 +131,11 @@ class Context:
         rte: this process's place in its job; None while the `rte` framework itself is chosen.
         communicator: the communicator that a `coll` component is asked to serve, else None.
         window: the window that an `osc` component is asked to serve, else None.
+        select: `select(framework)` chooses the components of a framework that stands below this one alone, as `mtl` does
+            below pml/cm, and returns their modules; raises ComponentError when none can serve.
     """
 
-    __slots__ = ("chosen_modules", "communicator", "component", "rte", "window")
+    __slots__ = ("chosen_modules", "communicator", "component", "rte", "select", "window")
 
     def __init__(
         self,
@@ -140,12 +144,14 @@ class Context:
         communicator: Communicator | None = None,
         chosen_modules: Mapping[str, Sequence[Any]] | None = None,
         window: Window | None = None,
+        select: Callable[[str], list[Any]] | None = None,
     ) -> None:
         self.component = component
         self.rte = rte
         self.communicator = communicator
         self.window = window
         self.chosen_modules = chosen_modules or {}
+        self.select = select or self.chosen
 
     def value(self, name: str) -> Any:
         """The value of the component's own parameter of that short name."""

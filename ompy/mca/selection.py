@@ -71,11 +71,13 @@ class Broken(Refusal):
 
 
 def answer_of(
-    found: Found, communicator: Communicator | None, window: Window | None
+    found: Found, by_name: bool, communicator: Communicator | None, window: Window | None
 ) -> tuple[Component | None, Offer | Refusal]:
     """Load a component, compare its interface number, and ask it."""
     try:
         component = load(found).component
+        if component.capabilities.get("only_by_name") and not by_name:
+            return component, Refusal(f"serves only where it is named, as in `--mca {found.framework} {found.name}`")
         mismatch = interface_mismatch(found, component)
     except ParameterError:
         raise
@@ -83,8 +85,9 @@ def answer_of(
         return None, Broken(f"importing {found.module} of {found.distribution} {found.version} failed", error)
     if mismatch:
         return component, Broken(mismatch)
+    context = Context(component, record.rte, communicator, chosen_modules, window, select)
     try:
-        return component, hooks.query(load(found).plugin, Context(component, record.rte, communicator, chosen_modules, window))
+        return component, hooks.query(load(found).plugin, context)
     except ParameterError:
         raise
     except Exception as error:
@@ -96,7 +99,7 @@ def ask(
 ) -> Candidate | None:
     """Query one component; None, with a verdict, when it does not offer."""
     framework, name = found.framework, found.name
-    component, answer = answer_of(found, communicator, window)
+    component, answer = answer_of(found, by_name, communicator, window)
     if component is not None and isinstance(answer, Offer):
         return Candidate(component, answer)
     assert isinstance(answer, Refusal)

@@ -29,13 +29,20 @@ class Outside:
         sections = [f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in points.items()) for group, points in groups.items()]
         (metadata / "entry_points.txt").write_text("\n".join(sections))
 
-    def component(self, name: str, query: str = 'return Refusal("says no")', interface: int | str = 1, top: str = "") -> None:
+    def component(
+        self,
+        name: str,
+        query: str = 'return Refusal("says no")',
+        interface: int | str = 1,
+        top: str = "",
+        capabilities: dict[str, object] | None = None,
+    ) -> None:
         """A distribution with one btl component; `top` runs when its module is imported."""
         source = f"""
 from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
 {top}
 COMPONENT = Component(framework="btl", name="{name}", version="2.5", interface={interface}, summary="from outside",
-                      parameters=(Parameter("depth", int, 3, level=2, help="how deep"),))
+                      parameters=(Parameter("depth", int, 3, level=2, help="how deep"),), capabilities={capabilities!r})
 
 @hookimpl
 def ompy_component():

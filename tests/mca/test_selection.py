@@ -38,6 +38,20 @@ def test_a_refusal_keeps_its_reason(outside: Outside, run) -> None:
     assert verdict(run("-c", SELECT).stdout, "pigeon") == ["False", "None", "no pigeon is awake"]
 
 
+def test_a_component_that_is_not_meant_for_everybody_is_asked_only_when_it_is_named(outside: Outside, run) -> None:
+    outside.component("pigeon", SERVES.format(99), capabilities={"only_by_name": True})
+    for listed in ({}, {"OMPY_MCA_btl": "^self"}):
+        chosen, _, reason = verdict(run("-c", SELECT, **listed).stdout, "pigeon")
+        assert (chosen, reason) == ("False", "serves only where it is named, as in `--mca btl pigeon`")
+    assert verdict(run("-c", SELECT, OMPY_MCA_btl="self,pigeon").stdout, "pigeon")[0] == "True"
+
+
+def test_a_component_can_choose_from_a_framework_below_its_own(outside: Outside, run) -> None:
+    outside.component("pigeon", 'print("below:", type(context.select("rte")[0]).__name__); return Refusal("says no")')
+    result = run("-c", SELECT)
+    assert "below: SingletonRte" in result.stdout, result.stdout + result.stderr
+
+
 @pytest.mark.parametrize("listed", ["^pigeon", "self"])
 def test_a_component_that_the_list_leaves_out_is_never_imported(outside: Outside, run, listed: str) -> None:
     outside.component("pigeon", SERVES.format(7))

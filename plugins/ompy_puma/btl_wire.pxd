@@ -1,0 +1,20 @@
+# The job's byte transports as a wire: node numbers are ranks in the job.
+#
+#     message that fits a packet      sendi: one active message, tag TAG_PORTALS
+#     longer, a BTL can get           header as an offer; the receiving kernel matches, then gets into the descriptor: one copy
+#     longer, otherwise               opening and fragments of max_send_size
+from ompy.mca.bml cimport Bml
+
+from ompy_puma.kernel cimport QKernel
+from ompy_puma.link cimport Link, Wire
+
+cdef enum:
+    TAG_PORTALS = 16
+
+cdef class BtlWire(Wire):
+    cdef readonly Bml bml
+    cdef object receiver
+
+# The kernel of this process over these BTLs: made at the first call, the same at every further one.  Every user makes a
+# Process of its own on it (`kernel.create_context`), with a portal table of its own.
+cdef QKernel kernel_over(Bml bml)

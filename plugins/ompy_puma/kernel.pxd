@@ -1,0 +1,46 @@
+# The Q-Kernel: mechanism without policy (Puma, 6).
+#
+#     send_app_msg --> capability? --> room in the queue? --> link.transmit            a short message: three looks, one copy
+#                                                             `- queue --> progress
+#     link --> arrive --> process? group? portal? --> matching list --> descriptor --> deposit, or read and reply
+#                                                                                       `- acknowledge, tell the owner
+#
+# It holds no bodies: what arrives goes where a descriptor says, or nowhere; what is queued stays in its sender's memory.
+from libc.stdint cimport uint16_t, uint32_t, uint64_t
+
+from ompy.core.progress cimport ProgressSource
+
+from ompy_puma.header cimport Header
+from ompy_puma.link cimport Link, Wire
+from ompy_puma.process cimport DROP_REASONS, Process
+
+# What the sends return.
+cdef enum SendVerdict:
+    SENT = 0                    # gone: the body may be changed.  No `sent` will be called.
+    OUT_OF_RESOURCE = 1         # the process has too many messages under way: nothing was taken
+    QUEUED = 2                  # taken: the body must stay until `process.sent(owner, status)`
+    REFUSED = 3                 # no such capability, or no such rank in it: nothing was taken
+
+
+cdef class QKernel(ProgressSource):
+    cdef readonly uint32_t node
+    cdef readonly Wire wire
+    cdef list contexts                           # index -> Process; 0 is the PCT's
+    cdef dict links                              # node -> Link
+    cdef readonly uint64_t drops[DROP_REASONS]   # of packets that reached no process
+
+    # The sender fills in portal, match_bits, offset, and with the flag RETURN return_*, user_data; everything else is zero
+    # or is set here.  `group` and `capability` are indices of capabilities that the process was granted.  `flag`, if not
+    # NULL, is counted up when the message is out.
+    cdef int send_app_msg(self, Process process, int group, uint32_t rank, Header *header, const char *body,
+                          uint64_t length, uint64_t owner, int *flag) except -1
+    cdef int send_server_msg(self, Process process, int capability, Header *header, const char *body, uint64_t length,
+                             uint64_t owner, int *flag) except -1
+
+    # For wires.
+    cdef int arrive(self, const char *packet, size_t length) except -1
+    cdef int fetched(self, uint64_t slot, int status) except -1
+    # Nothing will come from or go to a node any more: everything under way with it fails.
+    cpdef int peer_lost(self, uint32_t node, object error) except -1
+    # Everything queued is out.
+    cpdef bint settled(self)

@@ -31,6 +31,7 @@ from libc.stdint cimport uint64_t
 
 from ompy.core.proc cimport Proc
 from ompy.core.progress cimport ProgressSource
+from ompy.core.registration cimport RegistrationCache
 
 cdef enum:
     INTERFACE = 1               # baked into each compiled component; the loader refuses another
@@ -43,7 +44,7 @@ cdef enum:
     FLAG_ATOMICS = 0x08
     FLAG_IN_ORDER = 0x10        # messages to one peer arrive in the order of the calls
     FLAG_SENDI = 0x20           # `sendi` is worth calling
-    FLAG_NEEDS_REGISTRATION = 0x40  # put and get want `register_mem` of both sides
+    FLAG_NEEDS_REGISTRATION = 0x40  # put and get want registered memory at both sides
 
 # Who an active message is for.  0 to 15 are the core's, 16 to 255 free.
 cdef enum:
@@ -109,10 +110,14 @@ cdef class Btl(ProgressSource):
     cdef public int latency                      # nanoseconds, rough; the lower is asked first for eager messages
     cdef public int bandwidth                    # megabytes a second, rough; shares are given by it
     cdef public int exclusivity                  # only the highest among those that reach a peer are used
+    # Bytes of registrations that nobody uses to keep for the next transfer; only for a BTL whose registrations stay right
+    # when memory at their address is unmapped and mapped anew.  See `ompy/core/registration.pxd`.
+    cdef public size_t registration_budget
     # -- the engine's
     cdef list receivers                          # tag -> Receiver
     cdef list spare_descriptors
     cdef object error_handler
+    cdef RegistrationCache registrations         # made at the first `hold_mem`
     cdef public dict counters                    # name -> number, shown by `ompy_info` and the performance variables
 
     # -- set up, once per process or peer: plain Python will do
@@ -122,6 +127,7 @@ cdef class Btl(ProgressSource):
     cpdef int register(self, int tag, Receiver receiver) except -1
     cpdef int register_error(self, object handler) except -1      # handler(btl, proc, exception)
     cpdef int report_error(self, Proc proc, object error) except -1
+    cpdef int release_registrations(self) except -1      # what is kept unused; called before `finalize`
     cpdef int finalize(self) except -1
     cpdef dict statistics(self)
 
@@ -143,8 +149,13 @@ cdef class Btl(ProgressSource):
     cpdef int get(self, Endpoint endpoint, Descriptor descriptor) except -1
     # operation: "add", "and", "or", "xor", "swap", "min", "max", "cswap" on 8 bytes; the old value lands at local_address
     cpdef int atomic(self, Endpoint endpoint, Descriptor descriptor, str operation, object operand, object compare) except -1
+    # What a BTL with FLAG_NEEDS_REGISTRATION overrides: one registration, good for every endpoint (the first one is given),
+    # and for any stretch within it.
     cpdef bytes register_mem(self, Endpoint endpoint, size_t address, size_t size)
     cpdef int deregister_mem(self, bytes handle) except -1
+    # What its users call: the same through the cache.
+    cpdef bytes hold_mem(self, Endpoint endpoint, size_t address, size_t size)
+    cpdef int release_mem(self, bytes handle) except -1
     # Until every put and atomic to the endpoint (all of them when None) is visible there; OUT_OF_RESOURCE: ask again.
     cpdef int flush(self, Endpoint endpoint) except -1
 

@@ -6,6 +6,10 @@ from cpython.memoryview cimport PyMemoryView_FromMemory
 from libc.string cimport memcpy
 
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
+from ompy.core.registration cimport RegistrationCache
+
+from functools import partial
+
 from ompy.core.errors import ERR_INTERN, MPIError
 
 interface = INTERFACE
@@ -152,13 +156,23 @@ cdef class Btl(ProgressSource):
             self.error_handler(self, proc, error)
         return 0
 
+    cpdef int release_registrations(self) except -1:
+        """Deregister what is kept; called before `finalize`."""
+        if self.registrations is not None:
+            self.registrations.clear()
+        return 0
+
     cpdef int finalize(self) except -1:
         """Leave nothing behind."""
         return 0
 
     cpdef dict statistics(self):
         """Counters by name."""
-        return dict(self.counters)
+        cdef dict numbers = dict(self.counters)
+        if self.registrations is not None:
+            numbers["registrations"] = self.registrations.misses
+            numbers["registrations_reused"] = self.registrations.hits
+        return numbers
 
     cpdef Descriptor alloc(self, Endpoint endpoint, size_t size):
         """A descriptor with room for `size` bytes (at most `max_send_size`), or None when out of resources."""
@@ -197,7 +211,7 @@ cdef class Btl(ProgressSource):
         descriptor.local_address = address
         descriptor.size = size
         if self.flags & FLAG_NEEDS_REGISTRATION:
-            descriptor.local_handle = self.register_mem(endpoint, address, size)
+            descriptor.local_handle = self.hold_mem(endpoint, address, size)
         return descriptor
 
     cpdef int send(self, Endpoint endpoint, Descriptor descriptor, int tag) except -1:
@@ -239,12 +253,26 @@ cdef class Btl(ProgressSource):
         raise NotImplementedError(f"btl {self.name} has no atomics")
 
     cpdef bytes register_mem(self, Endpoint endpoint, size_t address, size_t size):
-        """Make memory ready for put and get; the handle goes to the peer."""
+        """Make memory ready for put and get; the handle, unique while it lives, goes to the peer.
+
+        Raises MPIError with ERR_NO_MEM when no more can be registered: what is kept unused is then given up.
+        """
         return b""
 
     cpdef int deregister_mem(self, bytes handle) except -1:
         """The counterpart of `register_mem`."""
         return 0
+
+    cpdef bytes hold_mem(self, Endpoint endpoint, size_t address, size_t size):
+        """Handle of a registration, a kept or a new one, of memory that contains these `size` bytes, until `release_mem`."""
+        if self.registrations is None:
+            self.registrations = RegistrationCache(partial(self.register_mem, endpoint), self.deregister_mem,
+                                                   self.registration_budget)
+        return self.registrations.hold(address, size)
+
+    cpdef int release_mem(self, bytes handle) except -1:
+        """The counterpart of `hold_mem`."""
+        return self.registrations.release(handle)
 
     cpdef int flush(self, Endpoint endpoint) except -1:
         """OK once every put and atomic is visible at the peer; OUT_OF_RESOURCE: ask again."""

@@ -16,6 +16,7 @@ from cpython.number cimport PyNumber_Index
 from libc.stdlib cimport free
 from libc.string cimport memmove, memset
 
+from ompy.core.registration cimport forget as forget_registrations
 from ompy.mpi.device cimport (
     DEVICE_CPU,
     DEVICE_CUDA_HOST,
@@ -281,6 +282,7 @@ def Free_mem(mem: buffer) -> None:
     PyBuffer_Release(&view)
     if address and allocations.pop(address, None) is None:
         raise MPIException(ERR_BASE, f"mem: memory of Alloc_mem expected, not address {address:#x}")
+    forget_registrations(address, len(mem))
     mem.release()
 
 

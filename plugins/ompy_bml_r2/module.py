@@ -97,6 +97,7 @@ class R2(Bml):
     def finalize(self) -> int:
         """Close every BTL."""
         for btl in self.btls:
+            btl.release_registrations()
             btl.finalize()
         self.btls.clear()
         return 0

@@ -267,7 +267,7 @@ cdef class RecvRequest(Transfer):
                 self.next_get -= size
                 descriptor.in_flight = False
                 if descriptor.local_handle is not None:
-                    route.btl.deregister_mem(descriptor.local_handle)
+                    route.btl.release_mem(descriptor.local_handle)
                 return OUT_OF_RESOURCE
         return OK
 
@@ -335,7 +335,7 @@ cdef class RecvRequest(Transfer):
             return 0
         btl, handle = self.pieces.pop(header.piece)
         if handle is not None:
-            btl.deregister_mem(handle)
+            btl.release_mem(handle)
         self.under_way -= 1
         self.received += header.size
         if self.push() == OUT_OF_RESOURCE:
@@ -347,7 +347,7 @@ cdef class RecvRequest(Transfer):
         while self.pieces:
             _, (btl, handle) = self.pieces.popitem()
             if handle is not None:
-                btl.deregister_mem(handle)
+                btl.release_mem(handle)
         self.under_way = 0
         return 0
 
@@ -356,7 +356,7 @@ cdef int part_read(object context, Descriptor descriptor, int status) except -1:
     cdef RecvRequest request = <RecvRequest> context
     request.under_way -= 1
     if descriptor.local_handle is not None:
-        descriptor.btl.deregister_mem(descriptor.local_handle)
+        descriptor.btl.release_mem(descriptor.local_handle)
     if request.complete:
         return 0
     if status:

@@ -118,7 +118,7 @@ cdef class SendRequest(Transfer):
         cdef GetHeader *header = <GetHeader *> packet
         cdef size_t handle_length
         if self.get_handle is None and reader.btl.flags & FLAG_NEEDS_REGISTRATION:
-            self.get_handle = reader.btl.register_mem(reader.endpoint, self.address, self.length)
+            self.get_handle = reader.btl.hold_mem(reader.endpoint, self.address, self.length)
         handle_length = 0 if self.get_handle is None else len(self.get_handle)
         if handle_length > HANDLE_LIMIT:
             raise MPIError(ERR_INTERN, f"btl {reader.btl.name}: registration handles may have {HANDLE_LIMIT} bytes, "
@@ -140,7 +140,7 @@ cdef class SendRequest(Transfer):
     cdef int release_get_handle(self) except -1:
         cdef Route reader = route_with(self.routes, FLAG_GET)
         if reader is not None:
-            reader.btl.deregister_mem(self.get_handle)
+            reader.btl.release_mem(self.get_handle)
         self.get_handle = None
         return 0
 
@@ -277,7 +277,7 @@ cdef class SendRequest(Transfer):
         descriptor.remote_handle = packet[sizeof(PutHeader):]
         descriptor.size = header.size
         if route.btl.flags & FLAG_NEEDS_REGISTRATION:
-            descriptor.local_handle = route.btl.register_mem(route.endpoint, descriptor.local_address, descriptor.size)
+            descriptor.local_handle = route.btl.hold_mem(route.endpoint, descriptor.local_address, descriptor.size)
         descriptor.callback = piece_put
         descriptor.context = (self, packet, descriptor.local_handle)
         descriptor.in_flight = True
@@ -286,7 +286,7 @@ cdef class SendRequest(Transfer):
             self.under_way -= 1
             descriptor.in_flight = False
             if descriptor.local_handle is not None:
-                route.btl.deregister_mem(descriptor.local_handle)
+                route.btl.release_mem(descriptor.local_handle)
             return OUT_OF_RESOURCE
         return OK
 
@@ -341,7 +341,7 @@ cdef int piece_put(object context, Descriptor descriptor, int status) except -1:
     request, packet, local_handle = context
     request.under_way -= 1
     if local_handle is not None:
-        descriptor.btl.deregister_mem(local_handle)
+        descriptor.btl.release_mem(local_handle)
     if request.complete:
         return 0
     if status:

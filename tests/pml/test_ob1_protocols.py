@@ -70,6 +70,26 @@ def test_a_message_takes_the_protocol_that_size_and_transport_ask_for(flags, exp
     assert not pair.sides[1].pml.engine.transfers()
 
 
+@pytest.mark.parametrize("flags", [SEND | GET, SEND | PUT])
+def test_buffers_that_are_sent_again_are_registered_once(flags):
+    pair = Pair(wires(flags | NEEDS_REGISTRATION, registration_budget=1 << 20))
+    left, right = pair.sides
+    sent, received = payload(5000), bytearray(5000)
+    counts = []
+    for _ in range(5):
+        received[:] = bytes(5000)
+        pair.run(left.isend(sent, 5), right.irecv(received, 5))
+        assert received == sent
+        counts.append([btl.registrations for side in pair.sides for btl in side.btls])
+    assert all(counts[0])
+    assert counts[1:] == [counts[0]] * 4
+    for side in pair.sides:
+        for btl in side.btls:
+            assert btl.statistics()["registrations_reused"] >= 4
+            btl.release_registrations()
+            assert not btl.registered
+
+
 @pytest.mark.parametrize("size", [0, 10, 300, 3000])
 def test_a_synchronous_send_completes_only_after_the_match(size):
     pair = Pair(wires())

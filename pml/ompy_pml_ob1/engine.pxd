@@ -1,14 +1,14 @@
 # What the requests of both sides share: names for requests on the wire, first contact, control messages, retries.
 from libc.stdint cimport uint64_t
 
+from ompy.core.message_request cimport MessageRequest
 from ompy.core.proc cimport Proc
 from ompy.core.progress cimport ProgressSource
-from ompy.core.request cimport Request
 from ompy.mca.bml cimport Bml, PeerRoutes, Route
 
 from ompy_pml_ob1.matching cimport Matching
 
-cdef class Transfer(Request):
+cdef class Transfer(MessageRequest):
     """A request that may need several messages, some of which may have to wait for resources."""
     cdef Engine engine
     cdef Matching matching

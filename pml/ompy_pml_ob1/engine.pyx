@@ -6,11 +6,12 @@ from cpython.mem cimport PyMem_Free, PyMem_Realloc
 
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.core.errors import ERR_OTHER, MPIError
+from ompy.core.message_request cimport MessageRequest
 from ompy.core.progress cimport register_source, unregister_source
 from ompy.mca.btl cimport TAG_PML
 
 
-cdef class Transfer(Request):
+cdef class Transfer(MessageRequest):
     cdef int push(self) except -1:
         raise NotImplementedError
 

@@ -1,23 +1,14 @@
 # The receiver's half of each protocol; see `send_request.pxd` for the pictures.
 from libc.stdint cimport uint64_t
 
-from ompy.core.convertor cimport Convertor
 from ompy.core.typemap cimport Typemap
 
 from ompy_pml_ob1.engine cimport Engine, Transfer
-from ompy_pml_ob1.header cimport Envelope, FinHeader, GetHeader, RendezvousHeader
+from ompy_pml_ob1.header cimport FinHeader, GetHeader, RendezvousHeader
 from ompy_pml_ob1.matching cimport Matching, Posted, Unexpected
 
 cdef class RecvRequest(Transfer):
     cdef Posted posted
-    cdef size_t address
-    cdef Py_ssize_t count
-    cdef Typemap typemap
-    cdef object allocate            # makes the memory at match time, or None
-    cdef int wanted_source, wanted_tag
-    cdef Convertor convertor        # None for contiguous memory
-    cdef uint64_t wanted            # bytes of the message that fit
-    cdef uint64_t received          # bytes that have arrived
     cdef uint64_t sender            # the sender's request
     cdef uint64_t next_get          # next byte to read, or to have put
     cdef uint64_t remote_address
@@ -25,7 +16,7 @@ cdef class RecvRequest(Transfer):
     cdef size_t under_way
     cdef uint64_t next_piece
     cdef dict pieces                # piece -> (Btl, registration handle)
-    cdef bint getting, putting, pushing, matched, abandoned
+    cdef bint getting, putting, pushing
 
     cdef int prepare(self, Engine engine, Matching matching, size_t address, Py_ssize_t count, Typemap typemap,
                      object allocate, int source, int tag) except -1
@@ -36,9 +27,6 @@ cdef class RecvRequest(Transfer):
     # The program no longer wants the message and its memory may go.
     cdef int abandon(self) except -1
 
-    cdef int open(self, const Envelope *envelope, uint64_t length) except -1
-    cdef int make_memory(self, uint64_t length) except -1
-    cdef int place(self, uint64_t offset, const char *data, size_t length) except -1
     cdef int take_rendezvous(self, const RendezvousHeader *header, const char *payload, size_t length) except -1
     cdef int acknowledge(self, uint64_t limit) except -1
     cdef int finish_if_done(self) except -1

@@ -4,15 +4,14 @@ cimport cython
 from libc.string cimport memcpy, memset
 
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
-from ompy.core.errors import ERR_INTERN, ERR_OTHER, ERR_TRUNCATE, MPIError
-from ompy.core.memory cimport address_of
+from ompy.core.errors import ERR_INTERN, MPIError
 from ompy.mca.bml cimport Route
 from ompy.mca.btl cimport FLAG_GET, FLAG_PUT, Btl, Descriptor
 
 from ompy_pml_ob1.engine cimport route_with
 from ompy_pml_ob1.header cimport (
     FLAG_CAN_PUT, HANDLE_LIMIT, KIND_ACK, KIND_FIN, KIND_MATCH, KIND_PUT, KIND_RGET, PACKET_SIZE, ROUTE_NAME,
-    AckHeader, PutHeader,
+    AckHeader, Envelope, PutHeader,
 )
 from ompy_pml_ob1.matching cimport free_message, message_bytes
 
@@ -24,23 +23,12 @@ cdef class RecvRequest(Transfer):
         self.engine = engine
         self.matching = matching
         self.communicator = matching.communicator
-        self.address = address
-        self.count = count
-        self.typemap = typemap
-        self.allocate = allocate
-        self.wanted_source = source
-        self.wanted_tag = tag
-        self.peer = source
-        self.tag = tag
-        self.nbytes = count * typemap.size if typemap is not None else 0
-        self.abandoned = False
-        return 0
+        return self.aim(address, count, typemap, allocate, source, tag)
 
     cpdef int start(self) except -1:
         """Take the oldest message that matches, or wait for one."""
         cdef Unexpected *message
         self.begin()
-        self.matched = False
         self.peer = self.wanted_source
         self.tag = self.wanted_tag
         message = self.matching.find(self.wanted_source, self.wanted_tag)
@@ -87,71 +75,17 @@ cdef class RecvRequest(Transfer):
     cdef int take_message(self, const char *data, size_t length) except -1:
         cdef const Envelope *envelope = <const Envelope *> data
         if envelope.kind == KIND_MATCH:
-            self.open(envelope, length - sizeof(Envelope))
+            self.open(envelope.source, envelope.tag, length - sizeof(Envelope))
             self.place(0, data + sizeof(Envelope), length - sizeof(Envelope))
             self.finish()
             return 0
         self.routes = self.engine.contact(self.matching, envelope.source)
-        self.open(envelope, (<const RendezvousHeader *> data).length)
+        self.open(envelope.source, envelope.tag, (<const RendezvousHeader *> data).length)
         self.sender = (<const RendezvousHeader *> data).sender
         if envelope.kind == KIND_RGET:
             return self.take_get(<const GetHeader *> data)
         return self.take_rendezvous(<const RendezvousHeader *> data, data + sizeof(RendezvousHeader),
                                     length - sizeof(RendezvousHeader))
-
-    cdef int open(self, const Envelope *envelope, uint64_t length) except -1:
-        """The message is known: fill in the status and find out how much of it fits."""
-        cdef uint64_t capacity
-        self.matched = True
-        self.peer = envelope.source
-        self.tag = envelope.tag
-        self.status.source = envelope.source
-        self.status.tag = envelope.tag
-        self.received = 0
-        if self.allocate is not None:
-            self.make_memory(length)
-        capacity = <uint64_t> (self.count * self.typemap.size) if self.typemap is not None else <uint64_t> self.nbytes
-        self.wanted = length
-        if length > capacity:
-            self.wanted = capacity
-            if self.error is None:
-                self.status.error = ERR_TRUNCATE
-                self.error = MPIError(ERR_TRUNCATE, f"message of {length} bytes from rank {envelope.source} with tag "
-                                                    f"{envelope.tag}, but the receive buffer holds {capacity} bytes")
-        self.status.nbytes = self.wanted
-        self.convertor = None
-        if self.typemap is not None and not self.typemap.contiguous and self.wanted and not self.abandoned:
-            self.convertor = Convertor.__new__(Convertor)
-            self.convertor.prepare(<char *> self.address, self.count, self.typemap)
-        return 0
-
-    cdef int make_memory(self, uint64_t length) except -1:
-        try:
-            self.buffer = self.allocate(length)
-            self.address = address_of(self.buffer) if length else 0
-            self.nbytes = length
-        except Exception as error:
-            self.error = error
-            self.status.error = ERR_OTHER
-            self.nbytes = 0
-        self.typemap = None
-        return 0
-
-    cdef inline int place(self, uint64_t offset, const char *data, size_t length) except -1:
-        """Put bytes of the message where they belong; what does not fit is dropped."""
-        if offset >= self.wanted:
-            return 0
-        if length > self.wanted - offset:
-            length = self.wanted - offset
-        self.received += length
-        if self.abandoned or length == 0:
-            return 0
-        if self.convertor is None:
-            memcpy(<char *> (self.address + offset), data, length)
-            return 0
-        self.convertor.seek(offset)
-        self.convertor.unpack(data, length)
-        return 0
 
     # -- rendezvous -----------------------------------------------------------------------------------------------
 

@@ -11,7 +11,6 @@
 #             FRAG, writes, FIN ----------->
 from libc.stdint cimport uint64_t
 
-from ompy.core.convertor cimport Convertor
 from ompy.core.typemap cimport Typemap
 from ompy.mca.bml cimport Route
 
@@ -23,10 +22,6 @@ cdef enum Stage:
     STAGE_ANNOUNCE, STAGE_WAIT, STAGE_STREAM
 
 cdef class SendRequest(Transfer):
-    cdef size_t address
-    cdef Py_ssize_t count
-    cdef Typemap typemap
-    cdef Convertor convertor        # None for contiguous memory
     cdef int mode
     cdef Stage stage
     cdef Envelope envelope

@@ -4,6 +4,7 @@ cimport cython
 from libc.string cimport memcpy, memset
 
 from ompy.core.constants cimport MODE_SYNCHRONOUS, OK, OUT_OF_RESOURCE
+from ompy.core.convertor cimport Convertor
 from ompy.core.errors import ERR_INTERN, MPIError
 from ompy.mca.bml cimport Route
 from ompy.mca.btl cimport FLAG_GET, FLAG_NEEDS_REGISTRATION, FLAG_PUT, TAG_PML, Descriptor

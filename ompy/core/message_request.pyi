@@ -1,0 +1,3 @@
+from ompy.core.request import Request
+
+class MessageRequest(Request): ...

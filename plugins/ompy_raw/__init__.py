@@ -1,0 +1,1 @@
+"""The Raw chip: tiles and their general dynamic network, word by word and cycle by cycle.  It knows no MPI."""

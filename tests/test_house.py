@@ -24,7 +24,8 @@ MAY_IMPORT = {
     "ompy.mpi": {"ompy.core", "ompy.mca", "ompy.runtime"},
     "ompy.MPI": {"ompy.core", "ompy.mpi"},
     "ompy.testing": {"ompy.core", "ompy.mca", "ompy.runtime", "ompy.mpi", "ompy.MPI", "ompy.cli"},
-    "ompy.cli": {"ompy.core", "ompy.mca", "ompy.runtime", "ompy.mpi", "ompy.MPI", "ompy.compat"},
+    "ompy.cli": {"ompy.core", "ompy.mca", "ompy.runtime", "ompy.mpi", "ompy.MPI", "ompy.compat", "ompy.scaffold"},
+    "ompy.scaffold": {"ompy.mca"},
     "ompy.compat": {"ompy.core", "ompy.mca", "ompy.runtime", "ompy.mpi", "ompy.MPI"},
 }
 # Arrows that run up, each with its reason.

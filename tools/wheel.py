@@ -28,9 +28,10 @@ def problems(wheel: Path) -> list[str]:
         stem = entry["name"].replace(".", "/")
         if not any(name.startswith(f"{stem}.") and name.endswith(".so") for name in names):
             found.append(f"{entry['name']} is not compiled in it")
-    for pattern in (*TOP.glob("ompy/*/*.pxd"), *TOP.glob("ompy/*/*.pyi")):
-        if str(pattern.relative_to(TOP)) not in names:
-            found.append(f"{pattern.relative_to(TOP)} is missing")
+    data = ("ompy/*/*.pxd", "ompy/*/*.pyi", "ompy/py.typed", "ompy/scaffold/templates/**/*.template")
+    for path in (path for pattern in data for path in TOP.glob(pattern)):
+        if str(path.relative_to(TOP)) not in names:
+            found.append(f"{path.relative_to(TOP)} is missing")
     found += [f"{name} is C source" for name in names if name.endswith((".c", ".cpp"))]
     if not any(name.endswith("entry_points.txt") for name in names):
         found.append("it declares no entry points, so no component would be found")

@@ -9,6 +9,7 @@ from typing import NoReturn
 
 import click
 
+from ompy.cli.new import new
 from ompy.core.errors import MPIError
 from ompy.mca import discovery
 from ompy.mca.errors import suggestion
@@ -98,6 +99,9 @@ def explain(
             raise click.UsageError(f"--peer {peer}: a job of {ranks} ranks has peers 0 to {ranks - 1}; raise -n")
         launch(ranks, mca, ["ompy.cli.answer", "peer", str(peer)])
     launch(ranks or 2, mca, ["ompy.cli.answer", "collective", str(collective), str(nbytes)])
+
+
+group.add_command(new)
 
 
 def main() -> None:

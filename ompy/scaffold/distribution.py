@@ -1,0 +1,77 @@
+"""Write a distribution that holds one component and works as it is.
+
+`templates/` has a folder for what all distributions share (`common`), one for each framework, and `<framework>-cython` with
+what differs in the compiled form.  A file there is the file that is written, but for `$name` and the like in its text,
+`package` in its path, and `.template` at the end of its name.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from importlib import import_module
+from pathlib import Path
+from string import Template
+
+TEMPLATES = Path(__file__).parent / "templates"
+SUFFIX = ".template"
+NAME = re.compile(r"[a-z][a-z0-9_]*")
+
+
+def frameworks() -> list[str]:
+    """The frameworks that a component can be written for."""
+    return sorted(path.name for path in TEMPLATES.iterdir() if path.name != "common" and not path.name.endswith("-cython"))
+
+
+def forms(framework: str) -> list[str]:
+    """ "python", "cython", or both: in which the framework's component can be had."""
+    written = any((TEMPLATES / framework).rglob("module.py" + SUFFIX))
+    compiled = (TEMPLATES / f"{framework}-cython").exists()
+    return ["python"] * written + ["cython"] * compiled
+
+
+def sources(framework: str, cython: bool) -> dict[str, Path]:
+    """Where each file of the distribution comes from; of a module in both forms only the wanted one."""
+    found: dict[str, Path] = {}
+    for folder in ("common", framework, *([f"{framework}-cython"] if cython else [])):
+        top = TEMPLATES / folder
+        for path in sorted(top.rglob("*" + SUFFIX)):
+            found[str(path.relative_to(top)).removesuffix(SUFFIX)] = path
+    compiled = {name.removesuffix(".pyx") for name in found if name.endswith(".pyx")}
+    return {name: path for name, path in found.items() if name.removesuffix(".py") not in compiled}
+
+
+def values(framework: str, name: str) -> dict[str, str]:
+    """What stands in a template for the component's own words."""
+    return {
+        "name": name,
+        "Name": "".join(part.capitalize() for part in name.split("_")),
+        "framework": framework,
+        "package": f"ompy_{framework}_{name}",
+        "distribution": f"ompy-{framework}-{name.replace('_', '-')}",
+        "interface": str(import_module(f"ompy.mca.{framework}").interface),
+    }
+
+
+def problem(name: str) -> str:
+    """Why a component can't have that name; empty when it can."""
+    if not NAME.fullmatch(name) or keyword.iskeyword(name):
+        return f"{name!r}: a component's name has lower-case letters, digits and underscores, and begins with a letter"
+    return ""
+
+
+def write(framework: str, name: str, into: Path, cython: bool = False) -> Path:
+    """Write the distribution into a new folder of `into` and return that folder.
+
+    Raises ValueError for a name that no component can have, FileExistsError when the folder is there already.
+    """
+    if reason := problem(name):
+        raise ValueError(reason)
+    words = values(framework, name)
+    folder = into / words["distribution"]
+    folder.mkdir(parents=True)
+    for path, source in sources(framework, cython).items():
+        target = folder / path.replace("package/", words["package"] + "/", 1).replace("NAME", name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(Template(source.read_text()).substitute(words))
+    return folder

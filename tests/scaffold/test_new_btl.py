@@ -1,0 +1,106 @@
+"""`ompy new btl` writes a transport that installs, carries MPI, and is treated as those of the tree are."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from workshop import Workshop
+
+TOP = Path(__file__).resolve().parent.parent.parent
+DEATH = """
+import os, signal
+from ompy import MPI
+comm = MPI.COMM_WORLD
+comm.Set_errhandler(MPI.ERRORS_RETURN)
+peer = 1 - comm.rank
+comm.sendrecv(comm.rank, peer, source=peer)
+if comm.rank == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+comm.recv(source=peer)
+"""
+
+
+@pytest.fixture(scope="module")
+def mynet(workshop: Workshop) -> Path:
+    return workshop.new("btl", "mynet")
+
+
+def test_its_own_tests_pass(workshop: Workshop, mynet: Path) -> None:
+    done = workshop.run("-m", "pytest", "-q", "-p", "no:cacheprovider", str(mynet))
+    assert done.returncode == 0, done.stdout
+    assert "4 passed" in done.stdout
+
+
+def test_the_transport_has_at_most_80_lines(mynet: Path) -> None:
+    lines = (mynet / "ompy_btl_mynet" / "module.py").read_text().splitlines()
+    assert len([line for line in lines if line.strip()]) <= 80
+
+
+def test_a_peer_that_dies_is_reported_and_the_job_ends(workshop: Workshop, mynet: Path) -> None:
+    done = workshop.ranks(2, "mynet", sys.executable, "-c", DEATH)
+    assert done.returncode == 137, done.stderr
+    assert "rank 1" in done.stderr
+
+
+def test_it_is_shown_as_those_of_the_tree_are(workshop: Workshop, mynet: Path) -> None:
+    listed = workshop.run("-c", "from ompy.cli.ompy_info import main; main()").stdout
+    assert "ompy-btl-mynet 0.1.0" in listed
+    parameters = workshop.run(
+        "-c", "from ompy.cli.ompy_info import main; main()", "--param", "btl", "mynet", "--level", "9"
+    ).stdout
+    assert "btl_mynet_max_send_size" in parameters
+    explained = workshop.ompy("explain", "--peer", "1", "--mca", "btl", "mynet,self").stdout
+    assert [line.split()[:2] for line in explained.splitlines() if "mynet" in line] == [["mynet", "chosen"]]
+    told = workshop.ranks(2, "mynet", "--mca", "btl_base_verbose", "1", sys.executable, "-c", "from ompy import MPI").stderr
+    assert "[ompy rank 1] btl: mynet chosen, priority 0: asked for by name" in told
+    shown = workshop.ranks(
+        2, "mynet", "--mca", "hook_comm_method_display", "1", sys.executable, "-c", "from ompy import MPI"
+    ).stderr
+    assert [line.split()[1:3] for line in shown.splitlines()[2:4]] == [["self", "mynet"], ["mynet", "self"]]
+
+
+def test_ranks_that_did_not_open_it_say_so(workshop: Workshop, mynet: Path) -> None:
+    program = "import os; os.environ['OMPY_MCA_btl'] = ('mynet,self', 'self,zmq')[int(os.environ['PMI_RANK'])]\n"
+    done = workshop.run(
+        "-m", "ompy.cli.ompyrun", "-n", "2", "--timeout", "60",
+        sys.executable, "-c", program + "from ompy import MPI; MPI.COMM_WORLD.barrier()",
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "rank 1 did not open mynet" in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("ruff") is None, reason="ruff is not installed")
+def test_what_is_written_is_in_style(mynet: Path) -> None:
+    for command in (["ruff", "check"], ["ruff", "format", "--check"]):
+        done = subprocess.run(
+            [*command, "--config", str(TOP / "pyproject.toml"), str(mynet)], capture_output=True, text=True, cwd=mynet
+        )
+        assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.skipif(shutil.which("mypy") is None, reason="mypy is not installed")
+def test_what_is_written_agrees_with_the_types_of_the_contract(mynet: Path) -> None:
+    command = ["mypy", "--strict", "--python-executable", sys.executable, "ompy_btl_mynet"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=mynet)
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_misspelt_or_taken_name_is_refused(workshop: Workshop) -> None:
+    for name, words in (("My-Net", "lower-case letters"), ("sm", "ompy already has a btl component sm"), ("class", "class")):
+        done = workshop.ompy("new", "btl", name)
+        assert done.returncode == 2
+        assert words in done.stderr
+
+
+def test_nothing_is_overwritten(workshop: Workshop) -> None:
+    assert workshop.ompy("new", "btl", "twice").returncode == 0
+    mark = workshop.folder / "ompy-btl-twice" / "mine"
+    mark.touch()
+    done = workshop.ompy("new", "btl", "twice")
+    assert done.returncode == 2
+    assert "is there already" in done.stderr
+    assert mark.exists()

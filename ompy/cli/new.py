@@ -14,7 +14,9 @@ from ompy.scaffold import distribution
 @click.argument("framework", type=click.Choice(distribution.frameworks()))
 @click.argument("name")
 @click.option("--cython", is_flag=True, help="The compiled form.")
-@click.option("--into", type=click.Path(file_okay=False, path_type=Path), default=Path(), help="Folder to write it in. [default: .]")
+@click.option(
+    "--into", type=click.Path(file_okay=False, path_type=Path), default=Path(), help="Folder to write it in. [default: .]"
+)
 def new(framework: str, name: str, cython: bool, into: Path) -> None:
     """Write ompy-FRAMEWORK-NAME: a component that installs and works as it is, for you to change.
 

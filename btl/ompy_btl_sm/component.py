@@ -5,6 +5,10 @@ from __future__ import annotations
 from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
 from ompy.mca.params import registry
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ompy_btl_sm.module import SmBtl
+
 COMPONENT = Component(
     framework="btl",
     name="sm",
@@ -81,12 +85,33 @@ def ompy_query(context: Context) -> Offer | Refusal:
     slots = context.value("inbox_slots") or max(64, 2 * local_size)
     try:
         btl = SmBtl(ring_size, context.value("backing"), slots, kernel_copies)
+        short = btl.in_files and reserve(btl, local_size)
     except MPIError as error:
+        context.inform(f"{error}; other transports serve", private=True)
         return Refusal(str(error))
+    if short:
+        btl.finalize()
+        context.inform(f"{short}; other transports serve")
+        return Refusal(short)
     for name, limit in limits.items():
         setattr(btl, name, limit)
     btl.on_fallback = lambda line: context.inform(f"{line}; large messages go through the ring")
-    return Offer(modules=[btl])
+    # In files, a peer may have found no room for its rings.
+    return Offer(modules=[btl], certain=not btl.in_files)
+
+
+def reserve(btl: SmBtl, local_size: int) -> str:
+    """Set room aside for the rings to every other rank of the host; returns why the host's ranks can't all have theirs.
+
+    Raises MPIError when this process alone can't.
+    """
+    from ompy_btl_sm.reservation import Reservation, shortage
+
+    rings = (local_size - 1) * btl.ring_bytes
+    short = shortage(local_size * rings)
+    if not short and rings:
+        btl.reservation = Reservation(rings)
+    return short
 
 
 def usual_ring_size(local_size: int) -> int:

@@ -20,6 +20,7 @@ cdef class SmBtl(Btl):
     cdef public size_t ring_size
     cdef public str backing
     cdef public object on_fallback               # called with a line for people when single copy turns out not to work
+    cdef public object reservation               # room for rings in files, see `reservation.py`; None elsewhere
     cdef Inbox inbox
     cdef bytes own_doorbell
     cdef str host

@@ -1,5 +1,7 @@
 from collections.abc import Callable
 
+from ompy_btl_sm.reservation import Reservation
+
 from ompy.mca.btl import Btl
 
 interface: int
@@ -8,4 +10,9 @@ class SmBtl(Btl):
     ring_size: int
     backing: str
     on_fallback: Callable[[str], object] | None
+    reservation: Reservation | None
+    @property
+    def in_files(self) -> bool: ...
+    @property
+    def ring_bytes(self) -> int: ...
     def __init__(self, ring_size: int = 262144, backing: str = "auto", slots: int = 64, single_copy: bool = True) -> None: ...

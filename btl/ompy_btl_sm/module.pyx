@@ -17,7 +17,7 @@ from ompy.mca.btl cimport (
 from ompy_btl_sm.endpoint cimport Card, Incoming, SmEndpoint
 from ompy_btl_sm.inbox cimport Inbox
 from ompy_btl_sm.ring cimport (
-    HEAD, Reader, Writer, acquire32, has_space, lines, peek, publish, reserve, round_size,
+    DATA_OFFSET, HEAD, Reader, Writer, acquire32, has_space, lines, peek, publish, reserve, round_size,
 )
 from ompy_btl_sm.single_copy cimport allow_peers, can_read, read_memory, write_memory
 from ompy_btl_sm.endpoint import PROBE, host_identity
@@ -72,6 +72,16 @@ cdef class SmBtl(Btl):
     def __dealloc__(self):
         free(self.watched.readers)
         free(self.watched.blocked)
+
+    @property
+    def in_files(self):
+        """Whether shared memory lives in files, whose room is limited."""
+        return bool(self.inbox.segment.path)
+
+    @property
+    def ring_bytes(self):
+        """Bytes of shared memory that one direction between two processes takes."""
+        return DATA_OFFSET + self.ring_size
 
     cpdef bytes address(self):
         return Card.write(self.inbox.segment.location(), self.inbox.header.slot_count, self.own_doorbell)
@@ -151,6 +161,8 @@ cdef class SmBtl(Btl):
             self.drop_incoming(incoming)
         self.inbox.close()
         self.inbox = None
+        if self.reservation is not None:
+            self.reservation.close()
         return 0
 
     cpdef dict statistics(self):
@@ -236,6 +248,8 @@ cdef class SmBtl(Btl):
         if endpoint.failure is not None:
             raise endpoint.failure
         if not endpoint.connected:
+            if self.reservation is not None and endpoint.segment is None:
+                self.reservation.give_back(self.ring_bytes)
             if endpoint.card is None or not endpoint.connect(self.ring_size, self.backing, self.own_doorbell):
                 return OUT_OF_RESOURCE
             return OK

@@ -104,11 +104,16 @@ class Offer:
         priority: the highest wins where one is chosen.
         functions: of a `coll` component, the names that it serves (`bcast`: all forms; `ibcast`, `bcast_init`: that
             form alone); None for all.
+        certain: False where a transport may turn out not to reach a peer that its `reach` includes: those that reach
+            farther are then opened too.
     """
 
-    __slots__ = ("functions", "modules", "priority")
+    __slots__ = ("certain", "functions", "modules", "priority")
 
-    def __init__(self, modules: Sequence[Any], priority: int = 0, functions: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, modules: Sequence[Any], priority: int = 0, functions: Sequence[str] | None = None, certain: bool = True
+    ) -> None:
+        self.certain = certain
         self.modules = list(modules)
         self.priority = priority
         self.functions = None if functions is None else tuple(functions)
@@ -161,11 +166,15 @@ class Context:
         """The modules chosen so far in another framework, best first: how `bml` finds the BTLs, and a PML its BML."""
         return list(self.chosen_modules.get(framework, ()))
 
-    def inform(self, line: str) -> None:
-        """One line for people, from one process a host; `<framework>_base_verbose` 1 has all tell, -1 none."""
+    def inform(self, line: str, private: bool = False) -> None:
+        """One line for people, from one process a host; `<framework>_base_verbose` 1 has all tell, -1 none.
+
+        Parameters:
+            private: the others of the host have no reason to say the same, so this process tells whichever it is.
+        """
         framework = self.component.framework
         verbosity = registry.value(f"{framework}_base_verbose")
-        if verbosity >= 1 or (verbosity == 0 and (self.rte is None or self.rte.local_rank == 0)):
+        if verbosity >= 1 or (verbosity == 0 and (private or self.rte is None or self.rte.local_rank == 0)):
             import sys
 
             print(f"ompy: {framework}/{self.component.name}: {line}", file=sys.stderr, flush=True)

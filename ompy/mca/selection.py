@@ -129,7 +129,7 @@ def needless(found: Found, offers: list[Candidate]) -> str:
         return ""
     enough = ("host",) if rte.size > 1 else ("process", "host")
     for candidate in offers:
-        if candidate.component.capabilities.get("reach") in enough:
+        if candidate.offer.certain and candidate.component.capabilities.get("reach") in enough:
             nearer = candidate.component.name
             return f"no peer needs it: every rank is on this host, where {nearer} serves; `--mca {found.framework}` can name it"
     return ""

@@ -29,7 +29,9 @@ pytestmark = pytest.mark.skipif(not allowed(), reason="this user may not make mo
 
 def run(size: str, *arguments: str, before: str = "", after: str = "") -> subprocess.CompletedProcess[str]:
     """A job of 3 ranks with `size` bytes of /dev/shm, between two shell commands."""
-    script = f"mount -t tmpfs -o size={size} tmpfs /dev/shm; {before or ':'}; " + '"$@"; code=$?; ' + f"{after or ':'}; exit $code"
+    script = (
+        f"mount -t tmpfs -o size={size} tmpfs /dev/shm; {before or ':'}; " + '"$@"; code=$?; ' + f"{after or ':'}; exit $code"
+    )
     job = [sys.executable, "-m", "ompy.cli.ompyrun", "-n", "3", "--mca", "btl_sm_backing", "file", *arguments]
     return subprocess.run(
         [*UNSHARE, "sh", "-c", script, "sh", *job, sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=60

@@ -1,8 +1,7 @@
 from collections.abc import Callable
 
-from ompy_btl_sm.reservation import Reservation
-
 from ompy.mca.btl import Btl
+from ompy_btl_sm.reservation import Reservation
 
 interface: int
 

@@ -521,3 +521,23 @@ def progress_once() -> int:
 def wait_request(Request request not None) -> None:
     """Returns when the request is complete; KeyboardInterrupt passes and leaves it as it was."""
     wait(request)
+
+
+def serve_until_readable(int descriptor) -> None:
+    """Runs the engine until the descriptor is readable: who waits for others still serves those that wait for it.
+
+    A message that is complete here may have to be sent again, or an acknowledgement answered.
+    """
+    cdef Descriptors descriptors
+    cdef pollfd awaited = pollfd(descriptor, POLLIN, 0)
+    cdef long nanoseconds = shortest_sleep
+    while entry_count and not any_readable(&awaited, 1):
+        if poll_all():
+            nanoseconds = shortest_sleep
+        else:
+            gather(&descriptors)
+            descriptors.list[descriptors.count] = awaited
+            with nogil:
+                poll_for(descriptors.list, descriptors.count + 1, nanoseconds)
+            nanoseconds = min(2 * nanoseconds, longest_sleep)
+        PyErr_CheckSignals()

@@ -49,7 +49,11 @@ class Rte:
         raise NotImplementedError
 
     def commit_and_fence(self) -> None:
-        """Wait until every rank of the job is here; what was put before is then visible to all."""
+        """Wait until every rank of the job is here; what was put before is then visible to all.
+
+        After the first time the engine has to go on meanwhile (`ompy.core.progress.serve_until_readable`): a rank that is
+        not here yet may need a message sent again, or acknowledged.
+        """
         raise NotImplementedError
 
     def get(self, rank: int, key: str) -> bytes:

@@ -14,6 +14,7 @@ import sys
 from binascii import a2b_base64, b2a_base64
 
 from ompy.core.errors import ERR_INTERN, MPIError
+from ompy.core.progress import serve_until_readable
 from ompy.mca.rte import Rte
 from ompy_rte_pmi.wire import Wire, connect
 
@@ -116,7 +117,11 @@ class PmiRte(Rte):
         # The first fence is that of the initialisation, the second that of the finalisation.
         if self.board is not None:
             self.board.meet(self.has_met)
-        *stored, _ = self._ask([*self.uncommitted, ("barrier_in", "barrier_out")])
+        if self.has_met:
+            stored = self._ask(self.uncommitted)
+            self.wire.ask("barrier_in", "barrier_out", serve_until_readable)
+        else:
+            *stored, _ = self._ask([*self.uncommitted, ("barrier_in", "barrier_out")])
         self.uncommitted.clear()
         for answer in stored:
             if answer.get("rc", "0") != "0":

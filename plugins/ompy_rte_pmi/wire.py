@@ -8,7 +8,7 @@ from ompy.core.errors import ERR_INTERN, MPIError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 
 class Wire:
@@ -22,13 +22,15 @@ class Wire:
         self.descriptor = descriptor
         self.partial = b""
 
-    def ask(self, command: str, expected: str) -> dict[str, str]:
-        """Send `cmd=<command>` and return the fields of the answer.
+    def ask(self, command: str, expected: str, wait: Callable[[int], object] | None = None) -> dict[str, str]:
+        """Send `cmd=<command>` and return the fields of the answer, for which `wait(descriptor)` waits if it is given.
 
         Servers differ in the fields beside `cmd` (`info`, `msg`, `rc`), so only the command word is checked.
         Raises MPIError when the server has gone or answers something else.
         """
         self.tell(command)
+        if wait is not None:
+            wait(self.descriptor)
         return self.answer(command, expected)
 
     def ask_together(self, questions: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
@@ -36,7 +38,8 @@ class Wire:
 
         On a busy machine each round trip waits for the launcher's turn, and then for this rank's.
         """
-        self.tell("\ncmd=".join(command for command, _ in questions))
+        if questions:
+            self.tell("\ncmd=".join(command for command, _ in questions))
         return [self.answer(command, expected) for command, expected in questions]
 
     def answer(self, command: str, expected: str) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -38,6 +39,10 @@ class Workshop:
             "-m", "ompy.cli.ompyrun", "-n", str(count), "--oversubscribe", "--timeout", "60",
             "--mca", "btl", f"{component},self", *program,
         )  # fmt: skip
+
+    def fetch(self, source: Path) -> Path:
+        """A copy of a distribution's source, which an installation may leave its traces in."""
+        return shutil.copytree(source, self.folder / source.name, ignore=shutil.ignore_patterns("__pycache__"))
 
     def install(self, distribution: Path) -> None:
         """What `pip install ./distribution` does, without the network and without touching this environment."""

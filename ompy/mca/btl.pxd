@@ -122,6 +122,7 @@ cdef class Btl(ProgressSource):
 
     # -- set up, once per process or peer: plain Python will do
     cpdef bytes address(self)
+    cpdef dict cards(self)                       # the addresses on this process's card, each by the name that peers look for
     cpdef list add_procs(self, list procs)       # a list of Endpoint or str (the reason), one for each Proc
     cpdef int del_procs(self, list endpoints) except -1
     cpdef int register(self, int tag, Receiver receiver) except -1

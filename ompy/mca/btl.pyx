@@ -132,6 +132,10 @@ cdef class Btl(ProgressSource):
         """What peers need to reach this process, published on its card."""
         return b""
 
+    cpdef dict cards(self):
+        """The entries of this process's card, by the names that peers look for: mostly `name` and `address()`."""
+        return {self.name: self.address()}
+
     cpdef list add_procs(self, list procs):
         """An Endpoint for each process that can be reached, a reason (str) for each that can't."""
         raise NotImplementedError(f"btl {self.name} does not override add_procs")

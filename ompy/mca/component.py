@@ -138,9 +138,10 @@ class Context:
         window: the window that an `osc` component is asked to serve, else None.
         select: `select(framework)` chooses the components of a framework that stands below this one alone, as `mtl` does
             below pml/cm, and returns their modules; raises ComponentError when none can serve.
+        opener: the name of the component of the same framework that has opened this one, to serve through it; mostly "".
     """
 
-    __slots__ = ("chosen_modules", "communicator", "component", "rte", "select", "window")
+    __slots__ = ("chosen_modules", "communicator", "component", "opener", "rte", "select", "window")
 
     def __init__(
         self,
@@ -150,6 +151,7 @@ class Context:
         chosen_modules: Mapping[str, Sequence[Any]] | None = None,
         window: Window | None = None,
         select: Callable[[str], list[Any]] | None = None,
+        opener: str = "",
     ) -> None:
         self.component = component
         self.rte = rte
@@ -157,6 +159,7 @@ class Context:
         self.window = window
         self.chosen_modules = chosen_modules or {}
         self.select = select or self.chosen
+        self.opener = opener
 
     def value(self, name: str) -> Any:
         """The value of the component's own parameter of that short name."""
@@ -165,6 +168,16 @@ class Context:
     def chosen(self, framework: str) -> list[Any]:
         """The modules chosen so far in another framework, best first: how `bml` finds the BTLs, and a PML its BML."""
         return list(self.chosen_modules.get(framework, ()))
+
+    def open(self, name: str) -> list[Any]:
+        """The modules of another component of the same framework, which then serves through this one.
+
+        So a component builds on another that it does not import.  Raises ComponentError, with the reason, when there is
+        none of that name, when it can't serve, and when the framework's parameter names it too: it would be open twice.
+        """
+        from ompy.mca.selection import open_under
+
+        return open_under(self.component, name)
 
     def inform(self, line: str, private: bool = False) -> None:
         """One line for people, from one process a host; `<framework>_base_verbose` 1 has all tell, -1 none.

@@ -71,7 +71,7 @@ class Broken(Refusal):
 
 
 def answer_of(
-    found: Found, by_name: bool, communicator: Communicator | None, window: Window | None
+    found: Found, by_name: bool, communicator: Communicator | None, window: Window | None, opener: str = ""
 ) -> tuple[Component | None, Offer | Refusal]:
     """Load a component, compare its interface number, and ask it."""
     try:
@@ -85,7 +85,7 @@ def answer_of(
         return None, Broken(f"importing {found.module} of {found.distribution} {found.version} failed", error)
     if mismatch:
         return component, Broken(mismatch)
-    context = Context(component, record.rte, communicator, chosen_modules, window, select)
+    context = Context(component, record.rte, communicator, chosen_modules, window, select, opener)
     try:
         return component, hooks.query(load(found).plugin, context)
     except ParameterError:
@@ -108,6 +108,26 @@ def ask(
         problem = f"{framework} component {name}, asked for by parameter {framework}: {answer.reason}"
         raise ComponentError(problem) from answer.cause
     return None
+
+
+def open_under(opener: Component, name: str) -> list[Any]:
+    """Have a component serve through another one of its framework; see `Context.open`."""
+    framework = opener.framework
+    known = discovery.installed().get(framework, {})
+    others = [other for other in known if other != opener.name]
+    if name not in others:
+        listing = ", ".join(others)
+        hint = suggestion(name, others)
+        raise ComponentError(f"{opener.name} can't open {framework} component {name!r}; known: {listing}.{hint}")
+    names, excluding = named(framework)
+    if name in names and not excluding:
+        raise ComponentError(f"{name} is to serve through {opener.name}: leave it out of parameter {framework}")
+    _, answer = answer_of(known[name], True, None, None, opener.name)
+    if isinstance(answer, Refusal):
+        record.add(framework, name, False, None, answer.reason)
+        raise ComponentError(f"{framework} component {name}, which {opener.name} opens, can't serve: {answer.reason}")
+    record.add(framework, name, True, answer.priority, f"serves through {opener.name}")
+    return answer.modules
 
 
 def by_reach(found: list[Found]) -> list[Found]:

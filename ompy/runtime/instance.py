@@ -7,11 +7,12 @@ parameters -> rte -> btl -> bml -> pml        each framework chooses its compone
 
 from __future__ import annotations
 
+from ompy.core.board import OPERATIONS
 from ompy.core.communicator import Communicator
 from ompy.core.errors import ERR_OTHER, MPIError
 from ompy.core.group import make_group, set_this_process
 from ompy.core.proc import process_table
-from ompy.core.progress import register_source, shutdown, unregister_source
+from ompy.core.progress import meanwhile, register_source, shutdown, unregister_source
 from ompy.mca import pml as pml_framework
 from ompy.mca import selection
 from ompy.mca.hook import hooks
@@ -64,7 +65,7 @@ class Instance:
         card = self.modex.card
         card["pml"] = self.pml.name.encode()
         for btl in self.btls:
-            card[btl.name] = btl.address()
+            card |= btl.cards()
         self.modex.publish()
         if self.rte.rank != 0:
             first = process_table().get(0).card["pml"].decode()
@@ -90,14 +91,15 @@ class Instance:
     def close(self) -> None:
         """Complete what was sent, leave the job, and leave nothing behind.
 
-        Messages may still be on their way to a peer that needs this process to hand them over: all ranks meet first.
+        Messages may still be on their way to a peer that needs this process to hand them over, or to answer for them: all
+        ranks meet first, and each progresses until the last has come.
         A program that leaves with `sys.exit(1)` meets nobody: its peers may wait for what it never sent, and the launcher,
         which sees the exit code, ends them.
         """
         if abort.leaves_in_failure():
             return
         self.pml.finalize()
-        self.rte.commit_and_fence()
+        meanwhile(self.rte.commit_and_fence, OPERATIONS.index("Finalize"))
         for btl in self.btls:
             unregister_source(btl)
         for proc in process_table().known():

@@ -20,7 +20,9 @@ COMPONENT = Component(
         Parameter("corrupt", float, 0.0, level=2, help="share in which one bit is changed"),
         Parameter("delay", float, 0.0, level=2, help="share that is held back; messages keep their order"),
         Parameter("delay_time", float, 2.0, unit="ms", level=3, help="longest delay"),
-        Parameter("reorder", float, 0.0, level=2, help="share of messages that later ones overtake; above 0 no order is promised"),
+        Parameter(
+            "reorder", float, 0.0, level=2, help="share of messages that later ones overtake; above 0 no order is promised"
+        ),
         Parameter("reorder_distance", int, 4, unit="messages", level=3, help="at most so many overtake one"),
         Parameter("stall", float, 0.0, level=2, help="share of messages before which the way to the peer is shut for a while"),
         Parameter("stall_time", float, 50.0, unit="ms", level=3, help="how long it is shut"),

@@ -8,8 +8,6 @@
 
 Where ranks outnumber cores the first three are short: whoever one waits for needs the core.
 """
-from _thread import start_new_thread
-
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from libc.stdint cimport int64_t, uint32_t
@@ -505,33 +503,6 @@ configure()
 def counters() -> dict[str, int]:
     """Events made and sleeps taken so far, and sources now polled."""
     return {"events": events_made, "sleeps": sleeps, "sources": entry_count}
-
-
-def meanwhile(call, int operation):
-    """Have another thread run `call`, which blocks outside of the engine, while peers may still need this process to progress.
-
-    Parameters:
-        call: takes nothing.
-        operation: what the job board is to say of the wait, one of `ompy.core.board.OPERATIONS` by its index.
-
-    Raises what the call raises.
-    """
-    cdef Request over = Request()
-    failures = []
-
-    def run():
-        try:
-            call()
-        except BaseException as error:
-            failures.append(error)
-        over.finish()
-        wake()
-
-    over.operation = operation
-    start_new_thread(run, ())
-    wait(over)
-    for failure in failures:
-        raise failure
 
 
 def shutdown() -> None:

@@ -7,12 +7,11 @@ parameters -> rte -> btl -> bml -> pml        each framework chooses its compone
 
 from __future__ import annotations
 
-from ompy.core.board import OPERATIONS
 from ompy.core.communicator import Communicator
 from ompy.core.errors import ERR_OTHER, MPIError
 from ompy.core.group import make_group, set_this_process
 from ompy.core.proc import process_table
-from ompy.core.progress import meanwhile, register_source, shutdown, unregister_source
+from ompy.core.progress import register_source, shutdown, unregister_source
 from ompy.mca import pml as pml_framework
 from ompy.mca import selection
 from ompy.mca.hook import hooks
@@ -91,15 +90,14 @@ class Instance:
     def close(self) -> None:
         """Complete what was sent, leave the job, and leave nothing behind.
 
-        Messages may still be on their way to a peer that needs this process to hand them over, or to answer for them: all
-        ranks meet first, and each progresses until the last has come.
+        Messages may still be on their way to a peer that needs this process to hand them over: all ranks meet first.
         A program that leaves with `sys.exit(1)` meets nobody: its peers may wait for what it never sent, and the launcher,
         which sees the exit code, ends them.
         """
         if abort.leaves_in_failure():
             return
         self.pml.finalize()
-        meanwhile(self.rte.commit_and_fence, OPERATIONS.index("Finalize"))
+        self.rte.commit_and_fence()
         for btl in self.btls:
             unregister_source(btl)
         for proc in process_table().known():

@@ -18,7 +18,7 @@ COMPONENT = Component(
         Parameter("latency", int, 0, unit="ns", level=6, help="what the BML takes this BTL's latency to be"),
         Parameter("bandwidth", int, 50000, unit="MB/s", level=6, help="what the BML takes this BTL's bandwidth to be"),
     ),
-    capabilities={"send": True, "put": True, "get": True, "in_order": True, "reach": "process"},
+    capabilities={"send": True, "put": True, "get": True, "in_order": True, "asynchronous_progress": True, "reach": "process"},
 )
 
 

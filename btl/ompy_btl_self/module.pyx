@@ -7,7 +7,7 @@ from ompy.core.constants cimport OK
 from ompy.core.proc cimport Proc
 from ompy.core.progress cimport wake
 from ompy.mca.btl cimport (
-    FLAG_GET, FLAG_IN_ORDER, FLAG_PUT, FLAG_SEND, FLAG_SENDI, INTERFACE, Btl, Descriptor, Endpoint,
+    FLAG_ASYNCHRONOUS, FLAG_GET, FLAG_IN_ORDER, FLAG_PUT, FLAG_SEND, FLAG_SENDI, INTERFACE, Btl, Descriptor, Endpoint,
 )
 
 interface = INTERFACE
@@ -26,7 +26,7 @@ cdef class SelfBtl(Btl):
 
     def __cinit__(self):
         self.name = "self"
-        self.flags = FLAG_SEND | FLAG_SENDI | FLAG_PUT | FLAG_GET | FLAG_IN_ORDER
+        self.flags = FLAG_SEND | FLAG_SENDI | FLAG_PUT | FLAG_GET | FLAG_IN_ORDER | FLAG_ASYNCHRONOUS
         self.ready = has_letters
         self.ready_context = &self.first
 

@@ -50,7 +50,7 @@ COMPONENT = Component(
         Parameter("latency", int, 200, unit="ns", level=6, help="what the BML takes this BTL's latency to be"),
         Parameter("bandwidth", int, 10000, unit="MB/s", level=6, help="what the BML takes this BTL's bandwidth to be"),
     ),
-    capabilities={"send": True, "put": "cma", "get": "cma", "in_order": True, "reach": "host"},
+    capabilities={"send": True, "put": "cma", "get": "cma", "in_order": True, "asynchronous_progress": True, "reach": "host"},
 )
 CUT_BY_RING = ("eager_limit", "rndv_eager_limit", "max_send_size")
 LIMITS = (*CUT_BY_RING, "exclusivity", "latency", "bandwidth")

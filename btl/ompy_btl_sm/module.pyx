@@ -12,7 +12,7 @@ from ompy.core.errors import ERR_INTERN, ERR_OTHER, ERR_PROC_FAILED, MPIError
 from ompy.core.proc cimport Proc
 from ompy.core.progress cimport exclude_watchers, goal, unregister_source
 from ompy.mca.btl cimport (
-    FLAG_GET, FLAG_IN_ORDER, FLAG_PUT, FLAG_SEND, FLAG_SENDI, INTERFACE, Btl, Descriptor, Endpoint,
+    FLAG_ASYNCHRONOUS, FLAG_GET, FLAG_IN_ORDER, FLAG_PUT, FLAG_SEND, FLAG_SENDI, INTERFACE, Btl, Descriptor, Endpoint,
 )
 from ompy_btl_sm.endpoint cimport Card, Incoming, SmEndpoint
 from ompy_btl_sm.inbox cimport Inbox
@@ -54,7 +54,7 @@ cdef class SmBtl(Btl):
 
     def __init__(self, size_t ring_size=262144, str backing="auto", int slots=64, bint single_copy=True):
         self.name = "sm"
-        self.flags = FLAG_SEND | FLAG_SENDI | FLAG_IN_ORDER
+        self.flags = FLAG_SEND | FLAG_SENDI | FLAG_IN_ORDER | FLAG_ASYNCHRONOUS
         if single_copy:
             self.flags |= FLAG_PUT | FLAG_GET
             allow_peers()

@@ -58,7 +58,15 @@ COMPONENT = Component(
             help="longest wait at the end, after all ranks have met, for what has not left",
         ),
     ),
-    capabilities={"send": True, "put": False, "get": False, "atomics": False, "in_order": True, "reach": "network"},
+    capabilities={
+        "send": True,
+        "put": False,
+        "get": False,
+        "atomics": False,
+        "in_order": True,
+        "asynchronous_progress": True,
+        "reach": "network",
+    },
 )
 
 

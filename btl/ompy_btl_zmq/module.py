@@ -29,7 +29,7 @@ import zmq
 
 from ompy.core.errors import ERR_PROC_FAILED, MPIError
 from ompy.core.proc import Proc
-from ompy.mca.btl import BACK_PRESSURE, IN_ORDER, SEND, TAKEN, Btl, Descriptor, Endpoint
+from ompy.mca.btl import ASYNCHRONOUS, BACK_PRESSURE, IN_ORDER, SEND, TAKEN, Btl, Descriptor, Endpoint
 from ompy.mca.rte import Rte
 from ompy_btl_zmq.address import Card, choose, is_loopback, listen, pack, unpack
 from ompy_btl_zmq.endpoint import ZmqEndpoint
@@ -61,7 +61,7 @@ class ZmqBtl(Btl):
 
     def __init__(self, rte: Rte, value: Callable[[str], Any]) -> None:
         self.name = "zmq"
-        self.flags = SEND | IN_ORDER
+        self.flags = SEND | IN_ORDER | ASYNCHRONOUS
         self.max_send_size = value("max_send_size")
         self.eager_limit = self.rndv_eager_limit = min(value("eager_limit"), self.max_send_size)
         self.latency = 40000

@@ -9,6 +9,7 @@ from typing import NoReturn
 
 import click
 
+from ompy.cli.conformance import conformance
 from ompy.cli.new import new
 from ompy.core.errors import MPIError
 from ompy.mca import discovery
@@ -101,6 +102,7 @@ def explain(
     launch(ranks or 2, mca, ["ompy.cli.answer", "collective", str(collective), str(nbytes)])
 
 
+group.add_command(conformance)
 group.add_command(new)
 
 

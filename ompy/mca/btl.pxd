@@ -3,27 +3,54 @@
 # A BTL moves runs of bytes to a peer and hands them to whoever registered for their tag.  It knows no communicator, no
 # MPI rank and no matching; a PML stands above it, chooses protocols and cuts messages.
 #
+# Clauses are numbered and named: the conformance kit (`ompy conformance`, ompy/testing) says which one was broken.
+#
 # LIFE CYCLE
-#   open       The component's `query` makes a `Btl` and fills in its limits.  It opens what needs no peer (a listening
-#              socket, a segment) and returns the bytes that peers need to reach it from `address()`.
-#   publish    The runtime puts each component's address on this process's card in the modex.
-#   reach      At first contact with a peer, `add_procs` is given its Proc and returns an Endpoint, or the reason
-#              (a string) why this BTL can't reach it.  No connection is made yet.
-#   connect    At the first message.  A peer may send to us before we have an endpoint for it.
-#   progress   The engine calls `progress` often.  It receives, calls receivers, finishes descriptors, and returns the
-#              number of events.  It never waits.
-#   close      `del_procs` gives back what a peer held; `finalize` gives back the rest: no file, segment, thread or
-#              descriptor is left.
+#    1 open          The component's `query` makes a `Btl` and fills in its limits.  It opens what needs no peer (a listening
+#                    socket, a segment).  Limits are positive, and no eager limit is above `max_send_size`.
+#    2 publish       `address()` returns the bytes that peers need, the same at each call; the runtime puts them on this
+#                    process's card in the modex.
+#    3 reach         At first contact with a peer, `add_procs` is given its Proc and returns an Endpoint, or the reason
+#                    (a string) why this BTL can't reach it: one answer for each Proc, in their order, and the same
+#                    Endpoint when asked again.  No connection is made yet.
+#    4 connect       At the first message.  A peer may send to us before we have an endpoint for it.
+#    5 progress      The engine calls `progress` often.  It receives, calls receivers, finishes descriptors, and returns the
+#                    number of events: 0 when there were none.  It never waits.
+#    6 sleep         When nothing goes on a rank sleeps: `may_sleep` is true unless there is work at hand.  What arrives
+#                    then is seen by `ready`, or makes `descriptor` readable.
+#    7 close         `del_procs` gives back what a peer held; `finalize` gives back the rest: no file, segment, thread,
+#                    process or descriptor is left.
+#    8 reopen        After `finalize` the component can be opened again in the same process.
+#    9 fork          A child that a rank forks, and that makes no call, disturbs nothing, however it ends.
 #
 # RULES
-#   * A descriptor belongs to the BTL from `send`, `put` or `get` until its callback, which runs exactly once: perhaps
-#     inside the call, perhaps from a later `progress`.
-#   * What a receiver is handed is valid during the call only.
-#   * OUT_OF_RESOURCE is back-pressure: nothing was taken, no callback will run, the caller tries again from progress.
-#     It is never an exception.
-#   * Bytes to one peer may arrive in any order unless FLAG_IN_ORDER is declared; every byte arrives once.
-#   * A broken peer is reported through the function given to `register_error`; a BTL never prints, aborts or exits.
-#   * A receiver may call `send`, `sendi`, `put`, `get` on any BTL, but nobody calls `progress` from a receiver.
+#   10 declaration   The component's `capabilities`, its `flags` and the methods that it overrides say the same.
+#   11 delivery      What is sent arrives: whole, unchanged, once, at the peer that it was sent to.
+#   12 tag           It is handed to the receiver of its tag.
+#   13 sender        The receiver is given the sender's endpoint; None only while there is none.
+#   14 size          A message has 0 to `max_send_size` bytes, header and payload together; `alloc` and `prepare_src` give
+#                    room for each of these sizes.
+#   15 completion    A descriptor's callback runs exactly once: perhaps inside `send`, `put` or `get`, perhaps from a later
+#                    `progress`.  Its status is 0, or an error class when the transfer has failed.
+#   16 ownership     A descriptor, with the memory that it names, belongs to the BTL from `send`, `put` or `get` until its
+#                    callback, and to the caller from then on.
+#   17 receipt       What a receiver is handed is valid, and stays as it is, during the call only.
+#   18 back-pressure  OUT_OF_RESOURCE, or None instead of a descriptor, says: nothing was taken, no callback will run, the
+#                    caller tries again from progress.  It is never an exception, and ends when the peer makes progress,
+#                    however many ranks push at once.
+#   19 order         Bytes to one peer may arrive in any order unless FLAG_IN_ORDER is declared.
+#   20 broken peer   It is reported through the function given to `register_error`, once and in bounded time, by a BTL that
+#                    had exchanged messages with it.  What is on its way to it completes with an error, what is sent later
+#                    does so or raises MPIError.  Other peers are not disturbed.
+#   21 quiet         A BTL never prints, aborts or exits.
+#   22 nesting       A receiver or callback may call `send`, `sendi`, `put`, `get` on any BTL, but nobody calls `progress`
+#                    from one.
+#   23 thrift        What a message held is given back with it: nothing grows with the number of messages.
+#   24 put           Writes exactly `size` bytes, up to `put_limit`, from and to addresses that are multiples of
+#                    `put_alignment`; they are there when `flush` says so, or a message sent after the callback arrives.
+#   25 get           Reads exactly `size` bytes, up to `get_limit`, aligned to `get_alignment`; they are here at the callback.
+#   26 atomics       One operation at a time on each word, whoever asks; the old value is at `local_address` at the callback.
+#   27 asynchrony    With FLAG_ASYNCHRONOUS all that was taken completes while the peer makes no call.
 #
 # A BTL in plain Python subclasses `Btl` and overrides `add_procs`, `send` and `progress`; it sees memoryviews and no
 # pointer.  A compiled one also overrides `sendi`, which takes pointers and makes no descriptor.
@@ -45,6 +72,7 @@ cdef enum:
     FLAG_IN_ORDER = 0x10        # messages to one peer arrive in the order of the calls
     FLAG_SENDI = 0x20           # `sendi` is worth calling
     FLAG_NEEDS_REGISTRATION = 0x40  # put and get want registered memory at both sides
+    FLAG_ASYNCHRONOUS = 0x80    # what was taken completes while the peer makes no call
 
 # Who an active message is for.  0 to 15 are the core's, 16 to 255 free.
 cdef enum:
@@ -89,7 +117,7 @@ cdef class Descriptor:
     cdef public bytes local_handle, remote_handle
     cdef CompletionFunction callback
     cdef public object context
-    cdef bint in_flight                          # set by the sender before the call, cleared by `complete`
+    cdef public bint in_flight                   # set by the sender before the call, cleared by `complete`
 
     # For BTLs: the transfer is over (status 0) or has failed (an error class).  Gives the descriptor back to its owner.
     cpdef int complete(self, int status=*) except -1

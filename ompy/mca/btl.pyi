@@ -12,8 +12,10 @@ ATOMICS: int
 IN_ORDER: int
 SENDI: int
 NEEDS_REGISTRATION: int
+ASYNCHRONOUS: int
 BACK_PRESSURE: int
 TAKEN: int
+FREE_TAGS: range
 
 class Endpoint:
     btl: Btl
@@ -33,6 +35,7 @@ class Descriptor:
     size: int
     local_handle: bytes | None
     remote_handle: bytes | None
+    in_flight: bool
     context: Any
     @property
     def view(self) -> memoryview: ...

@@ -21,8 +21,10 @@ ATOMICS = FLAG_ATOMICS
 IN_ORDER = FLAG_IN_ORDER
 SENDI = FLAG_SENDI
 NEEDS_REGISTRATION = FLAG_NEEDS_REGISTRATION
+ASYNCHRONOUS = FLAG_ASYNCHRONOUS
 BACK_PRESSURE = OUT_OF_RESOURCE
 TAKEN = OK
+FREE_TAGS = range(16, TAG_COUNT)
 
 # Spare descriptors kept by a BTL; what a burst made beyond that goes back to the allocator.
 cdef int SPARE_DESCRIPTORS = 64
@@ -73,7 +75,11 @@ cdef class Descriptor:
         """
         cdef CompletionFunction callback = self.callback
         if not self.in_flight:
-            raise MPIError(ERR_INTERN, f"btl {self.btl.name} completed a descriptor that was not in flight")
+            raise MPIError(
+                ERR_INTERN,
+                f"btl {self.btl.name} completed a descriptor that was not in flight "
+                "(clause 15 of ompy/mca/btl.pxd, completion)",
+            )
         self.in_flight = False
         context = self.context
         if callback != NULL:
@@ -285,5 +291,8 @@ cdef class Btl(ProgressSource):
     cpdef int deliver_view(self, int tag, Endpoint endpoint, const unsigned char[::1] data) except -1:
         """For BTLs in Python: hand an arrived message, any contiguous buffer, to the receiver of its tag."""
         if self.receivers[tag] is None:
-            raise MPIError(ERR_INTERN, f"btl {self.name} got a message with tag {tag}, which nobody registered")
+            raise MPIError(
+                ERR_INTERN,
+                f"btl {self.name} got a message with tag {tag}, which nobody registered (clause 12 of ompy/mca/btl.pxd, tag)",
+            )
         return self.deliver(tag, endpoint, <const char *> &data[0] if data.shape[0] else NULL, data.shape[0])

@@ -10,6 +10,11 @@ Each case starts its own job with `ompyrun`; every rank imports the test's file 
 COMM_WORLD; every other fixture and parameter is made once, in the parent, and handed over by pickle, so that all ranks
 see the same `tmp_path` or `seed`.  A failure on any rank fails the case: the report has each rank's traceback and the
 output of all.
+
+A component's own tests hold it to its contract with the fixture `conformance`; see `ompy.testing.conformance`:
+
+    def test_it_keeps_the_contract(conformance):
+        conformance("btl", "mynet,self", ranks=3)
 """
 
 from __future__ import annotations
@@ -28,7 +33,7 @@ import pytest
 from ompy.testing.task import COMMUNICATOR, FAILED, SKIPPED, XFAILED, Outcome, Task
 
 if TYPE_CHECKING:
-    pass
+    from collections.abc import Callable
 
 DEFAULT_TIMEOUT = 60.0
 # Beyond the launcher's own time-out: it prints its report and ends the ranks within this.
@@ -75,6 +80,30 @@ def rng(seed: int) -> random.Random:
 def comm() -> Any:
     """COMM_WORLD: of the job in a test marked `mpi`, of one process elsewhere."""
     return None
+
+
+@pytest.fixture
+def conformance(seed: int) -> Callable[..., None]:
+    """Hold a component to its contract, as `ompy conformance` does; the test fails with every clause that is broken.
+
+    Parameters of the function: framework; names, the component under test first; ranks; silence (seconds); and `mca`, a
+    dict of further parameters.
+    """
+
+    def check(framework: str, names: str, ranks: int = 2, silence: float = 20.0, mca: dict[str, object] | None = None) -> None:
+        from ompy.testing.conformance import kit, report
+        from ompy.testing.conformance.check import levels
+        from ompy.testing.conformance.job import Order
+
+        others = tuple((name, str(value)) for name, value in (mca or {}).items())
+        results = []
+        for level in levels(framework):
+            order = Order(framework, tuple(names.split(",")), level, ranks, others, seed, silence, {})
+            results += list(kit.run(order, kit.selected(framework, level)))
+        if failed := report.failures(results):
+            pytest.fail("\n\n".join(report.told(result) for result in failed), pytrace=False)
+
+    return check
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -1,0 +1,139 @@
+"""`ompy conformance`: does a component keep its contract?"""
+
+from __future__ import annotations
+
+import random
+import signal
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+SEEDS = 1 << 32
+
+
+class Counts(click.ParamType[tuple[int, ...]]):
+    """Numbers of ranks: 2,3,5."""
+
+    name = "N,N,..."
+
+    def convert(self, value: object, parameter: click.Parameter | None, context: click.Context | None) -> tuple[int, ...]:
+        if isinstance(value, tuple):
+            return value
+        parts = str(value).split(",")
+        if not all(part.strip().isdigit() and int(part) > 0 for part in parts):
+            self.fail(f"{value!r} is not a list of numbers of ranks, such as 2,3,5", parameter, context)
+        return tuple(int(part) for part in parts)
+
+
+class Bytes(click.ParamType[int]):
+    """A number of bytes, with K, M or G behind it."""
+
+    name = "BYTES"
+
+    def convert(self, value: object, parameter: click.Parameter | None, context: click.Context | None) -> int:
+        text = str(value).upper().removesuffix("B").removesuffix("I")
+        unit = {"K": 10, "M": 20, "G": 30}.get(text[-1:], 0)
+        digits = text[:-1] if unit else text
+        if not digits.isdigit():
+            self.fail(f"{value!r} is no number of bytes; 5G is one", parameter, context)
+        return int(digits) << unit
+
+
+@click.command()
+@click.option(
+    "--mca",
+    "mca",
+    nargs=2,
+    multiple=True,
+    metavar="NAME VALUE",
+    help="btl NAME,self: NAME is under test; others as for ompyrun.",
+)
+@click.option("-n", "-np", "ranks", type=Counts(), default="2", show_default=True, help="Numbers of ranks: 2,3,5.")
+@click.option("--level", "levels", multiple=True, help="contract, mpi or collectives; repeatable.  [default: all]")
+@click.option(
+    "-k", "words", default="", metavar="WORDS", help="Only checks with these words in their names, or of this clause."
+)
+@click.option("-x", "--exitfirst", is_flag=True, help="Stop at the first failure.")
+@click.option("--seed", type=click.IntRange(0), help="Of everything random.  [default: a new one]")
+@click.option("--silence", default=20.0, show_default=True, help="Seconds without a sign of life that end a check.")
+@click.option("--bytes", "nbytes", type=Bytes(), default=0, help="Also transfer so many bytes, such as 5G.")
+@click.option("--junit", type=click.Path(path_type=Path), help="Write the results as JUnit XML.")
+def conformance(
+    mca: tuple[tuple[str, str], ...],
+    ranks: tuple[int, ...],
+    levels: tuple[str, ...],
+    words: str,
+    exitfirst: bool,
+    seed: int | None,
+    silence: float,
+    nbytes: int,
+    junit: Path | None,
+) -> NoReturn:
+    """Does a component keep its contract?  Every clause of ompy/mca/<framework>.pxd is tried on real ranks.
+
+    \b
+    ompy conformance --mca btl mynet,self -n 2,3,5
+    ompy conformance --mca btl mynet,self -k back-pressure --seed 7
+
+    The first name is the component under test; the others stand beside it where whole MPI programs run.  A failure names
+    the clause that is broken, and the command that shows it again.  Exit status: 0 when all is well, 1 when not.
+    """
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    from ompy.mca.params import use
+    from ompy.testing.conformance import check, kit, report
+    from ompy.testing.conformance.job import Order
+
+    framework, names, others = subject(mca)
+    known = check.levels(framework)
+    if unknown := set(levels) - set(known):
+        raise click.UsageError(f"--level {', '.join(sorted(unknown))}: {framework} has the levels {', '.join(known)}")
+    use([(framework, ",".join(names)), *others])
+    kit.component(framework, names[0])
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    seed = random.SystemRandom().randrange(SEEDS) if seed is None else seed
+    orders = [
+        Order(framework, names, level, count, others, seed, silence, {"bytes": nbytes})
+        for level in (levels or known)
+        for count in ranks
+    ]
+    plans = [(order, kit.selected(framework, order.level, words)) for order in orders]
+    total = sum(len(chosen) for _, chosen in plans)
+    if not total:
+        raise click.UsageError(f"-k {words}: no check of {framework} has that in its name, and no clause is called so")
+    results: list[kit.Result] = []
+    width = None if sys.stdout.isatty() else 140
+    columns = (SpinnerColumn(), *Progress.get_default_columns()[:3], TimeElapsedColumn(), TextColumn("{task.description}"))
+    with Progress(*columns[:1], *columns[2:], console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=total)
+        for order, chosen in plans:
+            for result in kit.run(order, chosen, exitfirst):
+                results.append(result)
+                progress.update(task, advance=1, description=f"{order.level}, {order.ranks} ranks: {result.check.title}")
+            if exitfirst and report.failures(results):
+                break
+    console = Console(width=width)
+    report.show(console, results)
+    if junit:
+        report.write_junit(junit, results)
+    failed = len(report.failures(results))
+    skipped = sum(result.outcome.word == check.SKIPPED for result in results)
+    console.print(
+        f"{len(results) - failed - skipped} passed, {failed} failed, {skipped} left out; seed {seed}", highlight=False
+    )
+    sys.exit(1 if failed else 0)
+
+
+def subject(mca: tuple[tuple[str, str], ...]) -> tuple[str, tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """Framework and names of the components that `--mca btl a,b` puts under test, and the other parameters."""
+    under_test = [(name, value) for name, value in mca if name in ("btl", "coll")]
+    if not under_test:
+        raise click.UsageError("name what is under test: --mca btl NAME,self")
+    framework, value = next((pair for pair in under_test if pair[0] == "coll"), under_test[0])
+    names = tuple(name.strip() for name in value.split(",") if name.strip())
+    if not names or any(name.startswith("^") for name in names):
+        raise click.UsageError(f"--mca {framework} {value}: name the component under test first, then those beside it")
+    return framework, names, tuple(pair for pair in mca if pair[0] != framework)

@@ -1,0 +1,110 @@
+"""More than there is room for, and peers that make no progress."""
+
+from __future__ import annotations
+
+from ompy.testing.conformance.btl.messages import everybody
+from ompy.testing.conformance.btl.rank import BtlRank
+from ompy.testing.conformance.check import Breach, Collection
+
+check = Collection()
+
+# A rank stops pushing into a transport that never refuses after so many messages, or so many bytes.
+MOST_MESSAGES, MOST_BYTES = 4000, 48 << 20
+FURTHER_ATTEMPTS = 50
+FLOOD_BYTES = 6 << 20
+STREAM_WINDOW = 64
+
+
+@check("back-pressure", ranks=1)
+def what_is_refused_was_not_taken(rank: BtlRank) -> None:
+    """Rank 0 pushes while its peers make no progress; then exactly what was taken arrives."""
+    limit = rank.btl.max_send_size
+    size = min(limit, 16384)
+    targets = [peer for peer in rank.peers if peer != 0] or list(rank.peers)
+    rank.meet()
+    if rank.rank:
+        (taken, *_) = rank.wire.exchange(None)
+    else:
+        counts = dict.fromkeys(targets, 0)
+        for peer in targets:
+            while counts[peer] < min(MOST_MESSAGES, MOST_BYTES // size):
+                if not rank.start(peer, rank.content(0, peer, counts[peer], size)):
+                    break
+                counts[peer] += 1
+            else:
+                continue
+            for _ in range(FURTHER_ATTEMPTS):
+                if rank.start(peer, rank.content(0, peer, counts[peer], size)):
+                    counts[peer] += 1
+        (taken, *_) = rank.wire.exchange(counts)
+    wanted = taken.get(rank.rank, 0) if taken else 0
+    expected = sorted(rank.content(0, rank.rank, number, size) for number in range(wanted))
+    rank.until(lambda: len(rank.arrived) >= wanted, lambda: f"{len(rank.arrived)} of {wanted} messages arrived")
+    rank.meet()
+    rank.land()
+    rank.afterthoughts()
+    if (found := sorted(it.data for it in rank.arrived)) != expected:
+        raise Breach(
+            "back-pressure", f"{wanted} messages of {size} bytes were taken, and {len(found)} arrived, or arrived changed"
+        )
+    rank.arrived.clear()
+    rank.transfer(everybody(rank, [100]))
+
+
+@check("back-pressure")
+def all_ranks_may_push_at_once(rank: BtlRank) -> None:
+    """Everybody floods everybody with the largest messages, and looks for arrivals only when there is no room."""
+    largest = rank.btl.max_send_size
+    count = max(8, min(300, FLOOD_BYTES // largest))
+    rank.transfer(everybody(rank, [largest] * count))
+
+
+@check("asynchrony", needs="asynchronous_progress")
+def what_was_taken_completes_without_the_peer(rank: BtlRank) -> None:
+    """Rank 0 sends; its peers are in no call."""
+    rank.meet()
+    if rank.rank:
+        (counts, *_) = rank.wire.exchange(None)
+    else:
+        counts = dict.fromkeys(rank.peers, 0)
+        for peer in rank.peers:
+            for number in range(8):
+                counts[peer] += rank.start(peer, rank.content(0, peer, number, 64)) is not None
+        rank.until(lambda: not rank.flying, "a transfer did not complete while its target was in no call")
+        rank.wire.exchange(counts)
+    rank.until(lambda: len(rank.arrived) >= counts.get(rank.rank, 0), "messages are missing")
+    rank.arrived.clear()
+
+
+@check("delivery", "thrift", option="bytes")
+def so_many_bytes_arrive(rank: BtlRank) -> None:
+    """A stream of the largest messages to the next rank, as many as --bytes asks for, each checked as it arrives."""
+    size = rank.btl.max_send_size
+    count = -(-int(rank.options["bytes"]) // size)
+    after = (rank.rank + 1) % rank.size
+    if after not in rank.peers:
+        after = next(iter(rank.peers))
+    texts = [rank.content(0, 0, number, size - 8) for number in range(7)]
+    source = next(peer for peer in rank.sources)
+    numbers: set[int] = set()
+    sent = 0
+
+    def look() -> bool:
+        for arrival in rank.arrived:
+            number = int.from_bytes(arrival.data[:8], "little")
+            if arrival.data[8:] != texts[number % 7]:
+                raise Breach("delivery", f"message {number} of {size} bytes arrived changed")
+            numbers.add(number)
+        rank.arrived.clear()
+        return len(numbers) >= count
+
+    rank.meet()
+    while sent < count:
+        rank.send(after, sent.to_bytes(8, "little") + texts[sent % 7])
+        sent += 1
+        if sent % STREAM_WINDOW == 0:
+            rank.poll()
+            look()
+    rank.until(look, lambda: f"{len(numbers)} of {count} messages arrived from rank {source}")
+    rank.meet()
+    rank.land()

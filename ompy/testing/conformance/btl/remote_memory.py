@@ -1,0 +1,309 @@
+"""Put, get and atomics."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from ompy.core.memory import address_of
+from ompy.mca import btl as contract
+from ompy.mca.btl import TAKEN, Descriptor
+from ompy.testing.conformance.btl.rank import BtlRank, Sending
+from ompy.testing.conformance.check import Breach, Collection, Unsuitable
+
+check = Collection()
+
+LARGEST = 1 << 20  # bytes of one transfer, where the limit is higher
+GUARD = 256  # bytes around it that must stay as they are
+AT_ONCE = 8
+WORD = 8
+INCREMENTS = 40
+MASK = (1 << 64) - 1
+
+
+class Region:
+    """Memory of this process that peers may touch, aligned as the transport wants it."""
+
+    def __init__(self, rank: BtlRank, size: int, alignment: int) -> None:
+        self.rank = rank
+        self.memory = bytearray(size + alignment)
+        start = address_of(self.memory)
+        self.skipped = -start % alignment
+        self.address = start + self.skipped
+        self.size = size
+        # A peer's endpoint is asked for the registration; that of any serves all.
+        self.handle = None
+        if rank.btl.flags & contract.NEEDS_REGISTRATION:
+            self.handle = rank.btl.register_mem(next(iter(rank.peers.values())), self.address, size)
+
+    @property
+    def view(self) -> memoryview:
+        return memoryview(self.memory)[self.skipped : self.skipped + self.size]
+
+    def close(self) -> None:
+        if self.handle is not None:
+            self.rank.btl.deregister_mem(self.handle)
+
+
+class Window(NamedTuple):
+    """A peer's region as it is named to the others."""
+
+    address: int
+    handle: bytes | None
+
+
+def exposed(rank: BtlRank, region: Region) -> list[Window]:
+    """Every rank's region."""
+    return [Window(*it) for it in rank.exchange((region.address, region.handle))]
+
+
+def transfer_sizes(limit: int) -> list[int]:
+    largest = min(limit or LARGEST, LARGEST)
+    return [size for size in (1, 7, 8, 63, 64, 65, 4095, 4096, 4097, 65536, largest - 1, largest) if 0 < size <= largest]
+
+
+def issue(rank: BtlRank, kind: str, peer: int, local: Region, at: int, window: Window, remote_at: int, size: int) -> Sending:
+    """One put or get between places of the local region and of the peer's."""
+
+    def attempt() -> Sending | None:
+        descriptor = rank.btl.prepare_dst(rank.peers[peer], local.address + at, size)
+        if descriptor is None:
+            return None
+        descriptor.remote_address = window.address + remote_at
+        descriptor.remote_handle = window.handle
+        return rank.issue(descriptor, lambda: getattr(rank.btl, kind)(rank.peers[peer], descriptor))
+
+    return rank.insist(attempt)
+
+
+def flush(rank: BtlRank, peer: int) -> None:
+    clause, rank.clause = rank.clause, "put"
+    rank.until(lambda: rank.btl.flush(rank.peers[peer]) == TAKEN, "flush never says that all is visible")
+    rank.clause = clause
+
+
+def places(rank: BtlRank, limit: int, alignment: int) -> Iterator[tuple[int, int, int]]:
+    """(number, size, offset) of each transfer, at aligned offsets behind the guard."""
+    shared = rank.common_random("places")
+    for number, size in enumerate(transfer_sizes(limit)):
+        yield number, size, -(-GUARD // alignment) * alignment + alignment * shared.randrange(8)
+
+
+def one_after_the_other(rank: BtlRank) -> Iterator[int]:
+    """Each rank in turn may write into its peers; all meet in between."""
+    for turn in range(rank.size):
+        rank.meet()
+        yield turn
+
+
+def require(rank: BtlRank, flag: int, name: str) -> None:
+    """A flag that stands for circumstances (a string in the declaration) may be absent in these."""
+    if not rank.btl.flags & flag:
+        raise Unsuitable(f"not in these circumstances: {rank.component.capabilities.get(name)}")
+
+
+@check("put", "completion", needs="put")
+def put_writes_exactly_its_bytes(rank: BtlRank) -> None:
+    require(rank, contract.PUT, "put")
+    alignment = rank.btl.put_alignment
+    room = LARGEST + 2 * GUARD + 10 * alignment
+    mine, local = Region(rank, room, alignment), Region(rank, room, alignment)
+    windows = exposed(rank, mine)
+    for turn in one_after_the_other(rank):
+        for number, size, at in places(rank, rank.btl.put_limit, alignment):
+            mine.view[:] = bytes(room)
+            rank.meet()
+            if turn == rank.rank:
+                for peer in rank.peers:
+                    local.view[at : at + size] = rank.content(turn, peer, number, size)
+                    issue(rank, "put", peer, local, at, windows[peer], at, size)
+                    rank.land()
+                    flush(rank, peer)
+            rank.meet()
+            reached = turn in rank.sources
+            wanted = rank.content(turn, rank.rank, number, size) if reached else bytes(size)
+            look(mine.view, at, wanted, f"put of {size} bytes by rank {turn}", "put")
+            rank.meet()
+    mine.close()
+    local.close()
+
+
+def look(view: memoryview, at: int, wanted: bytes, words: str, clause: str) -> None:
+    """The bytes at `at` are those, and what is around them is zero."""
+    size = len(wanted)
+    if view[at : at + size] != wanted:
+        found = bytes(view)
+        where = found.find(wanted)
+        elsewhere = f": they are at offset {where - at:+d}" if size > 7 and where >= 0 else ""
+        raise Breach(clause, f"a {words}: the bytes are not where they belong{elsewhere}")
+    for start, end, side in ((0, at, "before"), (at + size, len(view), "behind")):
+        if any(view[start:end]):
+            raise Breach(clause, f"a {words} changed bytes {side} it")
+
+
+@check("put", needs="put")
+def a_message_after_a_put_finds_it_done(rank: BtlRank) -> None:
+    require(rank, contract.PUT, "put")
+    alignment = rank.btl.put_alignment
+    size = min(rank.btl.put_limit or LARGEST, 30_000)
+    place = -(-size // alignment) * alignment
+    mine, local = Region(rank, place * rank.size, alignment), Region(rank, place * rank.size, alignment)
+    windows = exposed(rank, mine)
+    rank.react = lambda arrival, endpoint, view: notice(rank, mine, place, size, int(arrival.data[0]))
+    for peer in rank.peers:
+        at = place * rank.rank
+        local.view[at : at + size] = rank.content(rank.rank, peer, 0, size)
+        issue(rank, "put", peer, local, at, windows[peer], at, size)
+        rank.land()
+        rank.send(peer, bytes([rank.rank]) * 24)
+    rank.until(lambda: len(rank.arrived) >= len(rank.sources), "messages are missing")
+    rank.meet()
+    rank.land()
+    rank.arrived.clear()
+    rank.meet()
+    mine.close()
+    local.close()
+
+
+def notice(rank: BtlRank, mine: Region, place: int, size: int, source: int) -> None:
+    at = place * source
+    if mine.view[at : at + size] != rank.content(source, rank.rank, 0, size):
+        raise Breach("put", f"the callback of rank {source}'s put had run, and a message after it was here before the bytes")
+
+
+@check("get", "completion", needs="get")
+def get_reads_exactly_its_bytes(rank: BtlRank) -> None:
+    """Several at once; at the callback the bytes are here."""
+    require(rank, contract.GET, "get")
+    alignment = rank.btl.get_alignment
+    room = LARGEST + 2 * GUARD + 10 * alignment
+    mine, local = Region(rank, room, alignment), Region(rank, room, alignment)
+    windows = exposed(rank, mine)
+    mine.view[:] = rank.content(rank.rank, rank.rank, 0, room)
+    rank.meet()
+    for peer in rank.peers:
+        theirs = rank.content(peer, peer, 0, room)
+        for _, size, at in places(rank, rank.btl.get_limit, alignment):
+            local.view[:] = bytes(room)
+            sending = issue(rank, "get", peer, local, at, windows[peer], at, size)
+            rank.land()
+            if sending.calls != 1:
+                raise Breach("completion", f"the callback of a get ran {sending.calls} times")
+            look(local.view, at, theirs[at : at + size], f"get of {size} bytes from rank {peer}", "get")
+        size = min(rank.btl.get_limit or 4096, 4096)
+        step = -(-size // alignment) * alignment
+        for index in range(AT_ONCE):
+            issue(rank, "get", peer, local, step * index, windows[peer], step * (AT_ONCE - 1 - index), size)
+        rank.land()
+        for index in range(AT_ONCE):
+            start = step * (AT_ONCE - 1 - index)
+            if local.view[step * index : step * index + size] != theirs[start : start + size]:
+                raise Breach("get", f"of {AT_ONCE} gets at once, number {index} brought other bytes than it asked for")
+    rank.meet()
+    mine.close()
+    local.close()
+
+
+@check("thrift", needs="get", option="bytes")
+def so_many_bytes_are_read(rank: BtlRank) -> None:
+    """One region of --bytes, read by the next rank in pieces of `get_limit`."""
+    require(rank, contract.GET, "get")
+    total = int(rank.options["bytes"])
+    mine, local = Region(rank, total, rank.btl.get_alignment), Region(rank, total, rank.btl.get_alignment)
+    piece = rank.content(rank.rank, 0, 0, 1 << 20)
+    for at in range(0, total, len(piece)):
+        mine.view[at : at + len(piece)] = piece[: total - at]
+    windows = exposed(rank, mine)
+    peer = (rank.rank + 1) % rank.size
+    if peer not in rank.peers:
+        peer = rank.rank
+    limit = rank.btl.get_limit or total
+    for at in range(0, total, limit):
+        issue(rank, "get", peer, local, at, windows[peer], at, min(limit, total - at))
+    rank.land()
+    piece = rank.content(peer, 0, 0, 1 << 20)
+    for at in range(0, total, len(piece)):
+        if local.view[at : at + len(piece)] != piece[: total - at]:
+            raise Breach("get", f"of {total} bytes those from {at} on are wrong")
+    rank.meet()
+    mine.close()
+    local.close()
+
+
+OPERATIONS: dict[str, Callable[[int, int, int], int]] = {
+    "add": lambda old, operand, compare: old + operand,
+    "and": lambda old, operand, compare: old & operand,
+    "or": lambda old, operand, compare: old | operand,
+    "xor": lambda old, operand, compare: old ^ operand,
+    "swap": lambda old, operand, compare: operand,
+    "min": lambda old, operand, compare: min(old, operand),
+    "max": lambda old, operand, compare: max(old, operand),
+    "cswap": lambda old, operand, compare: operand if old == compare else old,
+}
+
+
+def signed(value: int) -> int:
+    return ctypes.c_int64(value & MASK).value
+
+
+def atomic(rank: BtlRank, peer: int, local: Region, window: Window, operation: str, operand: int, compare: int) -> int:
+    """One atomic on the first word of a peer's region; returns the old value."""
+
+    def attempt() -> Sending | None:
+        descriptor: Descriptor | None = rank.btl.prepare_dst(rank.peers[peer], local.address, WORD)
+        if descriptor is None:
+            return None
+        descriptor.remote_address, descriptor.remote_handle = window.address, window.handle
+        return rank.issue(descriptor, lambda: rank.btl.atomic(rank.peers[peer], descriptor, operation, operand, compare))
+
+    rank.insist(attempt)
+    rank.land()
+    return int.from_bytes(local.view[:WORD], "little", signed=True)
+
+
+@check("atomics", needs="atomics")
+def atomics_compute_and_give_the_old_value(rank: BtlRank) -> None:
+    require(rank, contract.ATOMICS, "atomics")
+    mine, local = Region(rank, WORD, WORD), Region(rank, WORD, WORD)
+    windows = exposed(rank, mine)
+    shared = rank.common_random("atomics")
+    for turn in one_after_the_other(rank):
+        mine.view[:] = bytes(WORD)
+        rank.meet()
+        value = 0
+        for operation, compute in OPERATIONS.items():
+            for _ in range(3):
+                operand, other = shared.randrange(-(1 << 40), 1 << 40), shared.randrange(-9, 9)
+                compare = value if shared.random() < 0.5 else other
+                result = signed(compute(value, operand, compare))
+                if turn == rank.rank:
+                    for peer in rank.peers:
+                        old = atomic(rank, peer, local, windows[peer], operation, operand, compare)
+                        if old != value:
+                            raise Breach("atomics", f"{operation} of {operand} found {old}, where {value} was")
+                value = result
+        if turn == rank.rank:
+            for peer in rank.peers:
+                flush(rank, peer)
+        rank.meet()
+        found = int.from_bytes(mine.view, "little", signed=True)
+        if turn in rank.sources and found != value:
+            raise Breach("atomics", f"after operations by rank {turn} the word is {found}, not {value}")
+    mine.close()
+    local.close()
+
+
+@check("atomics", needs="atomics", ranks=2)
+def no_increment_is_lost(rank: BtlRank) -> None:
+    """Every rank adds 1 to one word, again and again; each finds another old value."""
+    require(rank, contract.ATOMICS, "atomics")
+    mine, local = Region(rank, WORD, WORD), Region(rank, WORD, WORD)
+    windows = exposed(rank, mine)
+    target = rank.size - 1
+    seen = [atomic(rank, target, local, windows[target], "add", 1, 0) for _ in range(INCREMENTS) if target in rank.peers]
+    everybody = [value for values in rank.exchange(seen) for value in values]
+    if sorted(everybody) != list(range(len(everybody))):
+        raise Breach("atomics", f"{len(everybody)} increments found {len(set(everybody))} different values before them")
+    mine.close()
+    local.close()

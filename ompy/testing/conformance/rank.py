@@ -1,0 +1,74 @@
+"""One rank under test: `python -m ompy.testing.conformance.rank` does what the kit says over the wire."""
+
+from __future__ import annotations
+
+import faulthandler
+import re
+import signal
+import sys
+import traceback
+from typing import Protocol
+
+from ompy.testing.conformance.check import FAILED, PASSED, SKIPPED, Breach, Check, Outcome, Unsuitable, checks
+from ompy.testing.conformance.wire import OUTCOME, Wire, connect
+
+
+class Subject(Protocol):
+    """What checks are called with.
+
+    Attributes:
+        clause: name of the clause that is being examined.
+    """
+
+    clause: str
+
+    def begin(self, check: Check) -> None: ...
+
+
+def subject_of(wire: Wire) -> Subject:
+    """What a level's checks are called with."""
+    if wire.setting.level == "contract":
+        from ompy.testing.conformance.btl.rank import BtlRank
+
+        return BtlRank(wire)
+    raise ValueError(wire.setting.level)
+
+
+# How an error names the clause that it is about.
+NAMED = re.compile(r"clause \d+ of ompy/mca/\w+\.pxd, ([a-z -]+)")
+
+
+def run(check: Check, subject: Subject, rank: int) -> Outcome:
+    """Run a check and say how it went."""
+    try:
+        subject.begin(check)
+        check.body(subject)
+    except Breach as breach:
+        return Outcome(FAILED, breach.clause, breach.words, rank)
+    except Unsuitable as reason:
+        return Outcome(SKIPPED, "", str(reason), rank)
+    except Exception as error:
+        named = NAMED.search(str(error))
+        return Outcome(FAILED, named[1] if named else subject.clause, traceback.format_exc(), rank)
+    return Outcome(PASSED, rank=rank)
+
+
+def main() -> None:
+    faulthandler.register(signal.SIGUSR1, all_threads=True)
+    wire = connect()
+    known = {check.name: check for check in checks(wire.setting.framework, wire.setting.level)}
+    try:
+        subject = subject_of(wire)
+    except Exception:
+        wire.say(OUTCOME, Outcome(FAILED, "open", traceback.format_exc(), wire.rank))
+        sys.exit(1)
+    wire.say(OUTCOME, Outcome(PASSED, rank=wire.rank))
+    while name := wire.connection.recv():
+        outcome = run(known[name], subject, wire.rank)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        wire.say(OUTCOME, outcome)
+
+
+if __name__ == "__main__":
+    main()

@@ -23,14 +23,18 @@ MAY_IMPORT = {
     "ompy.runtime": {"ompy.core", "ompy.mca"},
     "ompy.mpi": {"ompy.core", "ompy.mca", "ompy.runtime"},
     "ompy.MPI": {"ompy.core", "ompy.mpi"},
-<<<<<<< HEAD
-    "ompy.testing": {"ompy.core", "ompy.mca", "ompy.runtime", "ompy.mpi", "ompy.MPI", "ompy.cli"},
-    "ompy.cli": {"ompy.core", "ompy.mca", "ompy.runtime", "ompy.mpi", "ompy.MPI", "ompy.compat", "ompy.scaffold"},
-    "ompy.scaffold": {"ompy.mca"},
-=======
     "ompy.testing": {"ompy.core", "ompy.mca", "ompy.runtime", "ompy.mpi", "ompy.MPI"},
-    "ompy.cli": {"ompy.core", "ompy.mca", "ompy.runtime", "ompy.mpi", "ompy.MPI", "ompy.compat", "ompy.testing"},
->>>>>>> 6fbf670 (A conformance kit: transports are held to the numbered clauses of their contract, one job for many checks)
+    "ompy.cli": {
+        "ompy.core",
+        "ompy.mca",
+        "ompy.runtime",
+        "ompy.mpi",
+        "ompy.MPI",
+        "ompy.compat",
+        "ompy.scaffold",
+        "ompy.testing",
+    },
+    "ompy.scaffold": {"ompy.mca"},
     "ompy.compat": {"ompy.core", "ompy.mca", "ompy.runtime", "ompy.mpi", "ompy.MPI"},
 }
 # Arrows that run up, each with its reason.

@@ -3,6 +3,8 @@
 #     message that fits a packet      sendi: one active message, tag TAG_PORTALS
 #     longer, a BTL can get           header as an offer; the receiving kernel matches, then gets into the descriptor: one copy
 #     longer, otherwise               opening and fragments of max_send_size
+from libc.stdint cimport uint32_t
+
 from ompy.mca.bml cimport Bml
 
 from ompy_puma.kernel cimport QKernel
@@ -13,8 +15,12 @@ cdef enum:
 
 cdef class BtlWire(Wire):
     cdef readonly Bml bml
+    cdef bint private
     cdef object receiver
 
 # The kernel of this process over these BTLs: made at the first call, the same at every further one.  Every user makes a
-# Process of its own on it (`kernel.create_context`), with a portal table of its own.
-cdef QKernel kernel_over(Bml bml)
+# Process of its own on it (`create_context`), with a portal table of its own.  `node`: this process's rank in the job.
+# `private`: the BML is not the job's own.
+cdef QKernel kernel_over(Bml bml, uint32_t node, bint private=*)
+# The BTLs are about to close.
+cdef int forget_kernel(QKernel kernel) except -1

@@ -22,7 +22,7 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
 from ompy_puma.header cimport Header
 
-cdef enum DescriptorKind:
+cpdef enum DescriptorKind:
     DESCRIPTOR_INVALID = 0
     SINGLE = 1
     INDEPENDENT = 2
@@ -30,32 +30,35 @@ cdef enum DescriptorKind:
     DYNAMIC = 4
 
 # MemoryDescriptor.operation
-cdef enum:
+cpdef enum:
     WRITE = 0
     READ = 1
 
 # MemoryDescriptor.save, and `saved` of events and acknowledgements
-cdef enum:
+cpdef enum:
     SAVE_HEADER = 1
     SAVE_BODY = 2
     SAVE_BOTH = 3
 
 # MemoryDescriptor.options
-cdef enum:
+cpdef enum:
     SENDER_OFFSET = 0x01        # else the receiver's: each message goes behind the one before
     CIRCULAR = 0x02             # buffers of an independent block are used again, once their owner has freed them
     ACKNOWLEDGE = 0x04          # tell senders that gave a return portal what was saved
     # Not in the papers: what does not fit is cut off, where the too-long link would be followed.  `header.length` still
     # says how long the message was.
     TRUNCATE = 0x08
+    # Nor this: letters may be moved together in a dynamic block when only the sum of its free blocks is large enough.  The
+    # owner then keeps no pointer to a letter while messages may arrive.
+    COMPACT = 0x10
 
-# Buffer.state
-cdef enum:
-    BUFFER_FREE = 0
-    BUFFER_ARRIVING = 1         # taken, not whole yet
-    BUFFER_FULL = 2             # its owner sets it free again
+# Buffer.state: whose turn it is
+cpdef enum:
+    BUFFER_FREE = 0             # the kernel's: to be written, or read
+    BUFFER_BUSY = 1             # the kernel's: bytes are on their way
+    BUFFER_USED = 2             # the owner's: written, or read; it sets it free again
 
-cdef enum:
+cpdef enum:
     NO_OVERLAY = -1
 
 cdef struct Buffer:

@@ -77,3 +77,13 @@ cdef struct Piece:
     uint32_t source_node
     uint64_t number
     uint64_t offset                              # of a fragment in the body
+
+
+cdef inline bint second_half_is_zero(const Header *header) noexcept nogil:
+    cdef const uint64_t *words = <const uint64_t *> header
+    return words[5] | words[6] | words[7] | words[8] | words[9] | words[10] == 0
+
+
+cdef inline size_t header_size(const Header *header) noexcept nogil:
+    """Bytes of it on the wire."""
+    return <size_t> PLAIN_SIZE if header.flags & PLAIN else sizeof(Header)

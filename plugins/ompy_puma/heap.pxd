@@ -10,7 +10,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from ompy_puma.header cimport Header
 from ompy_puma.match_list cimport MatchEntry
 
-cdef enum:
+cpdef enum:
     LETTER_ARRIVING = 1         # in its place in the order; the body is not whole yet
     LETTER_WHOLE = 2
     LETTER_LOST = 3             # the rest of the body will never come
@@ -38,6 +38,11 @@ cdef struct Letter:
     # the body follows
 
 
+# Bytes that a letter with so much body takes out of the heap.
+cdef inline uint64_t letter_size(uint64_t body) noexcept nogil:
+    return (sizeof(Letter) + body + 15) // 16 * 16
+
+
 cdef inline char *letter_body(Letter *letter) noexcept nogil:
     return <char *> (letter + 1)
 
@@ -55,3 +60,5 @@ cdef void release_letter(char *start, Letter *letter) noexcept nogil
 
 # -- the kernel's side: trusts nothing that it reads.  NULL: no block is large enough, or the lists are broken.
 cdef Letter *allocate_letter(char *start, uint64_t length, uint64_t body, bint *broken) noexcept nogil
+# Slides whole letters down over free blocks; False: nothing could be gained, or the blocks are broken.
+cdef bint compact_heap(char *start, uint64_t length) noexcept nogil

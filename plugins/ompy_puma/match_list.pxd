@@ -30,6 +30,8 @@ cdef enum:
 cdef struct PortalEntry:
     int32_t kind
     int32_t index                                # of the descriptor, or of the first match entry (LINK_END: none)
+    int32_t last                                 # match entry; the kernel does not look at it
+    int32_t reserved
     uint64_t delivered, dropped
 
 cdef struct MatchEntry:

@@ -18,16 +18,16 @@ from ompy_puma.header cimport Header
 from ompy_puma.heap cimport Letter
 from ompy_puma.match_list cimport MatchEntry, PortalEntry
 
-cdef enum EventKind:
+cpdef enum EventKind:
     EVENT_MATCHED = 1           # a descriptor has taken a message whose body is still on its way; DEPOSITED or LOST follows
     EVENT_DEPOSITED = 2         # all that this descriptor saves of a message is there
     EVENT_READ = 3              # a reply was sent from this descriptor
     EVENT_DROPPED = 4           # a message came and nothing of it was saved; `reason`
     EVENT_LOST = 5              # the rest of a matched body will not come: its sender is gone, or memory was taken away
 
-cdef enum DropReason:
+cpdef enum DropReason:
     DROP_NONE, DROP_NO_PROCESS, DROP_GROUP, DROP_PORTAL, DROP_EMPTY_PORTAL, DROP_NO_MATCH, DROP_TOO_LONG, DROP_INVALID,
-    DROP_FULL, DROP_BROKEN_LIST, DROP_NO_REPLY, DROP_MALFORMED, DROP_RESOURCES,
+    DROP_FULL, DROP_BROKEN_LIST, DROP_NO_REPLY, DROP_MALFORMED, DROP_STRAY, DROP_LOST, DROP_RESOURCES,
     DROP_REASONS
 
 # Bits of `signals`, set by the kernel, cleared by the process.
@@ -69,10 +69,12 @@ cdef class Process:
     cdef Region *regions                         # the address map: nothing outside is read or written for this process
     cdef int region_count
     cdef list capabilities                       # index -> Capability or None
-    cdef int queued, queue_limit                 # entries in the outgoing queue
+    cdef int queued, answers                     # entries in the outgoing queue: its own, and kernel's answers for it
+    cdef readonly int queue_limit
+    # The library's: entries and descriptors below `begun` are in use or spare.
     cdef int32_t *spare_entries
     cdef int32_t *spare_descriptors
-    cdef int spare_entry_count, spare_descriptor_count
+    cdef int spare_entry_count, spare_descriptor_count, entries_begun, descriptors_begun
 
     # -- for the owner; -1: all in use
     cdef int new_entry(self) noexcept
@@ -85,8 +87,6 @@ cdef class Process:
     # Searches the heap of a descriptor for what the entry asks for; only when it holds none, inserts the entry.  One step:
     # no message can arrive in between.  The letter, oldest first, or NULL: the entry is active.
     cdef Letter *search_or_activate(self, int heap_descriptor, int portal, int entry, int before) noexcept
-    # Whatever is still on its way into this entry's or descriptor's memory is thrown away from now on (the memory may go).
-    cdef int abandon(self, int descriptor) except -1
 
     # -- told by the kernel
     cdef int arrived(self, Event *event) except -1

@@ -1,0 +1,386 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Portals for programs in Python: the process of `process.pxd` with methods for what C code does by stores.
+
+    network = Network()
+    kernel = QKernel(0, network.wire(0), engine=False)
+    alice = Application(group=1, rank=0)
+    kernel.create_context(alice)
+    alice.grant(GroupCapability(1, [(0, 1)]))       # the PCT's business, see `pct`
+    inbox = bytearray(100)
+    alice.attach(3, alice.single(inbox))
+    alice.send(0, 0, 3, b"to myself")
+    network.run()
+"""
+from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from libc.stdint cimport uint16_t, uint32_t
+from libc.string cimport memcpy, memset
+
+from ompy.core.errors import ERR_ARG, ERR_OTHER, MPIError
+from ompy.core.memory cimport address_of, view
+from ompy_puma.descriptor cimport (
+    BUFFER_FREE, SAVE_BODY, SAVE_BOTH, WRITE, Buffer, MemoryDescriptor, make_combined, make_dynamic, make_independent,
+    make_overlay, make_single,
+)
+from ompy_puma.header cimport ACKNOWLEDGEMENT, REPLY, RETURN, USER_DATA
+from ompy_puma.heap cimport (
+    Heap, Letter, detach_letter, format_heap, letter_body, newer_letter, oldest_letter, release_letter,
+)
+from ompy_puma.match_list cimport LINK_END, LINK_NEXT, PORTAL_DESCRIPTOR, PORTAL_LIST, PORTAL_NOTHING, MatchEntry
+from ompy_puma.process cimport Event
+from ompy_puma.process import DropReason, EventKind
+from ompy_puma.kernel import SendVerdict
+
+END = LINK_END
+NEXT = LINK_NEXT
+ANY = 0xFFFFFFFF
+ALL_BITS = 0xFFFFFFFFFFFFFFFF
+
+
+cdef class Message:
+    """A message's header, as far as a receiver looks at it."""
+    cdef readonly uint32_t source_group, source_rank
+    cdef readonly uint64_t match_bits, length, offset, return_length
+    cdef readonly bint is_acknowledgement, is_reply
+    cdef readonly bytes user_data
+
+    def __repr__(self):
+        return (f"<Message from rank {self.source_rank} of group {self.source_group}, bits {self.match_bits:#x}, "
+                f"{self.length} bytes>")
+
+
+cdef Message message(const Header *header):
+    cdef Message found = Message.__new__(Message)
+    found.source_group = header.source_group
+    found.source_rank = header.source_rank
+    found.match_bits = header.match_bits
+    found.length = header.length
+    found.offset = header.offset
+    found.return_length = header.return_length
+    found.is_acknowledgement = header.flags & ACKNOWLEDGEMENT
+    found.is_reply = header.flags & REPLY
+    found.user_data = (<const char *> header.user_data)[:USER_DATA]
+    return found
+
+
+cdef class Happening:
+    """An event, kept: what `process.pxd` calls an Event."""
+    cdef readonly object kind, reason
+    cdef readonly int portal, entry, refused, descriptor, saved
+    cdef readonly uint64_t length, owner
+    cdef readonly Message message
+
+    def __repr__(self):
+        reason = f" ({self.reason.name})" if self.reason else ""
+        return f"<{self.kind.name}{reason} portal {self.portal} entry {self.entry} descriptor {self.descriptor} {self.message}>"
+
+
+cdef class Kept:
+    """A letter in a dynamic block, until it is released."""
+    cdef char *start
+    cdef Letter *letter
+    cdef readonly Message message
+    cdef readonly int state                      # LETTER_ARRIVING, LETTER_WHOLE, LETTER_LOST
+
+    @property
+    def body(self):
+        """The bytes that were saved."""
+        return letter_body(self.letter)[:self.letter.length]
+
+    def detach(self):
+        """Out of the heap's list; the memory stays taken."""
+        detach_letter(self.start, self.letter)
+
+    def release(self):
+        """Give the memory back; the letter must not be used afterwards."""
+        release_letter(self.start, self.letter)
+
+
+cdef class Table:
+    """The buffer table of an independent or combined block."""
+    cdef Buffer *buffers
+    cdef readonly int count
+    cdef list memories
+
+    def __cinit__(self, memories):
+        cdef int index
+        self.memories = list(memories)
+        self.count = len(self.memories)
+        self.buffers = <Buffer *> PyMem_Calloc(max(self.count, 1), sizeof(Buffer))
+        if self.buffers == NULL:
+            raise MemoryError(f"no memory for a table of {self.count} buffers")
+        for index in range(self.count):
+            self.buffers[index].address = <char *> address_of(self.memories[index])
+            self.buffers[index].length = memoryview(self.memories[index]).nbytes
+
+    def __dealloc__(self):
+        PyMem_Free(self.buffers)
+
+    @property
+    def region(self):
+        """(start, end) of the table itself, for the process's address map."""
+        return <size_t> self.buffers, <size_t> (self.buffers + self.count)
+
+
+cdef class Application(Process):
+    """A process that keeps what it is told.
+
+    Parameters:
+        group, rank, and the rest: as for `Process`.
+    """
+
+    def __init__(self, uint32_t group, uint32_t rank, **arrays):
+        super().__init__(group, rank, **arrays)
+        self.events = []
+        self.held = {}
+        self.sending = {}
+        self.outcomes = {}
+
+    # -- descriptors; each returns the index
+
+    cdef MemoryDescriptor *made(self, int *index) except NULL:
+        index[0] = self.new_descriptor()
+        if index[0] < 0:
+            raise MPIError(ERR_OTHER, f"all {self.descriptor_count} memory descriptors are in use: make the process with more")
+        return &self.descriptors[index[0]]
+
+    def single(self, memory, int operation=WRITE, int save=SAVE_BODY, int options=0):
+        """A single block over `memory`."""
+        cdef int index
+        make_single(self.made(&index), <char *> address_of(memory), memoryview(memory).nbytes, operation, save, options)
+        self.held[index] = memory
+        return index
+
+    def independent(self, memories, int operation=WRITE, int save=SAVE_BODY, int options=0):
+        """An independent block of these buffers, or over a `Table`."""
+        cdef int index
+        cdef Table table = memories if isinstance(memories, Table) else Table(memories)
+        make_independent(self.made(&index), table.buffers, table.count, operation, save, options)
+        self.held[index] = table
+        return index
+
+    def combined(self, memories, int operation=WRITE, int options=0):
+        """A combined block of these buffers, or over a `Table`."""
+        cdef int index
+        cdef Table table = memories if isinstance(memories, Table) else Table(memories)
+        make_combined(self.made(&index), table.buffers, table.count, operation, options)
+        self.held[index] = table
+        return index
+
+    def dynamic(self, memory, int save=SAVE_BOTH, int options=0):
+        """A dynamic block: makes `memory` (16-byte aligned) a heap."""
+        cdef int index
+        cdef char *start = <char *> address_of(memory)
+        cdef uint64_t length = memoryview(memory).nbytes
+        format_heap(start, length)
+        make_dynamic(self.made(&index), start, length, save, options)
+        self.held[index] = memory
+        return index
+
+    def overlay(self, int below, int save=SAVE_BODY, int options=0):
+        """The memory of another descriptor, with other options."""
+        cdef int index
+        make_overlay(self.made(&index), &self.descriptors[below], below, save, options)
+        return index
+
+    def discard(self, int descriptor):
+        """The descriptor is free for other uses.  Returns what `QKernel.abandon` does."""
+        under_way = (<QKernel> self.kernel).abandon(self, descriptor) if self.kernel is not None else 0
+        self.free_descriptor(descriptor)
+        self.held.pop(descriptor, None)
+        return under_way
+
+    def counters(self, int descriptor):
+        """messages, bytes, dropped, last_drop of a descriptor, and its position."""
+        cdef MemoryDescriptor *found = &self.descriptors[descriptor]
+        return {"messages": found.messages, "bytes": found.bytes, "dropped": found.dropped,
+                "last_drop": DropReason(found.last_drop), "offset": found.offset, "current": found.current}
+
+    def portal_counters(self, int portal):
+        """(delivered, dropped) of a portal."""
+        return self.portals[portal].delivered, self.portals[portal].dropped
+
+    def buffer(self, int descriptor, int number):
+        """(state, bytes in it, Message) of one buffer of an independent block."""
+        cdef Buffer *found = &self.descriptors[descriptor].buffers[number]
+        return found.state, found.used, message(&found.header)
+
+    def free_buffer(self, int descriptor, int number):
+        """The kernel may use a buffer again."""
+        self.descriptors[descriptor].buffers[number].state = BUFFER_FREE
+
+    def rewind(self, int descriptor, uint64_t offset=0):
+        """Set a receiver's offset."""
+        self.descriptors[descriptor].offset = offset
+
+    def letters(self, int descriptor):
+        """What a dynamic block holds, oldest first."""
+        cdef char *start = self.descriptors[descriptor].start
+        cdef Letter *letter = oldest_letter(start)
+        found = []
+        while letter != NULL:
+            found.append(kept(start, letter))
+            letter = newer_letter(start, letter)
+        return found
+
+    def heap_use(self, int descriptor):
+        """(bytes taken, most that ever were) of a dynamic block."""
+        cdef Heap *heap = <Heap *> self.descriptors[descriptor].start
+        return heap.used, heap.most_used
+
+    # -- portals and matching lists
+
+    def attach(self, int portal, int descriptor):
+        """Messages to a portal go to a descriptor, without a matching list."""
+        self.portals[portal].index = descriptor
+        self.portals[portal].kind = PORTAL_DESCRIPTOR
+
+    def close_portal(self, int portal):
+        """Messages to a portal are dropped."""
+        self.portals[portal].kind = PORTAL_NOTHING
+
+    def entry(self, int descriptor, uint64_t match_bits=0, uint64_t mask=ALL_BITS, uint32_t source_group=ANY,
+              uint32_t source_rank=ANY, int too_long=LINK_NEXT, int invalid=LINK_NEXT, uint64_t owner=0):
+        """A match entry in front of a descriptor; returns its index."""
+        cdef int index = self.new_entry()
+        if index < 0:
+            raise MPIError(ERR_OTHER, f"all {self.entry_count} match entries are in use: make the process with more")
+        self.entries[index].match_bits = match_bits
+        self.entries[index].mask = mask
+        self.entries[index].source_group = source_group
+        self.entries[index].source_rank = source_rank
+        self.entries[index].too_long = too_long
+        self.entries[index].invalid = invalid
+        self.entries[index].descriptor = descriptor
+        self.entries[index].owner = owner
+        return index
+
+    def append(self, int portal, int entry, int before=LINK_END):
+        """Put an entry into a portal's list, before another or at the end."""
+        self.insert(portal, entry, before)
+
+    def withdraw(self, int entry):
+        """Take an entry out of its list; it may be put into another."""
+        self.remove(entry)
+
+    def forget(self, int entry):
+        """Take an entry out, for good."""
+        self.remove(entry)
+        self.free_entry(entry)
+
+    def link(self, int entry, *, no_match=None, too_long=None, invalid=None):
+        """Lay an entry's links by hand: `entry` index, END or NEXT."""
+        if no_match is not None:
+            self.entries[entry].no_match = no_match
+        if too_long is not None:
+            self.entries[entry].too_long = too_long
+        if invalid is not None:
+            self.entries[entry].invalid = invalid
+
+    def start_list(self, int portal, int entry):
+        """A portal's list begins at this entry; links are laid by hand."""
+        self.portals[portal].index = entry
+        self.portals[portal].kind = PORTAL_LIST
+
+    def search(self, int heap_descriptor, int portal, int entry, int before=LINK_END):
+        """The oldest letter in a heap that the entry asks for; None: there was none, and the entry is in the list."""
+        cdef Letter *letter = self.search_or_activate(heap_descriptor, portal, entry, before)
+        return None if letter == NULL else kept(self.descriptors[heap_descriptor].start, letter)
+
+    # -- sending
+
+    def send(self, int group, uint32_t rank, uint16_t portal, body=b"", *, uint64_t match_bits=0, uint64_t offset=0,
+             answer=None, uint64_t answer_bits=0, uint64_t answer_length=0, uint64_t answer_offset=0, bytes user_data=b""):
+        """send_app_msg: to any portal of any process of a group.
+
+        Parameters:
+            group: index of a group capability.
+            answer: portal here for an acknowledgement or a reply; None for neither.
+            answer_bits, answer_offset: with which it comes.
+            answer_length: bytes wanted from read memory.
+        Returns SENT, REFUSED, OUT_OF_RESOURCE, or for what is QUEUED the number under which `outcomes` tells its end.
+        """
+        cdef Header header
+        fill(&header, portal, match_bits, offset, answer, answer_bits, answer_length, answer_offset, user_data)
+        return self.post(group, False, rank, &header, body)
+
+    def send_server(self, int capability, body=b"", *, uint64_t match_bits=0, uint64_t offset=0, answer=None,
+                    uint64_t answer_bits=0, uint64_t answer_length=0, uint64_t answer_offset=0, bytes user_data=b""):
+        """send_server_msg: to the one portal of a portal capability."""
+        cdef Header header
+        fill(&header, 0, match_bits, offset, answer, answer_bits, answer_length, answer_offset, user_data)
+        return self.post(capability, True, 0, &header, body)
+
+    cdef object post(self, int capability, bint server, unsigned int rank, Header *header, object body):
+        cdef QKernel kernel = <QKernel?> self.kernel
+        cdef size_t length = memoryview(body).nbytes
+        cdef const char *data = <const char *> address_of(body) if length else NULL
+        cdef int verdict
+        self.numbers += 1
+        if server:
+            verdict = kernel.send_server_msg(self, capability, header, data, length, self.numbers, NULL)
+        else:
+            verdict = kernel.send_app_msg(self, capability, rank, header, data, length, self.numbers, NULL)
+        if verdict == SendVerdict.QUEUED:
+            if self.numbers not in self.outcomes:
+                self.sending[self.numbers] = body
+            return Queued(self.numbers)
+        return SendVerdict(verdict)
+
+    # -- told by the kernel
+
+    cdef int arrived(self, Event *event) except -1:
+        cdef Happening happening
+        if self.events is None and self.watcher is None:
+            return 0
+        happening = Happening.__new__(Happening)
+        happening.kind = EventKind(event.kind)
+        happening.reason = DropReason(event.reason)
+        happening.portal = event.portal
+        happening.entry = event.entry
+        happening.refused = event.refused
+        happening.descriptor = event.descriptor
+        happening.saved = event.saved
+        happening.length = event.length
+        happening.owner = event.owner
+        happening.message = message(event.header)
+        if self.events is not None:
+            self.events.append(happening)
+        if self.watcher is not None:
+            self.watcher(happening)
+        return 0
+
+    cdef int sent(self, uint64_t owner, int status) except -1:
+        self.sending.pop(owner, None)
+        self.outcomes[owner] = status
+        return 0
+
+
+class Queued(int):
+    """The number of a message that is queued."""
+
+
+cdef Kept kept(char *start, Letter *letter):
+    cdef Kept found = Kept.__new__(Kept)
+    found.start = start
+    found.letter = letter
+    found.message = message(&letter.header)
+    found.state = letter.state
+    return found
+
+
+cdef int fill(Header *header, uint16_t portal, uint64_t match_bits, uint64_t offset, object answer, uint64_t answer_bits,
+              uint64_t answer_length, uint64_t answer_offset, bytes user_data) except -1:
+    if len(user_data) > USER_DATA:
+        raise MPIError(ERR_ARG, f"user_data: at most {USER_DATA} bytes, not {len(user_data)}")
+    memset(header, 0, sizeof(Header))
+    header.portal = portal
+    header.match_bits = match_bits
+    header.offset = offset
+    if answer is not None:
+        header.flags = RETURN
+        header.return_portal = answer
+        header.return_match_bits = answer_bits
+        header.return_length = answer_length
+        header.return_offset = answer_offset
+    memcpy(header.user_data, <const char *> user_data, len(user_data))
+    return 0

@@ -1,0 +1,2 @@
+class IncomingTable:
+    count: int

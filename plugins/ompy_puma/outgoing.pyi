@@ -1,0 +1,3 @@
+class OutgoingQueue:
+    node: int
+    def __init__(self, node: int) -> None: ...

@@ -16,7 +16,7 @@ cdef enum:
     MOST_TILES_ASIDE = 32                        # 5 bits
 
 # Sides of a tile: final routes, and the ports of a router.
-cdef enum Side:
+cdef enum:
     PROCESSOR = 0
     NORTH = 1
     EAST = 2

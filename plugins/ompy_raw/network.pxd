@@ -19,7 +19,7 @@
 # read word i in cycle t + i + h + 1; so the last is read n + h + 2 cycles after the header's writing began.
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t
 
-from ompy_raw.header cimport Side
+from ompy_raw.header cimport PROCESSOR
 from ompy_raw.recording cimport Recording
 
 cdef enum:
@@ -36,6 +36,7 @@ cdef struct Router:
     int8_t owner[5]                              # of each output: the input that has it, -1: free
     int8_t turn[5]                               # the input that is asked first, of each output
     uint8_t asking[5]                            # bits: inputs that ask for the output in this cycle
+    uint8_t unattended                           # no program reads here: what arrives is thrown away
     int64_t crossed[5]                           # words that went out at each side, headers included
 
 cdef class Network:
@@ -44,23 +45,25 @@ cdef class Network:
     cdef int32_t *active                         # inputs (5 * tile + side) that hold words, in no order
     cdef int32_t *place                          # of each input in `active`, -1: not there
     cdef int32_t *count_active                   # one number
-    cdef int32_t *moves, *asked                  # of the cycle under way
+    cdef int32_t *beyond                         # of each output: the input that its link leads to, -1: off the chip
+    cdef int32_t *moves                          # of the cycle under way
+    cdef int32_t *asked
     cdef Recording recording                     # None: nothing is recorded
 
-    # Bytes of memory that `lay_out` divides; the memory is zeroed by whoever lays out first (`fresh`).
+    # Divides memory (NULL: only counts) and returns its bytes; whoever makes it (`fresh`) also clears it.
     cdef size_t lay_out(self, int width, int height, char *memory, bint fresh) noexcept
-    # The input whose words the program of the tile can read now, NULL: none.
-    cdef inline Buffer *readable(self, int tile) noexcept nogil:
+    # The side whose input holds the words that the tile's program can read now, -1: none.
+    cdef inline int readable(self, int tile) noexcept nogil:
         cdef Router *router = &self.routers[tile]
-        cdef int side = router.owner[0]
-        if side < 0 or router.inputs[side].count == 0:
-            return NULL
-        return &router.inputs[side]
+        cdef int side = router.owner[PROCESSOR]
+        return side if side >= 0 and router.inputs[side].count > 0 else -1
     cdef inline bint writable(self, int tile) noexcept nogil:
-        return self.routers[tile].inputs[0].count < BUFFER_WORDS
+        return self.routers[tile].inputs[PROCESSOR].count < BUFFER_WORDS
     # One cycle of all routers; returns how much happened.  The programs' reads and writes of the same cycle were decided
     # before and are carried out after.
     cdef int cycle(self, int64_t now) noexcept nogil
+    # The first word of an input goes on to where its message goes; returns it.
+    cdef uint32_t forward(self, int64_t now, int input) noexcept nogil
+    cdef int route(self, int tile, uint32_t header) noexcept nogil
     cdef uint32_t pop(self, int input) noexcept nogil
     cdef void push(self, int input, uint32_t word) noexcept nogil
-    cdef void ended(self, int tile, int side) noexcept nogil

@@ -33,8 +33,8 @@
 #   `wait(until)` does nothing until a word is at the input (True) or the clock is `until` (False).  With interrupts
 #   enabled it returns True after the handler has run once: look again at what you wait for.
 #   Waits inside the progress engine of a process: `begin_wait` posts the same and returns at once, `ready` (a
-#   ProgressSource's `ready` function, `context` its `ready_context`) says when it is over, `end_wait` takes the result,
-#   or calls the wait off.  With `patient`, a wait that nothing can end is not a deadlock: another thread may end it.
+#   ProgressSource's `ready` function, `tile.state` its `ready_context`) says when it is over, `end_wait` takes the result;
+#   `call_off` ends it before its time.  With `patient`, a wait that nothing can end is not a deadlock: another thread may end it.
 #
 # ERRORS
 #   Deadlock when no tile can ever move again, with the tiles and the full buffers; TileDied when another tile's process
@@ -44,10 +44,7 @@
 # words are at its input; at that number it drains the input into the tile's memory, and the write goes on.
 from libc.stdint cimport int64_t, uint32_t
 
-from ompy_raw.chip cimport Chip, TileState
-
-cdef enum:
-    FOREVER = 0x7FFFFFFFFFFFFFFF
+from ompy_raw.chip cimport FOREVER, Chip, TileState
 
 # Cycles; `costs.py` explains each.
 cdef struct Costs:
@@ -112,19 +109,23 @@ cdef class Tile:
     cpdef int disable(self) except -1
 
     # -- waiting
-    cpdef bint wait(self, int64_t until=*) except -1
+    cpdef bint wait(self, int64_t until=*) except -1      # FOREVER when not given
     cpdef bint begin_wait(self, int64_t until=*, bint patient=*) except -1   # True: over already
-    cpdef bint end_wait(self) except -1
+    cpdef bint end_wait(self) except -1           # sleeps until it is over
+    cpdef int call_off(self) except -1
 
     # -- watchdog; 0 cycles: off
     cpdef int set_watchdog(self, int64_t cycles) except -1
     # Leaves the chip for good: what still arrives is thrown away, and time goes on without this tile.
     cpdef int leave(self) except -1
+    # Ends everybody's activity when a process that holds the chip back is gone: for those who sleep elsewhere.
+    cpdef int look_for_dead(self) except -1
 
-    cdef int perform(self) except -1
+    # The posted activity is waited for; its outcome, with interrupts and the watchdog dealt with.
+    cdef int finish(self) except -1
     cdef int interrupt(self) except -1
     cdef int drain(self) except -1
-    cdef int check(self) except -1
+    cdef Py_ssize_t take_drained(self, uint32_t *words, Py_ssize_t most, int per_word) noexcept
 
 
 # A ProgressSource's `ready`: the wait begun with `begin_wait` is over, or none is begun.

@@ -231,14 +231,11 @@ class Script:
         elif step.activity == WAITING:
             chip.begin_wait(tile, program.clock, step.until, False)
         elif step.activity == WRITING:
+            count = min(len(step.words) - program.written, chip.state.staging_words)
             if done == 0:
-                part = step.words[program.written:program.written + chip.state.staging_words]
-                for index in range(len(part)):
-                    chip.outgoing(tile)[index] = part[index]
-                count = len(part)
+                for index in range(count):
+                    chip.outgoing(tile)[index] = step.words[program.written + index]
                 chip.check_headers(chip.outgoing(tile), count, chip.tile_states[tile].message_left)
-            else:
-                count = chip.tile_states[tile].count
             chip.begin_write(tile, program.clock, count, done, step.per_word, step.per_message)
         else:
             count = min(step.count - len(program.words), chip.state.staging_words)

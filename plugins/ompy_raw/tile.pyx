@@ -69,7 +69,7 @@ cdef class Tile:
         """Waits until what was posted is over; the clock is then its end.  After an interrupt or the watchdog it is to be
         posted again, from the clock on."""
         cdef TileState *state = self.state
-        cdef int64_t ahead
+        cdef int64_t ahead, done
         while acquire32(<const uint32_t *> &state.outcome) == PENDING:
             try:
                 self.chip.sleep(self.number)
@@ -89,12 +89,17 @@ cdef class Tile:
         # What was charged before the activity and has not passed yet comes after the interrupt.
         ahead = max(0, state.next - state.clock)
         self.clock = state.clock
-        if state.outcome == INTERRUPTED:
+        cdef int outcome = state.outcome
+        if outcome == DONE:
+            return DONE
+        done = state.done
+        if outcome == INTERRUPTED:
             self.interrupt()
             self.clock += ahead
-        elif state.outcome == STALLED:
+        else:
             self.drain()
-        return state.outcome
+        state.done = done                        # the handler has read with the same state
+        return outcome
 
     # -- $CGNO
 

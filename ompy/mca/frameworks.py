@@ -39,6 +39,7 @@ FRAMEWORKS: dict[str, Framework] = {
         Framework("coll", "each", "collectives, per communicator and function"),
         Framework("osc", "each", "one-sided communication, per window"),
         Framework("io", "each", "files, per file"),
+        Framework("machine", "named", "simulated machines, joined by the components that run on them"),
         Framework("hook", "named", "watchers of bring-up, when named or when a parameter of theirs is set"),
     )
 }

@@ -1,0 +1,4 @@
+class Network:
+    width: int
+    height: int
+    tiles: int

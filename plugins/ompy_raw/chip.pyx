@@ -328,7 +328,9 @@ cdef class Chip:
         while place < count:
             header = words[place]
             x, y, final = x_of(header), y_of(header), final_of(header)
-            if x >= self.width or y >= self.height or final >= SIDES or self.network.beyond[SIDES * (y * self.width + x) + final] >= 0:
+            if x >= self.width or y >= self.height or final >= SIDES or (
+                self.network.beyond[SIDES * (y * self.width + x) + final] >= 0
+            ):
                 raise ValueError(
                     f"header {header:#010x} names tile ({x}, {y}), final route {final}: the chip has {self.width} x "
                     f"{self.height} tiles, and a final route leads into the processor or off the chip"

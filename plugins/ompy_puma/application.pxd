@@ -10,9 +10,8 @@ cdef class Application(Process):
     cdef public list events                      # Happenings as they came; None: keep none
     cdef public object watcher                   # called with each Happening, or None
     cdef dict held                               # keeps memory alive: descriptor -> objects
-    cdef dict sending                            # message number -> body
+    cdef dict sending                            # number of a message -> Queued
     cdef uint64_t numbers
-    cdef readonly dict outcomes                  # number of a message that was queued -> its status, once it is out
 
     cdef MemoryDescriptor *made(self, int *index) except NULL
     cdef object post(self, int capability, bint server, unsigned int rank, Header *header, object body)

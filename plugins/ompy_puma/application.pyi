@@ -3,6 +3,7 @@ from typing import Any
 
 from typing_extensions import Buffer
 
+from ompy_puma.kernel import SendVerdict
 from ompy_puma.process import DropReason, EventKind, Process
 
 END: int
@@ -47,12 +48,12 @@ class Table:
     @property
     def region(self) -> tuple[int, int]: ...
 
-class Queued(int): ...
+class Queued:
+    status: int | None
 
 class Application(Process):
     events: list[Happening] | None
     watcher: Callable[[Happening], object] | None
-    outcomes: dict[int, int]
     def single(self, memory: Buffer, operation: int = ..., save: int = ..., options: int = 0) -> int: ...
     def independent(
         self, memories: Iterable[Buffer] | Table, operation: int = ..., save: int = ..., options: int = 0
@@ -89,6 +90,12 @@ class Application(Process):
     ) -> None: ...
     def start_list(self, portal: int, entry: int) -> None: ...
     def search(self, heap_descriptor: int, portal: int, entry: int, before: int = ...) -> Kept | None: ...
+    @property
+    def portal_table(self) -> memoryview: ...
+    @property
+    def match_entries(self) -> memoryview: ...
+    @property
+    def memory_descriptors(self) -> memoryview: ...
     def send(
         self,
         group: int,
@@ -103,7 +110,7 @@ class Application(Process):
         answer_length: int = 0,
         answer_offset: int = 0,
         user_data: bytes = b"",
-    ) -> int: ...
+    ) -> SendVerdict | Queued: ...
     def send_server(
         self,
         capability: int,
@@ -116,4 +123,4 @@ class Application(Process):
         answer_length: int = 0,
         answer_offset: int = 0,
         user_data: bytes = b"",
-    ) -> int: ...
+    ) -> SendVerdict | Queued: ...

@@ -25,7 +25,7 @@ from ompy_puma.header cimport ACKNOWLEDGEMENT, REPLY, RETURN, USER_DATA
 from ompy_puma.heap cimport (
     Heap, Letter, detach_letter, format_heap, letter_body, newer_letter, oldest_letter, release_letter,
 )
-from ompy_puma.match_list cimport LINK_END, LINK_NEXT, PORTAL_DESCRIPTOR, PORTAL_LIST, PORTAL_NOTHING, MatchEntry
+from ompy_puma.match_list cimport LINK_END, LINK_NEXT, PORTAL_DESCRIPTOR, PORTAL_LIST, PORTAL_NOTHING, MatchEntry, PortalEntry
 from ompy_puma.process cimport Event
 from ompy_puma.process import DropReason, EventKind
 from ompy_puma.kernel import SendVerdict
@@ -95,6 +95,16 @@ cdef class Kept:
         release_letter(self.start, self.letter)
 
 
+cdef class Queued:
+    """A message that is not out yet; its body must stay as it is.
+
+    Attributes:
+        status: None until it is out, then 0, or an error class: it never will be.
+    """
+    cdef object body
+    cdef readonly object status
+
+
 cdef class Table:
     """The buffer table of an independent or combined block."""
     cdef Buffer *buffers
@@ -133,7 +143,6 @@ cdef class Application(Process):
         self.events = []
         self.held = {}
         self.sending = {}
-        self.outcomes = {}
 
     # -- descriptors; each returns the index
 
@@ -286,6 +295,23 @@ cdef class Application(Process):
         cdef Letter *letter = self.search_or_activate(heap_descriptor, portal, entry, before)
         return None if letter == NULL else kept(self.descriptors[heap_descriptor].start, letter)
 
+    # -- the arrays themselves, as bytes that the process may write
+
+    @property
+    def portal_table(self):
+        """The portal table's memory."""
+        return view(<size_t> self.portals, self.portal_count * sizeof(PortalEntry))
+
+    @property
+    def match_entries(self):
+        """The match entries' memory."""
+        return view(<size_t> self.entries, self.entry_count * sizeof(MatchEntry))
+
+    @property
+    def memory_descriptors(self):
+        """The memory descriptors' memory."""
+        return view(<size_t> self.descriptors, self.descriptor_count * sizeof(MemoryDescriptor))
+
     # -- sending
 
     def send(self, int group, uint32_t rank, uint16_t portal, body=b"", *, uint64_t match_bits=0, uint64_t offset=0,
@@ -297,7 +323,7 @@ cdef class Application(Process):
             answer: portal here for an acknowledgement or a reply; None for neither.
             answer_bits, answer_offset: with which it comes.
             answer_length: bytes wanted from read memory.
-        Returns SENT, REFUSED, OUT_OF_RESOURCE, or for what is QUEUED the number under which `outcomes` tells its end.
+        Returns SENT, REFUSED or OUT_OF_RESOURCE; a `Queued` for what is on its way.
         """
         cdef Header header
         fill(&header, portal, match_bits, offset, answer, answer_bits, answer_length, answer_offset, user_data)
@@ -314,16 +340,18 @@ cdef class Application(Process):
         cdef QKernel kernel = <QKernel?> self.kernel
         cdef size_t length = memoryview(body).nbytes
         cdef const char *data = <const char *> address_of(body) if length else NULL
+        cdef Queued queued = Queued.__new__(Queued)
         cdef int verdict
         self.numbers += 1
+        queued.body = body
+        self.sending[self.numbers] = queued
         if server:
             verdict = kernel.send_server_msg(self, capability, header, data, length, self.numbers, NULL)
         else:
             verdict = kernel.send_app_msg(self, capability, rank, header, data, length, self.numbers, NULL)
         if verdict == SendVerdict.QUEUED:
-            if self.numbers not in self.outcomes:
-                self.sending[self.numbers] = body
-            return Queued(self.numbers)
+            return queued
+        del self.sending[self.numbers]
         return SendVerdict(verdict)
 
     # -- told by the kernel
@@ -350,13 +378,10 @@ cdef class Application(Process):
         return 0
 
     cdef int sent(self, uint64_t owner, int status) except -1:
-        self.sending.pop(owner, None)
-        self.outcomes[owner] = status
+        cdef Queued queued = self.sending.pop(owner)
+        queued.body = None
+        queued.status = status
         return 0
-
-
-class Queued(int):
-    """The number of a message that is queued."""
 
 
 cdef Kept kept(char *start, Letter *letter):

@@ -11,7 +11,7 @@ class Network:
         self,
         *,
         packet_size: int = 4096,
-        eager_size: int = 1024,
+        eager_size: int = 256,
         can_fetch: bool = False,
         capacity: int = ...,
         fail_fetches: bool = False,

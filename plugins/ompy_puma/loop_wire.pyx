@@ -18,7 +18,7 @@ cdef class Network:
         fail_fetches: every fetch fails, as where a transport finds out too late that it may not read.
     """
 
-    def __init__(self, *, size_t packet_size=4096, size_t eager_size=1024, bint can_fetch=False, int capacity=1 << 30,
+    def __init__(self, *, size_t packet_size=4096, size_t eager_size=256, bint can_fetch=False, int capacity=1 << 30,
                  bint fail_fetches=False):
         if packet_size < 256 or eager_size > packet_size:
             raise MPIError(ERR_ARG, f"packet_size: at least 256, and at least the eager_size of {eager_size}, not {packet_size}")

@@ -6,7 +6,7 @@
 #     cdef int d = process.new_descriptor()
 #     cdef int e = process.new_entry()
 #     make_independent(&process.descriptors[d], &buffer, 1, WRITE, SAVE_BOTH, ACKNOWLEDGE)
-#     process.entries[e].match_bits = ...; .mask = ...; .source_rank = ANY_RANK; .descriptor = d; .owner = <uint64_t> <void *> request
+#     process.entries[e].match_bits = ...; .mask = ...; .source_rank = ANY_RANK; .descriptor = d; .owner = <uint64_t> ...
 #     process.insert(portal, e, before)            # or search_or_activate
 #
 # A subclass overrides `arrived` and `sent`.  Both run inside the kernel, with the GIL, often from another's progress: they

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from ompy.core.clock import is_simulated
 from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
 
 SERVED = (
@@ -48,6 +49,8 @@ def ompy_query(context: Context) -> Offer | Refusal:
         return Refusal("it does not serve inter-communicators")
     if communicator.size < 2:
         return Refusal("there is nobody to share memory with")
+    if is_simulated():
+        return Refusal("time is simulated: through shared memory, collectives would pass by the simulated network")
     if rte.local_size < rte.size:
         return Refusal("some ranks of the job are on other hosts")
     if communicator.size > context.value("max_procs"):

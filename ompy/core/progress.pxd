@@ -57,5 +57,9 @@ cdef void exclude_watchers() noexcept
 # what is asked for next is better matched than stored.
 cdef int *goal
 
+# How many waits are in progress.  A source asked by one of them, rather than by a test, may block for a moment where nothing
+# else can happen: simulated time passes only while somebody waits for it.
+cdef int waiting
+
 # Events ever counted: two looks that differ show progress.
 cdef unsigned long long events_made

@@ -233,12 +233,14 @@ cdef inline bint is_done(Request request, DoneFunction done, void *context) exce
 
 cdef int wait_long(Request request, DoneFunction done, void *context, Request what) except -1:
     """`request` is what is waited for, or None when `done` is."""
+    global waiting
     cdef void *flag = <void *> &request.complete if request is not None else &never
     cdef long backstop = shortest_sleep
     cdef unsigned long long before, after
     cdef bint noted = False
     cdef int64_t begun
     cdef int in_vain = 0
+    waiting += 1
     try:
         while not spin(request, done, context):
             # Counted before the last look at the goal: whatever another thread completes from here on changes it.
@@ -269,6 +271,7 @@ cdef int wait_long(Request request, DoneFunction done, void *context, Request wh
                 # It was the back-stop: not worth another spin.
                 backstop = min(2 * backstop, longest_sleep)
     finally:
+        waiting -= 1
         if noted:
             clear_wait()
     return 0

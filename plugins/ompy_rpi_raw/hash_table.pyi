@@ -1,0 +1,6 @@
+class Entry: ...
+
+class HashTable:
+    entries: int
+
+def hash_of(source: int, tag: int) -> int: ...

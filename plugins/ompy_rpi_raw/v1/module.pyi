@@ -1,0 +1,7 @@
+from ompy.mca.component import Context
+from ompy_rpi_raw.module import RawRpi
+
+interface: int
+
+class RawV1(RawRpi):
+    def __init__(self, context: Context) -> None: ...

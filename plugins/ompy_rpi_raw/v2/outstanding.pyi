@@ -1,0 +1,2 @@
+class OutstandingMessages:
+    compared: int

@@ -1,0 +1,4 @@
+class OutstandingReceive: ...
+
+class UnexpectedMessages:
+    compared: int

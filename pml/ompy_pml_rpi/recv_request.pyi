@@ -1,0 +1,3 @@
+from ompy.mca.rpi import Incoming
+
+class RecvRequest(Incoming): ...

@@ -1,0 +1,62 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Receives of the MPI layer."""
+from ompy.mca.rpi cimport KIND_SYNCHRONOUS
+
+
+cdef class RecvRequest(Incoming):
+    cdef int prepare(self, Layer layer, Scope scope, size_t address, Py_ssize_t count, Typemap typemap, object allocate,
+                     int source, int tag) except -1:
+        self.layer = layer
+        self.communicator_scope = scope
+        self.communicator = scope.communicator
+        self.aim(address, count, typemap, allocate, source, tag)
+        self.contiguous = typemap is None or typemap.contiguous
+        self.world_source = scope.world_rank(source)
+        self.scope = scope.number
+        return 0
+
+    cdef int expect(self) except -1:
+        self.begin()
+        self.found = self.abandoned = False
+        self.placed = 0
+        self.peer = self.wanted_source
+        self.tag = self.wanted_tag
+        return 0
+
+    cpdef int start(self) except -1:
+        """Begin, or begin again: take the first message that matches, or wait for one."""
+        self.expect()
+        return self.layer.rpi.start_receive(self)
+
+    cpdef int cancel(self) except -1:
+        """Takes effect as long as nothing was matched (MPI-4.1, 3.8.4)."""
+        if not self.complete and not self.found and self.layer.rpi.cancel_receive(self):
+            self.status.cancelled = True
+            self.finish()
+        return 0
+
+    cdef int abandon(self) except -1:
+        self.abandoned = True
+        self.convertor = None
+        if not self.found:
+            self.layer.rpi.cancel_receive(self)
+        return 0
+
+    cpdef int fail(self, object error) except -1:
+        """Complete with an error; whatever still arrives is thrown away."""
+        self.abandon()
+        return Incoming.fail(self, error)
+
+    cdef int matched(self, const Envelope *envelope) except -1:
+        self.found = True
+        if envelope.kind == KIND_SYNCHRONOUS:
+            self.layer.owe(envelope)
+        return self.open(self.communicator_scope.rank_of(envelope.source), envelope.tag, envelope.length)
+
+    cdef int take(self, const char *data, size_t length) except -1:
+        self.place(self.placed, data, length)
+        self.placed += length
+        return 0
+
+    cdef int arrived(self) except -1:
+        return self.finish()

@@ -1,0 +1,3 @@
+from ompy_pml_rpi.layer import Confirmed
+
+class SendRequest(Confirmed): ...

@@ -21,7 +21,7 @@ cdef class Network:
     def __init__(self, *, size_t packet_size=4096, size_t eager_size=256, bint can_fetch=False, int capacity=1 << 30,
                  bint fail_fetches=False):
         if packet_size < 256 or eager_size > packet_size:
-            raise MPIError(ERR_ARG, f"packet_size: at least 256, and at least the eager_size of {eager_size}, not {packet_size}")
+            raise MPIError(ERR_ARG, f"packet_size: at least 256, and the eager_size of {eager_size}, not {packet_size}")
         self.packet_size = packet_size
         self.eager_size = eager_size if can_fetch else packet_size
         self.can_fetch = can_fetch

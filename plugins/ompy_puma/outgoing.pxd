@@ -46,6 +46,7 @@ cdef class OutgoingQueue:
     cdef list busy                               # links whose queues are not empty
     cdef uint64_t generation
     cdef uint32_t awaited                        # offers that nobody has answered yet
+    cdef uint64_t packets                        # sent from the queue
     cdef char *packet                            # where a packet is put together that has several parts
     cdef size_t packet_room
     cdef Outgoing *within                        # entry whose sender is still inside its call
@@ -66,6 +67,7 @@ cdef class OutgoingQueue:
     cdef int finish(self, Outgoing *entry, int status) except -1
     cdef int fail(self, Link link, int status) except -1
     cdef int progress(self) except -1
+    cdef int transmit(self, Link link, const char *header, size_t header_size, const char *body, size_t body_size) except -1
     cdef int reserve(self, size_t size) except -1
     cdef int send_whole(self, Outgoing *entry, Link link) except -1
     cdef int send_offer(self, Outgoing *entry, Link link) except -1

@@ -199,7 +199,12 @@ cdef class OutgoingQueue:
             return self.send_opening(entry, link)
         if entry.stage == STAGE_PIECES:
             return self.send_pieces(entry, link)
-        return link.transmit(<char *> &entry.piece, sizeof(Piece), NULL, 0)
+        return self.transmit(link, <char *> &entry.piece, sizeof(Piece), NULL, 0)
+
+    cdef int transmit(self, Link link, const char *header, size_t header_size, const char *body, size_t body_size) except -1:
+        cdef int taken = link.transmit(header, header_size, body, body_size)
+        self.packets += taken == OK
+        return taken
 
     cdef int reserve(self, size_t size) except -1:
         cdef void *larger
@@ -214,11 +219,11 @@ cdef class OutgoingQueue:
     cdef int send_whole(self, Outgoing *entry, Link link) except -1:
         cdef size_t size = header_size(&entry.header)
         if entry.body != NULL or entry.length == 0:
-            return link.transmit(<char *> &entry.header, size, entry.body, entry.length)
+            return self.transmit(link, <char *> &entry.header, size, entry.body, entry.length)
         self.reserve(entry.length)
         if not read(<Process> entry.process, &entry.source, 0, self.packet, entry.length):
             memset(self.packet, 0, entry.length)
-        return link.transmit(<char *> &entry.header, size, self.packet, entry.length)
+        return self.transmit(link, <char *> &entry.header, size, self.packet, entry.length)
 
     cdef int send_offer(self, Outgoing *entry, Link link) except -1:
         cdef Front front
@@ -226,12 +231,12 @@ cdef class OutgoingQueue:
         begin(&front, PACKET_OFFER, entry)
         front.transfer.address = <uint64_t> entry.body
         front.transfer.handle_length = len(handle)
-        return link.transmit(<char *> &front, sizeof(Front), <const char *> handle, len(handle))
+        return self.transmit(link, <char *> &front, sizeof(Front), <const char *> handle, len(handle))
 
     cdef int send_opening(self, Outgoing *entry, Link link) except -1:
         cdef Front front
         begin(&front, PACKET_OPENING, entry)
-        if link.transmit(<char *> &front, sizeof(Front), NULL, 0) != OK:
+        if self.transmit(link, <char *> &front, sizeof(Front), NULL, 0) != OK:
             return OUT_OF_RESOURCE
         entry.stage = STAGE_PIECES
         entry.done = 0
@@ -256,7 +261,7 @@ cdef class OutgoingQueue:
                     # The owner has taken the memory away: the rest will not come.
                     entry.piece.status = ERR_OTHER
                     size = 0
-            if link.transmit(<char *> &entry.piece, sizeof(Piece), data, size) != OK:
+            if self.transmit(link, <char *> &entry.piece, sizeof(Piece), data, size) != OK:
                 return OUT_OF_RESOURCE
             entry.done += size
             if entry.piece.status:
@@ -291,17 +296,14 @@ cdef class OutgoingQueue:
     # -- retries and failures
 
     cdef int progress(self) except -1:
-        """Try again what found no resources; returns the number of links that got something out."""
+        """Try again what found no resources; returns the number of packets sent."""
         cdef Link link
-        cdef int events = 0
-        cdef void *before
+        cdef uint64_t before = self.packets
         if not self.busy:
             return 0
         for link in list(self.busy):
-            before = link.first
             self.push(link)
-            events += link.first != before
-        return events
+        return <int> (self.packets - before)
 
     cdef int fail(self, Link link, int status) except -1:
         """Nothing goes this way any more: whatever waits for it ends with an error class."""

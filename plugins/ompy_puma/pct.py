@@ -216,7 +216,12 @@ class ProcessControlThread(Application):
 
 
 def launch(
-    pcts: Sequence[ProcessControlThread], group: int, nodes: Sequence[int], name: str | None = None, context: int = 1, **arrays: int
+    pcts: Sequence[ProcessControlThread],
+    group: int,
+    nodes: Sequence[int],
+    name: str | None = None,
+    context: int = 1,
+    **arrays: int,
 ) -> list[Application]:
     """What the host node does (Puma, 2): starts one process on each of the given nodes, as one group.
 

@@ -177,7 +177,9 @@ cdef DropReason place_dynamic(Process process, int options, MemoryDescriptor *ba
     if letter == NULL:
         if broken:
             return DROP_INVALID
-        return DROP_TOO_LONG if placement.length > length or letter_size(placement.length) > length - sizeof(Heap) else DROP_FULL
+        if placement.length > length or letter_size(placement.length) > length - sizeof(Heap):
+            return DROP_TOO_LONG
+        return DROP_FULL
     letter.header = header[0]
     placement.letter = letter
     placement.body = letter_body(letter)

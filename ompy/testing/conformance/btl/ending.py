@@ -16,6 +16,8 @@ from ompy.testing.conformance.wire import LEAVING
 
 check = Collection()
 
+MOST_UNDER_WAY = 64
+
 
 @check("fork")
 def a_forked_child_disturbs_nothing(rank: BtlRank) -> None:
@@ -128,7 +130,7 @@ def the_death_of_a_peer_is_reported(rank: BtlRank) -> None:
     rank.until(reported, f"rank {victim} was killed, and register_error's function was not called")
     rank.until(lambda: not rank.flying, f"descriptors on their way to the dead rank {victim} were not completed")
     for _ in range(3):
-        push(rank, victim)
+        rank.until(lambda: push(rank, victim), f"what is sent to the dead rank {victim} is refused again and again")
     rank.until(lambda: not rank.flying, f"descriptors sent to the dead rank {victim} were not completed")
     rank.exchange(None)
     told = [peer for peer, _ in rank.reported]
@@ -146,11 +148,13 @@ def the_death_of_a_peer_is_reported(rank: BtlRank) -> None:
     rank.exchange(None)
 
 
-def push(rank: BtlRank, victim: int) -> None:
-    """Try to send to the victim; an MPIError is an answer too."""
+def push(rank: BtlRank, victim: int) -> bool:
+    """Try to send to the victim; whether there was an answer: it was taken, or an MPIError raised."""
     flying = dict(rank.flying)
+    if len(flying) >= MOST_UNDER_WAY:
+        return True
     try:
-        if len(flying) < 64:
-            rank.start(victim, bytes(64))
+        return rank.start(victim, bytes(64)) is not None
     except MPIError:
         rank.flying = {descriptor: sending for descriptor, sending in rank.flying.items() if descriptor in flying}
+        return True

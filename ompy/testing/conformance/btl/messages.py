@@ -10,7 +10,7 @@ import psutil
 
 from ompy.core.memory import address_of
 from ompy.mca.btl import BACK_PRESSURE, FREE_TAGS, Descriptor, Endpoint
-from ompy.testing.conformance.btl.rank import Arrival, BtlRank, Plan, Sending
+from ompy.testing.conformance.btl.rank import SPOILT, Arrival, BtlRank, Plan, Sending
 from ompy.testing.conformance.check import Breach, Collection
 
 check = Collection()
@@ -70,7 +70,7 @@ def a_header_and_the_program_s_memory_arrive_as_one_message(rank: BtlRank) -> No
             descriptor.view[:16] = data[:16]
 
             def spoil() -> None:
-                memory[:] = b"\xdd" * len(memory)
+                memory[:] = bytes([SPOILT]) * len(memory)
 
             return rank.launch(peer, descriptor, tag, spoil)
 
@@ -94,7 +94,7 @@ def bytes_sent_at_once_arrive(rank: BtlRank) -> None:
             rank.until(
                 lambda: taken or rank.btl.post(rank.peers[peer], memory, tag) != BACK_PRESSURE, "the transport had no room"
             )
-        memory[:] = b"\xcc" * len(memory)
+        memory[:] = bytes([SPOILT]) * len(memory)
 
     rank.transfer(everybody(rank, sizes), send)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from ompy.mca import btl as contract
 from ompy.testing.conformance.btl.messages import everybody
 from ompy.testing.conformance.btl.rank import BtlRank
+from ompy.testing.conformance.btl.remote_memory import WORD, Region, exposed, issue, require
 from ompy.testing.conformance.check import Breach, Collection
 
 check = Collection()
@@ -44,9 +46,8 @@ def what_is_refused_was_not_taken(rank: BtlRank) -> None:
     rank.land()
     rank.afterthoughts()
     if (found := sorted(it.data for it in rank.arrived)) != expected:
-        raise Breach(
-            "back-pressure", f"{wanted} messages of {size} bytes were taken, and {len(found)} arrived, or arrived changed"
-        )
+        words = f"{wanted} messages of {size} bytes were taken, and {len(found)} arrived, or arrived changed"
+        raise Breach("back-pressure", words)
     rank.arrived.clear()
     rank.transfer(everybody(rank, [100]))
 
@@ -61,19 +62,25 @@ def all_ranks_may_push_at_once(rank: BtlRank) -> None:
 
 @check("asynchrony", needs="asynchronous_progress")
 def what_was_taken_completes_without_the_peer(rank: BtlRank) -> None:
-    """Rank 0 sends; its peers are in no call."""
-    rank.meet()
-    if rank.rank:
-        (counts, *_) = rank.wire.exchange(None)
-    else:
-        counts = dict.fromkeys(rank.peers, 0)
+    """Rank 0 sends, puts and gets; its peers are in no call."""
+    require(rank, contract.ASYNCHRONOUS, "asynchronous_progress")
+    kinds = [kind for kind, flag in (("put", contract.PUT), ("get", contract.GET)) if rank.btl.flags & flag]
+    mine, local = Region(rank, WORD, WORD), Region(rank, WORD, WORD)
+    windows = exposed(rank, mine)
+    counts = dict.fromkeys(rank.peers, 0)
+    if rank.rank == 0:
         for peer in rank.peers:
             for number in range(8):
                 counts[peer] += rank.start(peer, rank.content(0, peer, number, 64)) is not None
+            for kind in kinds:
+                issue(rank, kind, peer, local, 0, windows[peer], 0, WORD)
         rank.until(lambda: not rank.flying, "a transfer did not complete while its target was in no call")
-        rank.wire.exchange(counts)
+    (counts, *_) = rank.wire.exchange(counts)
     rank.until(lambda: len(rank.arrived) >= counts.get(rank.rank, 0), "messages are missing")
     rank.arrived.clear()
+    rank.meet()
+    mine.close()
+    local.close()
 
 
 @check("delivery", "thrift", option="bytes")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import queue
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from traceback import format_exc
 from typing import Any
+from zlib import crc32
 
 from ompy.core import progress
 from ompy.core.proc import Proc
@@ -23,7 +26,11 @@ from ompy.testing.conformance.wire import SIGN, Wire, WireRte
 SIGN_INTERVAL = 0.5  # seconds between signs of life while events come
 IDLE_POLLS = 200  # looks that find nothing until the core is given up for a moment
 NAP = 50e-6
+SPOILT = 0xEE  # what memory is overwritten with as soon as it is the caller's again
 AFTERTHOUGHTS = 30  # looks for what should not come
+
+# Exceptions by which a transport may try to say that it is full.
+REFUSALS = (OSError, BufferError, MemoryError, queue.Full)
 
 # (target, tag, data) of each message that a rank sends.
 Plan = Sequence[tuple[int, int, bytes]]
@@ -46,7 +53,9 @@ class Sending:
             self.owner.breaches.append(Breach("completion", f"the callback of one descriptor ran {self.calls} times"))
         # The memory is the caller's again: a transport that still reads it sends this instead.
         if descriptor.length:
-            descriptor.view[:] = b"\xee" * descriptor.length
+            descriptor.view[:] = bytes([SPOILT]) * descriptor.length
+        if descriptor.local_handle is not None:
+            self.owner.btl.release_mem(descriptor.local_handle)
         if self.spoil is not None:
             self.spoil()
 
@@ -97,6 +106,7 @@ class BtlRank:
         self.arrived: list[Arrival] = []
         self.flying: dict[Descriptor, Sending] = {}
         self.breaches: list[Breach] = []
+        self.refused: set[int] = set()  # checksums of messages
         self.open()
 
     # -- clauses
@@ -276,7 +286,10 @@ class BtlRank:
         descriptor.context = sending
         descriptor.in_flight = True
         self.flying[descriptor] = sending
-        answer = call()
+        try:
+            answer = call()
+        except REFUSALS:
+            raise Breach("back-pressure", f"an exception, where BACK_PRESSURE was to be returned\n{format_exc()}") from None
         self.complain()
         if answer == TAKEN:
             return sending
@@ -286,6 +299,9 @@ class BtlRank:
             raise Breach("back-pressure", "the call was refused, and the callback ran all the same")
         del self.flying[descriptor]
         descriptor.in_flight = False
+        if descriptor.local_handle is not None:
+            self.btl.release_mem(descriptor.local_handle)
+        self.refused.add(crc32(descriptor.payload_view, crc32(descriptor.view)))
         self.btl.free(descriptor)
         return None
 
@@ -343,20 +359,29 @@ class BtlRank:
             Arrival(source, tag, data) for source in self.sources for target, tag, data in plan(source) if target == self.rank
         ]
         self.clause = clause
-        self.until(lambda: len(self.arrived) >= len(expected), lambda: self.judge(expected, clause) or "messages are missing")
-        self.meet()
+        self.until(lambda: len(self.arrived) >= len(expected), lambda: self.judge(expected) or "messages are missing")
+        refused = set().union(*self.exchange(self.refused))
+        self.refused.clear()
         self.land()
         self.afterthoughts()
         self.clause = clause
-        if problem := self.judge(expected, clause, ordered):
+        if problem := self.judge(expected, ordered, refused):
             raise Breach(clause, problem)
         self.arrived.clear()
 
-    def judge(self, expected: Sequence[Arrival], clause: str, ordered: bool = False) -> str:
-        """What is wrong with what has arrived, in words."""
+    def judge(self, expected: Sequence[Arrival], ordered: bool = False, refused: Collection[int] = ()) -> str:
+        """What is wrong with what has arrived, in words; a Breach where that is the matter of another clause.
+
+        Parameters:
+            expected: what the peers have sent.
+            ordered: what one peer sent must come in its order.
+            refused: checksums of messages that were refused before they were taken.
+        """
         missing = Counter((it.tag, it.data) for it in expected)
         surplus = Counter((it.tag, it.data) for it in self.arrived)
         missing, surplus = missing - surplus, surplus - missing
+        if any(crc32(data) in refused for _, data in surplus):
+            raise Breach("back-pressure", "a message arrived twice: it was refused, and yet it was taken")
         if missing or surplus:
             return difference(
                 [data for _, data in missing.elements()], [data for _, data in surplus.elements()], missing, surplus
@@ -384,6 +409,23 @@ def shown(data: bytes) -> str:
     return f"a message of {len(data)} bytes ({data[:8].hex()}{'...' if len(data) > 8 else ''})"
 
 
+def altered(sent: bytes, got: bytes) -> str:
+    """How a message has become another one; empty when that does not look like it.
+
+    Raises Breach when it was read too late, from memory that was the caller's again.
+    """
+    if got[-16:] == bytes([SPOILT]) * 16:
+        raise Breach("ownership", f"what arrived as {len(got)} bytes was read after the callback, from memory of the caller's")
+    if len(got) < len(sent) and sent.startswith(got):
+        return f"a message of {len(sent)} bytes arrived without its last {len(sent) - len(got)}"
+    if len(got) > len(sent) and got.startswith(sent):
+        return f"a message of {len(sent)} bytes arrived with {len(got) - len(sent)} more behind it"
+    places = [index for index, (one, other) in enumerate(zip(sent, got, strict=False)) if one != other]
+    if len(got) == len(sent) and places and 2 * len(places) < len(sent):
+        return f"a message of {len(sent)} bytes arrived changed, from byte {places[0]} on"
+    return ""
+
+
 def difference(lost: Sequence[bytes], extra: Sequence[bytes], missing: Counter[Any], surplus: Counter[Any]) -> str:
     """How what arrived differs from what was sent, of the first message that does."""
     tags = {data: tag for tag, data in missing}
@@ -392,14 +434,8 @@ def difference(lost: Sequence[bytes], extra: Sequence[bytes], missing: Counter[A
             raise Breach("tag", f"{shown(data)} sent with tag {tags[data]} went to the receiver of tag {tag}")
     for data in extra:
         for sent in lost:
-            if len(data) < len(sent) and sent.startswith(data):
-                return f"a message of {len(sent)} bytes arrived without its last {len(sent) - len(data)}"
-            if len(data) > len(sent) and data.startswith(sent):
-                return f"a message of {len(sent)} bytes arrived with {len(data) - len(sent)} more behind it"
-            if len(data) == len(sent):
-                places = [index for index, (one, other) in enumerate(zip(sent, data, strict=True)) if one != other]
-                if 2 * len(places) < len(sent) or not places:
-                    return f"a message of {len(sent)} bytes arrived changed, from byte {places[0]} on"
+            if problem := altered(sent, data):
+                return problem
     if lost and extra:
         return f"{shown(extra[0])} arrived, which nobody sent, and {shown(lost[0])} did not"
     if lost:

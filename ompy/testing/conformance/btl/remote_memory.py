@@ -35,7 +35,7 @@ class Region:
         # A peer's endpoint is asked for the registration; that of any serves all.
         self.handle = None
         if rank.btl.flags & contract.NEEDS_REGISTRATION:
-            self.handle = rank.btl.register_mem(next(iter(rank.peers.values())), self.address, size)
+            self.handle = rank.btl.hold_mem(next(iter(rank.peers.values())), self.address, size)
 
     @property
     def view(self) -> memoryview:
@@ -43,7 +43,7 @@ class Region:
 
     def close(self) -> None:
         if self.handle is not None:
-            self.rank.btl.deregister_mem(self.handle)
+            self.rank.btl.release_mem(self.handle)
 
 
 class Window(NamedTuple):

@@ -1,0 +1,723 @@
+"""Ways to get a transport wrong: each class breaks the clause that it names, and none before it in the kit's order."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import time
+from collections import deque
+
+from ompy.core.errors import ERR_OTHER
+from ompy.core.memory import view
+from ompy.mca import btl as contract
+from ompy.mca.btl import BACK_PRESSURE, TAKEN, Descriptor
+from ompy_btl_planted.good import LARGEST, MESSAGE, PUT, GoodBtl, Peer
+
+# -- from opening to the first message
+
+
+class EagerAboveTheMaximum(GoodBtl):
+    clause = "open"
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        self.eager_limit = self.max_send_size + 1
+
+
+class NoAlignment(GoodBtl):
+    clause = "open"
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        self.put_alignment = 0
+
+
+class OrderNotFlagged(GoodBtl):
+    clause = "declaration"
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        self.flags &= ~contract.IN_ORDER
+
+
+class AddressChanges(GoodBtl):
+    clause = "publish"
+    asked = 0
+
+    def address(self) -> bytes:
+        self.asked += 1
+        return super().address() + b"?" * (self.asked - 1)
+
+
+class DropsStrangers(GoodBtl):
+    clause = "connect"
+
+    def arrived(self, sender: bytes, tag: int, data: bytes) -> None:
+        if sender in self.peers:
+            super().arrived(sender, tag, data)
+
+
+class RefusesWithoutReason(GoodBtl):
+    clause = "reach"
+
+    def reach(self, proc):
+        return super().reach(proc) if not proc.is_self else ""
+
+
+class AnotherEndpointEachTime(GoodBtl):
+    clause = "reach"
+
+    def reach(self, proc):
+        if not proc.is_self and proc.card[self.name] in self.peers:
+            self.del_procs([self.peers[proc.card[self.name]]])
+        return super().reach(proc)
+
+
+class AnswersOutOfOrder(GoodBtl):
+    clause = "reach"
+
+    def add_procs(self, procs):
+        return super().add_procs(procs)[::-1]
+
+
+class ProgressWaits(GoodBtl):
+    clause = "progress"
+
+    def progress(self) -> int:
+        return super().progress() or (self.watched.poll(0.01) and 0) or 0
+
+
+class AlwaysBusy(GoodBtl):
+    clause = "progress"
+
+    def progress(self) -> int:
+        return super().progress() + 1
+
+
+class CountsNothing(GoodBtl):
+    clause = "progress"
+
+    def progress(self) -> int:
+        return super().progress() or -1
+
+
+class NeverSleeps(GoodBtl):
+    clause = "sleep"
+
+    def may_sleep(self) -> bool:
+        return False
+
+
+class WakesNobody(GoodBtl):
+    clause = "sleep"
+
+    def descriptor(self) -> int:
+        return -1
+
+
+# -- messages
+
+
+class LosesOne(GoodBtl):
+    clause = "delivery"
+    count = 0
+
+    def arrived(self, sender: bytes, tag: int, data: bytes) -> None:
+        self.count += 1
+        if self.count % 90:
+            super().arrived(sender, tag, data)
+
+
+class DeliversTwice(GoodBtl):
+    clause = "delivery"
+    count = 0
+
+    def arrived(self, sender: bytes, tag: int, data: bytes) -> None:
+        self.count += 1
+        for _ in range(1 if self.count % 90 else 2):
+            super().arrived(sender, tag, data)
+
+
+class ChangesAByte(GoodBtl):
+    clause = "delivery"
+
+    def arrived(self, sender: bytes, tag: int, data: bytes) -> None:
+        if len(data) > 300:
+            data = data[:200] + bytes([data[200] ^ 1]) + data[201:]
+        super().arrived(sender, tag, data)
+
+
+class SwapsTags(GoodBtl):
+    clause = "tag"
+
+    def arrived(self, sender: bytes, tag: int, data: bytes) -> None:
+        super().arrived(sender, {100: 101, 101: 100}.get(tag, tag), data)
+
+
+class TagWithoutReceiver(GoodBtl):
+    clause = "tag"
+
+    def arrived(self, sender: bytes, tag: int, data: bytes) -> None:
+        super().arrived(sender, tag & 0x7F, data)
+
+
+class NamesNoSender(GoodBtl):
+    clause = "sender"
+
+    def arrived(self, sender: bytes, tag: int, data: bytes) -> None:
+        self.deliver_view(tag, None, data)
+
+
+class TruncatesTheLargest(GoodBtl):
+    clause = "size"
+
+    def arrived(self, sender: bytes, tag: int, data: bytes) -> None:
+        super().arrived(sender, tag, data[: LARGEST - 1])
+
+
+class OffByOneAtTheEagerLimit(GoodBtl):
+    clause = "size"
+
+    def pack(self, descriptor: Descriptor, tag: int) -> bytes:
+        packet = super().pack(descriptor, tag)
+        return packet[:-1] if descriptor.total_length == self.eager_limit + 1 else packet
+
+
+class DropsEmptyMessages(GoodBtl):
+    clause = "size"
+
+    def arrived(self, sender: bytes, tag: int, data: bytes) -> None:
+        if data:
+            super().arrived(sender, tag, data)
+
+
+class GivesLessRoom(GoodBtl):
+    clause = "size"
+
+    def alloc(self, endpoint, size):
+        return super().alloc(endpoint, min(size, LARGEST - 64))
+
+
+class LosesACallback(GoodBtl):
+    clause = "completion"
+    count = 0
+
+    def sent(self, descriptor: Descriptor) -> None:
+        self.count += 1
+        if self.count % 90:
+            super().sent(descriptor)
+
+
+class CallbackTwice(GoodBtl):
+    clause = "completion"
+
+    def sent(self, descriptor: Descriptor) -> None:
+        descriptor.complete()
+        descriptor.complete()
+
+
+class CallbackTwiceUnawares(GoodBtl):
+    """Past the check of `complete`, which knows one descriptor's state only."""
+
+    clause = "completion"
+
+    def sent(self, descriptor: Descriptor) -> None:
+        callback = descriptor.context
+        descriptor.complete()
+        if callback is not None:
+            callback(descriptor, 0)
+
+
+class SaysThatItFailed(GoodBtl):
+    clause = "completion"
+
+    def sent(self, descriptor: Descriptor) -> None:
+        descriptor.complete(ERR_OTHER)
+
+
+class CallbackBeforeTheDataIsRead(GoodBtl):
+    clause = "ownership"
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        self.later: deque[tuple[bytes, Descriptor, int, int]] = deque()
+
+    def send(self, endpoint, descriptor, tag):
+        self.later.append((endpoint.proc.card[self.name], descriptor, descriptor.length, tag))
+        descriptor.complete()
+        return TAKEN
+
+    def progress(self) -> int:
+        if self.later:
+            address, descriptor, length, tag = self.later[0]
+            descriptor.length = length
+            if self.transmit(address, self.pack(descriptor, tag)):
+                self.later.popleft()
+        return super().progress()
+
+    def may_sleep(self) -> bool:
+        return super().may_sleep() and not self.later
+
+
+class PayloadReadTooLate(GoodBtl):
+    """Header at once, the program's memory later; small messages are copied."""
+
+    clause = "ownership"
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        self.later: deque[tuple[bytes, bytes, int, int]] = deque()
+
+    def prepare_src(self, endpoint, address, header_size, size):
+        if size < 4096:
+            return super().prepare_src(endpoint, address, header_size, size)
+        descriptor = self.alloc(endpoint, header_size + size)
+        descriptor.local_address = address
+        descriptor.size = size
+        return descriptor
+
+    def free(self, descriptor):
+        descriptor.size = 0
+        return super().free(descriptor)
+
+    def send(self, endpoint, descriptor, tag):
+        if descriptor.size < 4096 or descriptor.length <= 4096:
+            return super().send(endpoint, descriptor, tag)
+        header = bytes(descriptor.view[: descriptor.length - descriptor.size])
+        packet = endpoint.proc.card[self.name], bytes([MESSAGE, tag]) + header, descriptor.local_address, descriptor.size
+        self.later.append(packet)
+        self.sent(descriptor)
+        return TAKEN
+
+    def progress(self) -> int:
+        if self.later:
+            target, start, address, size = self.later[0]
+            if self.transmit(target, start + view(address, size)):
+                self.later.popleft()
+        return super().progress()
+
+    def may_sleep(self) -> bool:
+        return super().may_sleep() and not self.later
+
+
+class HandsOutWhatIsUnderWay(GoodBtl):
+    """Completes from progress, and takes a descriptor for free as soon as it was sent."""
+
+    clause = "ownership"
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        self.under_way: deque[Descriptor] = deque()
+
+    def alloc(self, endpoint, size):
+        if self.under_way and self.under_way[-1].capacity >= size:
+            descriptor = self.under_way[-1]
+            descriptor.length = size
+            return descriptor
+        return super().alloc(endpoint, size)
+
+    def sent(self, descriptor: Descriptor) -> None:
+        self.under_way.append(descriptor)
+
+    def progress(self) -> int:
+        events = len(self.under_way)
+        while self.under_way:
+            self.under_way.popleft().complete()
+        return super().progress() + events
+
+
+class ReceivesIntoWhatItSendsFrom(GoodBtl):
+    clause = "receipt"
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        self.buffer = bytearray(2 * LARGEST)
+
+    def arrived(self, sender: bytes, tag: int, data: bytes) -> None:
+        memory = memoryview(self.buffer)[: len(data)]
+        memory[:] = data
+        self.deliver_view(tag, self.peers.get(sender), memory)
+
+    def pack(self, descriptor: Descriptor, tag: int) -> bytes:
+        packet = super().pack(descriptor, tag)
+        self.buffer[: len(packet)] = packet
+        return packet
+
+
+class Overtakes(GoodBtl):
+    clause = "order"
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        self.kept: deque[tuple[bytes, int, bytes]] = deque()
+        self.count = 0
+
+    def arrived(self, sender: bytes, tag: int, data: bytes) -> None:
+        self.count += 1
+        if self.count % 50 == 0:
+            self.kept.append((sender, tag, data))
+        else:
+            super().arrived(sender, tag, data)
+
+    def progress(self) -> int:
+        events = super().progress()
+        if not events and self.kept:
+            super().arrived(*self.kept.popleft())
+            return 1
+        return events
+
+    def may_sleep(self) -> bool:
+        return super().may_sleep() and not self.kept
+
+
+class ProgressFromWithin(GoodBtl):
+    """Makes room in `send` by receiving, even when it was called by a receiver."""
+
+    clause = "nesting"
+
+    def send(self, endpoint, descriptor, tag):
+        taken = super().send(endpoint, descriptor, tag)
+        if tag == 16 and descriptor.length == 40:
+            self.progress()
+        return taken
+
+
+class KeepsEveryMessage(GoodBtl):
+    clause = "thrift"
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        self.history: list[object] = []
+
+    def arrived(self, sender: bytes, tag: int, data: bytes) -> None:
+        self.history.append([data, tag])
+        super().arrived(sender, tag, data)
+
+
+class KeepsDescriptors(GoodBtl):
+    clause = "thrift"
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        self.history: list[Descriptor] = []
+
+    def alloc(self, endpoint, size):
+        descriptor = Descriptor(self, max(size, 64))
+        descriptor.length = size
+        self.history.append(descriptor)
+        return descriptor
+
+
+class OpensAFileForEachThousand(GoodBtl):
+    clause = "thrift"
+    count = 0
+
+    def arrived(self, sender: bytes, tag: int, data: bytes) -> None:
+        self.count += 1
+        if self.count % 200 == 0:
+            os.dup(1)
+        super().arrived(sender, tag, data)
+
+
+# -- pressure
+
+
+class RaisesWhenFull(GoodBtl):
+    clause = "back-pressure"
+
+    def refuse(self, endpoint, descriptor, tag):
+        raise BlockingIOError("no room at the peer")
+
+
+class RefusesAndTakes(GoodBtl):
+    clause = "back-pressure"
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        self.later: deque[tuple[bytes, bytes]] = deque()
+
+    def refuse(self, endpoint, descriptor, tag):
+        self.later.append((endpoint.proc.card[self.name], self.pack(descriptor, tag)))
+        return BACK_PRESSURE
+
+    def progress(self) -> int:
+        if self.later and self.transmit(*self.later[0]):
+            self.later.popleft()
+        return super().progress()
+
+
+class RefusesAndCallsBack(GoodBtl):
+    clause = "back-pressure"
+
+    def refuse(self, endpoint, descriptor, tag):
+        descriptor.complete(ERR_OTHER)
+        return BACK_PRESSURE
+
+
+class AnswersNothing(GoodBtl):
+    clause = "back-pressure"
+
+    def refuse(self, endpoint, descriptor, tag):
+        return None
+
+
+class SendsBeforeItReceives(GoodBtl):
+    """What it could not send it keeps, and looks for arrivals only when that is gone: two such wait for each other."""
+
+    clause = "back-pressure"
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        self.stuck: Descriptor | None = None
+
+    def refuse(self, endpoint, descriptor, tag):
+        self.stuck = endpoint
+        return BACK_PRESSURE
+
+    def send(self, endpoint, descriptor, tag):
+        self.stuck = None
+        return super().send(endpoint, descriptor, tag)
+
+    def progress(self) -> int:
+        return 0 if self.stuck is not None else super().progress()
+
+
+# -- remote memory
+
+
+class PutsBesideThePlace(GoodBtl):
+    clause = "put"
+
+    def serve(self, kind, handle, address, *fields):
+        if kind == PUT and len(fields[0]) % 2:
+            address += 1
+        return super().serve(kind, handle, address, *fields)
+
+
+class PutsLessThanAsked(GoodBtl):
+    clause = "put"
+
+    def put(self, endpoint, descriptor):
+        return self.request(endpoint, descriptor, PUT, bytes(descriptor.local_view)[:4096])
+
+
+class PutsTooLate(GoodBtl):
+    """Says that a put is done when it has arrived, and carries it out later."""
+
+    clause = "put"
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        self.waiting: deque[tuple[object, ...]] = deque()
+        self.looks = 0
+
+    def serve(self, kind, handle, address, *fields):
+        if kind == PUT:
+            self.waiting.append((kind, handle, address, *fields))
+            self.looks = 0
+            return b""
+        return super().serve(kind, handle, address, *fields)
+
+    def progress(self) -> int:
+        self.looks += 1
+        if self.waiting and self.looks > 3000:
+            super().serve(*self.waiting.popleft())
+        return super().progress()
+
+
+class GetsPastTheEnd(GoodBtl):
+    clause = "get"
+
+    def store(self, descriptor, data):
+        super().store(descriptor, data + b"\1" if descriptor.size > 8 else data)
+
+
+class GetsOtherBytes(GoodBtl):
+    """Answers of several gets under way go to the one that was asked last."""
+
+    clause = "get"
+
+    def done(self, number, data):
+        if len(data) > 8 and len(self.requests) > 1:
+            other = max(self.requests)
+            self.requests[number], self.requests[other] = self.requests[other], self.requests[number]
+        super().done(number, data)
+
+
+class GetsTooLate(GoodBtl):
+    """The callback runs when the request is on its way."""
+
+    clause = "get"
+
+    def get(self, endpoint, descriptor):
+        copy = Descriptor(self, 0)
+        copy.local_address, copy.size = descriptor.local_address, descriptor.size
+        copy.remote_address, copy.remote_handle = descriptor.remote_address, descriptor.remote_handle
+        copy.in_flight = True
+        taken = super().get(endpoint, copy)
+        if taken == TAKEN:
+            descriptor.complete()
+        return taken
+
+
+class ComparesUnsigned(GoodBtl):
+    clause = "atomics"
+
+    def compute(self, operation, old, operand, compare):
+        mask = (1 << 64) - 1
+        if operation == "min":
+            return min(old & mask, operand & mask)
+        return super().compute(operation, old, operand, compare)
+
+
+class GivesTheNewValue(GoodBtl):
+    clause = "atomics"
+
+    def old_value(self, before, after):
+        return after
+
+
+class PromisesAsynchrony(GoodBtl):
+    clause = "asynchrony"
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        self.flags |= contract.ASYNCHRONOUS
+
+
+# -- the end
+
+
+class SaysGoodbyeInEveryProcess(GoodBtl):
+    """At the interpreter's end it tells its peers that it is gone, and a forked child ends too."""
+
+    clause = "fork"
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        self.gone: set[bytes] = set()
+        atexit.register(self.say_goodbye)
+
+    def say_goodbye(self) -> None:
+        for address in self.peers:
+            self.transmit(address, bytes([MESSAGE, 0]))
+
+    def arrived(self, sender, tag, data):
+        if tag == 0:
+            self.gone.add(sender)
+        elif sender not in self.gone:
+            super().arrived(sender, tag, data)
+
+    def finalize(self) -> int:
+        atexit.unregister(self.say_goodbye)
+        return super().finalize()
+
+
+class LeavesItsSocket(GoodBtl):
+    clause = "close"
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        self.another = os.dup(self.socket.fileno())
+
+
+class LeavesAThread(GoodBtl):
+    clause = "close"
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+
+
+class LeavesASegment(GoodBtl):
+    clause = "close"
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        import mmap
+
+        self.path = f"/dev/shm/planted-{os.getpid()}"
+        with open(self.path, "w+b") as stream:
+            stream.truncate(4096)
+            self.segment = mmap.mmap(stream.fileno(), 4096)
+        atexit.register(lambda: os.path.exists(self.path) and os.unlink(self.path))
+
+    def finalize(self) -> int:
+        self.segment.close()
+        return super().finalize()
+
+
+class OpensOnce(GoodBtl):
+    clause = "reopen"
+    opened = False
+
+    def __init__(self, rte) -> None:
+        if OpensOnce.opened:
+            raise OSError("it is open already")
+        OpensOnce.opened = True
+        super().__init__(rte)
+
+
+class OverlooksADeath(GoodBtl):
+    clause = "broken peer"
+
+    def bury(self, dead: list[Peer]) -> int:
+        for peer in dead:
+            peer.lost = True
+            self.watched.unregister(peer.life)
+            os.close(peer.life)
+        return len(dead)
+
+
+class ReportsADeathTwice(GoodBtl):
+    clause = "broken peer"
+
+    def bury(self, dead: list[Peer]) -> int:
+        for peer in dead:
+            self.report_error(peer.proc, ConnectionError("it does not answer"))
+        return super().bury(dead)
+
+
+class RefusesForTheDead(GoodBtl):
+    clause = "broken peer"
+
+    def send(self, endpoint, descriptor, tag):
+        return BACK_PRESSURE if endpoint.lost else super().send(endpoint, descriptor, tag)
+
+
+class KeepsWhatGoesToTheDead(GoodBtl):
+    clause = "broken peer"
+
+    def send(self, endpoint, descriptor, tag):
+        return TAKEN if endpoint.lost else super().send(endpoint, descriptor, tag)
+
+
+class AccusesTheLiving(GoodBtl):
+    clause = "broken peer"
+
+    def bury(self, dead: list[Peer]) -> int:
+        for peer in self.peers.values():
+            if peer not in dead:
+                self.report_error(peer.proc, ConnectionError("it must be gone as well"))
+        return super().bury(dead)
+
+
+class Prints(GoodBtl):
+    clause = "quiet"
+
+    def reach(self, proc):
+        print("planted: reaching", proc)
+        return super().reach(proc)
+
+
+class Exits(GoodBtl):
+    clause = "quiet"
+
+    def bury(self, dead: list[Peer]) -> int:
+        os._exit(1)
+
+
+FAULTS = {name: fault for name, fault in list(globals().items()) if isinstance(fault, type) and "clause" in vars(fault)}
+# AccusesTheLiving needs a third rank.
+RANKS = {"AccusesTheLiving": 3}

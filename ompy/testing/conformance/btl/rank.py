@@ -51,6 +51,9 @@ class Sending:
         self.owner.flying.pop(descriptor, None)
         if self.calls > 1:
             self.owner.breaches.append(Breach("completion", f"the callback of one descriptor ran {self.calls} times"))
+        if status != 0 and not self.owner.bereaved:
+            words = f"its callback was given status {status} for a transfer that nothing kept from succeeding"
+            self.owner.breaches.append(Breach("completion", words))
         # The memory is the caller's again: a transport that still reads it sends this instead.
         if descriptor.length:
             descriptor.view[:] = bytes([SPOILT]) * descriptor.length
@@ -92,6 +95,7 @@ class BtlRank:
         sources: the ranks that reach this one.
         arrived: messages since `begin`.
         react: called in the receiver with each arrival and the view that it was made from.
+        bereaved: a peer is dead, so that transfers may fail.
         reported: (rank, error) of what `register_error`'s function was told.
     """
 
@@ -107,6 +111,7 @@ class BtlRank:
         self.flying: dict[Descriptor, Sending] = {}
         self.breaches: list[Breach] = []
         self.refused: set[int] = set()  # checksums of messages
+        self.bereaved = False
         self.open()
 
     # -- clauses
@@ -290,13 +295,13 @@ class BtlRank:
             answer = call()
         except REFUSALS:
             raise Breach("back-pressure", f"an exception, where BACK_PRESSURE was to be returned\n{format_exc()}") from None
+        if answer == BACK_PRESSURE and (sending.calls or not descriptor.in_flight):
+            raise Breach("back-pressure", "the call was refused, and the callback ran all the same")
         self.complain()
         if answer == TAKEN:
             return sending
         if answer != BACK_PRESSURE:
             raise Breach("back-pressure", f"the answer was {answer!r}, neither TAKEN nor BACK_PRESSURE")
-        if sending.calls or not descriptor.in_flight:
-            raise Breach("back-pressure", "the call was refused, and the callback ran all the same")
         del self.flying[descriptor]
         descriptor.in_flight = False
         if descriptor.local_handle is not None:
@@ -325,13 +330,9 @@ class BtlRank:
         return taken[0]
 
     def land(self) -> None:
-        """Until every callback has run, with status 0."""
+        """Until every callback has run."""
         clause, self.clause = self.clause, "completion"
-        pending = list(self.flying.values())
         self.until(lambda: not self.flying, lambda: f"the callbacks of {len(self.flying)} descriptors did not run")
-        for sending in pending:
-            if sending.status != 0:
-                raise Breach("completion", f"status {sending.status} of a transfer that nothing kept from succeeding")
         self.clause = clause
 
     def afterthoughts(self) -> None:

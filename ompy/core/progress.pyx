@@ -534,13 +534,18 @@ def serve_until_readable(int descriptor) -> None:
     cdef Descriptors descriptors
     cdef pollfd awaited = pollfd(descriptor, POLLIN, 0)
     cdef long nanoseconds = shortest_sleep
-    while entry_count and not any_readable(&awaited, 1):
-        if poll_all():
-            nanoseconds = shortest_sleep
-        else:
-            gather(&descriptors)
-            descriptors.list[descriptors.count] = awaited
-            with nogil:
-                poll_for(descriptors.list, descriptors.count + 1, nanoseconds)
-            nanoseconds = min(2 * nanoseconds, longest_sleep)
-        PyErr_CheckSignals()
+    global waiting
+    waiting += 1
+    try:
+        while entry_count and not any_readable(&awaited, 1):
+            if poll_all():
+                nanoseconds = shortest_sleep
+            else:
+                gather(&descriptors)
+                descriptors.list[descriptors.count] = awaited
+                with nogil:
+                    poll_for(descriptors.list, descriptors.count + 1, nanoseconds)
+                nanoseconds = min(2 * nanoseconds, longest_sleep)
+            PyErr_CheckSignals()
+    finally:
+        waiting -= 1

@@ -21,7 +21,8 @@ As in processes, time passes only while every program waits for the chip.
 from libc.stdint cimport int64_t
 
 from ompy_raw.chip cimport (
-    ADVANCING, DEADLOCKED, FOREVER, INTERRUPTED, PENDING, READING, READING_AVAILABLE, STALLED, WAITING, WRITING, Chip, TileState,
+    ADVANCING, DEADLOCKED, FOREVER, INTERRUPTED, PENDING, READING, READING_AVAILABLE, STALLED, WAITING, WRITING, Chip,
+    TileState,
 )
 
 from ompy_raw.costs import COSTS
@@ -47,6 +48,12 @@ class Send(Step):
     """A message: its header is made when the chip is known."""
 
     __slots__ = ("destination",)
+
+
+class Drain(Step):
+    """Words from the network, past those that lie in memory already."""
+
+    __slots__ = ()
 
 
 def send(destination, words, per_word=1):
@@ -206,7 +213,9 @@ class Script:
         program.step = step
         program.written = 0
         program.words = []
-        if step.activity == READING or step.activity == READING_AVAILABLE:
+        if isinstance(step, Drain):
+            pass
+        elif step.activity == READING or step.activity == READING_AVAILABLE:
             program.words, program.drained = program.drained[:step.count], program.drained[step.count:]
             program.clock += len(program.words) * (step.per_word + COSTS["load"])
             if len(program.words) == step.count:
@@ -244,4 +253,4 @@ class Script:
 
 def drain(program):
     """The watchdog's handler."""
-    program.drained += yield read_available(1 << 20, COSTS["issue"] + COSTS["store"])
+    program.drained += yield Drain(READING_AVAILABLE, count=1 << 20, per_word=COSTS["issue"] + COSTS["store"])

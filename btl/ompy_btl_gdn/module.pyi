@@ -1,0 +1,9 @@
+from ompy.mca.btl import Btl
+from ompy.mca.component import Context
+from ompy_raw.tile import Tile
+
+interface: int
+
+class GdnBtl(Btl):
+    tile: Tile
+    def __init__(self, context: Context) -> None: ...

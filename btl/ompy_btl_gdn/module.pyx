@@ -90,7 +90,6 @@ cdef class GdnBtl(Btl):
 
     cpdef int finalize(self) except -1:
         if self.failure is None:
-            self.call_off()
             leave(self.tile, self.context)
         return 0
 

@@ -53,10 +53,6 @@ def ompy_query(context: Context) -> Offer | Refusal:
         return Refusal("time is simulated: through shared memory, collectives would pass by the simulated network")
     if rte.local_size < rte.size:
         return Refusal("some ranks of the job are on other hosts")
-    from ompy.core.clock import is_simulated
-
-    if is_simulated():
-        return Refusal("time is a simulated machine's, which memory that ranks share would bypass")
     if communicator.size > context.value("max_procs"):
         return Refusal(f"{communicator.size} processes are more than coll_sm_max_procs, {context.value('max_procs')}")
     from ompy_coll_sm.module import SmModule

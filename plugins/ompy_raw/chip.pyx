@@ -207,7 +207,8 @@ cdef class Chip:
         state.patient = patient
         return self.post(tile, WAITING)
 
-    cdef int begin_write(self, int tile, int64_t at, Py_ssize_t count, Py_ssize_t done, int per_word, int per_message) except -1:
+    cdef int begin_write(self, int tile, int64_t at, Py_ssize_t count, Py_ssize_t done, int per_word,
+                         int per_message) except -1:
         cdef TileState *state = &self.tile_states[tile]
         state.next = at
         state.count, state.done = count, done

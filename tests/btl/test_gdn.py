@@ -21,10 +21,6 @@ def job(program, ranks, *options):
     )
 
 
-def test_it_keeps_the_contract_of_transports(conformance):
-    conformance("btl", "gdn,self", ranks=3)
-
-
 @pytest.mark.mpi(4, mca=GDN)
 def test_every_size_arrives_intact(comm):
     following, before = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size

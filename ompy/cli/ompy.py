@@ -11,6 +11,7 @@ import click
 
 from ompy.cli.conformance import conformance
 from ompy.cli.new import new
+from ompy.cli.trace import trace
 from ompy.core.errors import MPIError
 from ompy.mca import discovery
 from ompy.mca.errors import suggestion
@@ -104,6 +105,7 @@ def explain(
 
 group.add_command(conformance)
 group.add_command(new)
+group.add_command(trace)
 
 
 def main() -> None:

@@ -15,6 +15,7 @@ from libc.stdlib cimport realloc
 
 from ompy.core.board cimport clear_wait, note_wait
 from ompy.core.doorbell cimport ARMED_FUTEX, ARMED_PIPE, Bell, Doorbell, arm, disown, futex_wait, own, strike
+from ompy.core.trace cimport EVENT_WAITED, is_tracing, record, trace_clock
 
 cdef extern from *:
     """
@@ -240,6 +241,7 @@ cdef int wait_long(Request request, DoneFunction done, void *context, Request wh
     cdef bint noted = False
     cdef int64_t begun
     cdef int in_vain = 0
+    cdef int64_t waiting_since = trace_clock() if is_tracing() else 0
     waiting += 1
     try:
         while not spin(request, done, context):
@@ -274,6 +276,16 @@ cdef int wait_long(Request request, DoneFunction done, void *context, Request wh
         waiting -= 1
         if noted:
             clear_wait()
+        if waiting_since and is_tracing():
+            record_wait(what, waiting_since)
+    return 0
+
+
+cdef int record_wait(Request what, int64_t begun) except -1:
+    if what is None:
+        record(EVENT_WAITED, 0, NULL, 0, -1, -1, -1, 0, 0, begun)
+    else:
+        record(EVENT_WAITED, what.operation, <void *> what, 0, what.peer, -1, what.tag, 0, what.nbytes, begun)
     return 0
 
 

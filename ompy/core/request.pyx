@@ -2,6 +2,7 @@
 """Requests: operations that may outlast their call."""
 from ompy.core.errors import ERR_REQUEST, MPIError
 from ompy.core.status cimport set_empty
+from ompy.core.trace cimport EVENT_COMPLETED, is_tracing, record
 
 
 cdef class Request:
@@ -36,6 +37,8 @@ cdef class Request:
         if self.complete:
             return 0
         self.complete = True
+        if is_tracing():
+            record(EVENT_COMPLETED, self.status.error, <void *> self, 0, -1, -1, self.status.tag, 0, self.status.nbytes, 0)
         if hook != NULL:
             context = self.hook_context
             if not self.persistent:

@@ -78,6 +78,11 @@ CORE: tuple[tuple[str, Parameter], ...] = (
     ),
     ("mpi", Parameter("spin_us", float, -1.0, unit="us", level=6, help="a wait polls so long at first; -1: by itself")),
     ("mpi", Parameter("watch_us", float, -1.0, unit="us", level=6, help="then it only watches memory; -1: by itself")),
+    (
+        "trace",
+        Parameter("output", str, "", level=3, help="record what becomes of each message, for Perfetto, in this file (JSON)"),
+    ),
+    ("trace", Parameter("events", int, 1 << 16, level=4, help="events that a rank keeps, the latest; a power of two")),
     ("mpi", Parameter("yield_us", float, -1.0, unit="us", level=6, help="then it offers its core to others; -1: by itself")),
 )
 

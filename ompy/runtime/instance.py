@@ -15,7 +15,7 @@ from ompy.core.progress import register_source, shutdown, unregister_source
 from ompy.mca import pml as pml_framework
 from ompy.mca import selection
 from ompy.mca.hook import hooks
-from ompy.runtime import abort, waiting
+from ompy.runtime import abort, tracing, waiting
 from ompy.runtime.modex import Modex
 
 TYPE_CHECKING = False
@@ -41,6 +41,7 @@ class Instance:
         self.rte: Rte = selection.select("rte")[0]
         abort.install(self.rte)
         waiting.configure(self.rte)
+        tracing.configure(self.rte)
         self.modex = Modex(self.rte)
         set_this_process(self.rte.rank)
         process_table().extend(self.rte.size)
@@ -97,7 +98,9 @@ class Instance:
         if abort.leaves_in_failure():
             return
         self.pml.finalize()
+        tracing.stop()
         self.rte.commit_and_fence()
+        tracing.collect(self.rte)
         for btl in self.btls:
             unregister_source(btl)
         for proc in process_table().known():

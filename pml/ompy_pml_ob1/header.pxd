@@ -42,6 +42,12 @@ cdef struct RendezvousHeader:
     uint64_t length                 # bytes of data in the message
     uint64_t sender                 # the sender's request
 
+# Bytes of data in the message that a MATCH, RNDV or RGET of `length` bytes announces.
+cdef inline uint64_t message_length(const char *header, size_t length) noexcept nogil:
+    if (<const Envelope *> header).kind == KIND_MATCH:
+        return length - sizeof(Envelope)
+    return (<const RendezvousHeader *> header).length
+
 cdef struct GetHeader:
     RendezvousHeader rendezvous
     uint64_t address

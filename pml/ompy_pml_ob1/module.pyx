@@ -1,6 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """ob1: MPI's matching in software, over any byte transports."""
 from cpython.ref cimport Py_DECREF
+from libc.stdint cimport int64_t
 
 from ompy.core.board cimport IRECV, ISEND, MRECV, PROBE, RECV, SEND
 from ompy.core.communicator cimport Communicator
@@ -10,6 +11,7 @@ from ompy.core.proc cimport Proc
 from ompy.core.progress cimport progress, wait, wait_until
 from ompy.core.request cimport Request
 from ompy.core.status cimport StatusRecord
+from ompy.core.trace cimport EVENT_KEPT, EVENT_SENT, is_tracing, record, trace_clock
 from ompy.core.typemap cimport Typemap
 from ompy.mca.bml cimport PeerRoutes, Route
 from ompy.mca.btl cimport TAG_PML, Btl, Endpoint
@@ -18,7 +20,7 @@ from ompy.mca.pml cimport INTERFACE
 from ompy_pml_ob1.engine cimport Transfer
 from ompy_pml_ob1.header cimport (
     KIND_ACK, KIND_FIN, KIND_FRAG, KIND_MATCH, KIND_PUT, KIND_RGET, AckHeader, Envelope, FinHeader,
-    FragmentHeader, PutHeader, RendezvousHeader,
+    FragmentHeader, PutHeader, message_length,
 )
 from ompy_pml_ob1.matching cimport Posted, free_message, message_bytes, message_envelope
 from ompy_pml_ob1.send_request cimport SendRequest
@@ -104,6 +106,9 @@ cdef class Dispatcher(Receiver):
         cdef Posted *posted = matching.match_posted(envelope.source, envelope.tag)
         cdef RecvRequest request
         if posted == NULL:
+            if is_tracing():
+                record(EVENT_KEPT, 0, NULL, envelope.context, envelope.source, matching.communicator.rank, envelope.tag,
+                       envelope.sequence, message_length(data, length), 0)
             return matching.store(data, length)
         request = <RecvRequest> posted.request
         Py_DECREF(request)
@@ -144,19 +149,13 @@ cdef bint probe_done(void *context) except -1:
     return state.found != NULL
 
 
-cdef uint64_t data_length(Unexpected *message) noexcept:
-    if message_envelope(message).kind == KIND_MATCH:
-        return message.length - sizeof(Envelope)
-    return (<RendezvousHeader *> message_bytes(message)).length
-
-
 cdef int fill_status(Unexpected *message, StatusRecord *status) except -1:
     if status != NULL:
         status.source = message_envelope(message).source
         status.tag = message_envelope(message).tag
         status.error = 0
         status.cancelled = False
-        status.nbytes = data_length(message)
+        status.nbytes = message_length(message_bytes(message), message.length)
     return 0
 
 
@@ -211,6 +210,7 @@ cdef class Ob1(Pml):
         cdef Envelope envelope
         cdef Route route
         cdef size_t length
+        cdef int64_t begun = 0
         cdef SendRequest request
         if typemap.contiguous and mode != MODE_SYNCHRONOUS and matching.peers[dest].routes != NULL \
                 and not self.engine.waiting:
@@ -225,8 +225,13 @@ cdef class Ob1(Pml):
                 envelope.spare = 0
                 envelope.context = comm.context
                 matching.peers[dest].next_sequence += 1
+                if is_tracing():
+                    begun = trace_clock()
                 if route.btl.sendi(route.endpoint, <char *> &envelope, sizeof(Envelope), <const char *> address,
                                    length, TAG_PML) == OK:
+                    if is_tracing():
+                        record(EVENT_SENT, 0, NULL, envelope.context, envelope.source, dest, tag, envelope.sequence, length,
+                               begun)
                     return 0
                 # The request made below takes this place in the order again.
                 matching.peers[dest].next_sequence -= 1

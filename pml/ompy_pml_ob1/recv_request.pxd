@@ -1,5 +1,5 @@
 # The receiver's half of each protocol; see `send_request.pxd` for the pictures.
-from libc.stdint cimport uint64_t
+from libc.stdint cimport uint16_t, uint64_t
 
 from ompy.core.typemap cimport Typemap
 
@@ -27,6 +27,7 @@ cdef class RecvRequest(Transfer):
     # The program no longer wants the message and its memory may go.
     cdef int abandon(self) except -1
 
+    cdef void trace(self, int event, int way, uint16_t sequence, uint64_t nbytes) noexcept
     cdef int take_rendezvous(self, const RendezvousHeader *header, const char *payload, size_t length) except -1
     cdef int acknowledge(self, uint64_t limit) except -1
     cdef int finish_if_done(self) except -1

@@ -1,17 +1,22 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The receiver's half of ob1's protocols."""
 cimport cython
+from libc.stdint cimport uint16_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.core.errors import ERR_INTERN, MPIError
+from ompy.core.trace cimport (
+    EVENT_FRAGMENT, EVENT_MATCHED, EVENT_POSTED, WAY_READ, WAY_SEND, WAY_WRITE, is_tracing, record,
+)
 from ompy.mca.bml cimport Route
 from ompy.mca.btl cimport FLAG_GET, FLAG_PUT, Btl, Descriptor
 
 from ompy_pml_ob1.engine cimport route_with
 from ompy_pml_ob1.header cimport (
     FLAG_CAN_PUT, HANDLE_LIMIT, KIND_ACK, KIND_FIN, KIND_MATCH, KIND_PUT, KIND_RGET, PACKET_SIZE, ROUTE_NAME,
-    AckHeader, Envelope, PutHeader,
+    AckHeader, Envelope, PutHeader, message_length,
 )
 from ompy_pml_ob1.matching cimport free_message, message_bytes
 
@@ -31,6 +36,8 @@ cdef class RecvRequest(Transfer):
         self.begin()
         self.peer = self.wanted_source
         self.tag = self.wanted_tag
+        if is_tracing():
+            self.trace(EVENT_POSTED, 0, 0, self.nbytes)
         message = self.matching.find(self.wanted_source, self.wanted_tag)
         if message == NULL:
             self.matching.post(&self.posted, self, self.wanted_source, self.wanted_tag)
@@ -70,10 +77,18 @@ cdef class RecvRequest(Transfer):
         self.release_pieces()
         return Transfer.fail(self, error)
 
+    cdef void trace(self, int event, int way, uint16_t sequence, uint64_t nbytes) noexcept:
+        cdef Communicator comm = self.matching.communicator
+        record(event, way, <void *> self, comm.context, self.peer, comm.rank, self.tag, sequence, nbytes, 0)
+
     # -- the match ------------------------------------------------------------------------------------------------
 
     cdef int take_message(self, const char *data, size_t length) except -1:
         cdef const Envelope *envelope = <const Envelope *> data
+        if is_tracing():
+            self.peer = envelope.source
+            self.tag = envelope.tag
+            self.trace(EVENT_MATCHED, 0, envelope.sequence, message_length(data, length))
         if envelope.kind == KIND_MATCH:
             self.open(envelope.source, envelope.tag, length - sizeof(Envelope))
             self.place(0, data + sizeof(Envelope), length - sizeof(Envelope))
@@ -128,6 +143,8 @@ cdef class RecvRequest(Transfer):
     cdef int take_fragment(self, uint64_t offset, const char *data, size_t length) except -1:
         if self.complete:
             return 0
+        if is_tracing():
+            self.trace(EVENT_FRAGMENT, WAY_SEND, 0, length)
         self.place(offset, data, length)
         return self.finish_if_done()
 
@@ -272,6 +289,8 @@ cdef class RecvRequest(Transfer):
             btl.release_mem(handle)
         self.under_way -= 1
         self.received += header.size
+        if is_tracing():
+            self.trace(EVENT_FRAGMENT, WAY_WRITE, 0, header.size)
         if self.push() == OUT_OF_RESOURCE:
             self.engine.retry(self)
         return 0
@@ -300,6 +319,8 @@ cdef int part_read(object context, Descriptor descriptor, int status) except -1:
         request.received = 0
         return request.read_otherwise()
     request.received += descriptor.size
+    if is_tracing():
+        request.trace(EVENT_FRAGMENT, WAY_READ, 0, descriptor.size)
     if not request.pushing and request.push() == OUT_OF_RESOURCE:
         request.engine.retry(request)
     return 0

@@ -42,6 +42,7 @@ cdef class SendRequest(Transfer):
     cdef int put_asked(self, const PutHeader *header) except -1
     cdef int fetched(self, const FinHeader *header) except -1
 
+    cdef void trace(self, int event, int way, uint64_t nbytes) noexcept
     cdef int announce(self) except -1
     cdef int announce_rendezvous(self, Route route) except -1
     cdef int announce_get(self, Route route, Route reader) except -1

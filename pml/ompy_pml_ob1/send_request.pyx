@@ -6,6 +6,10 @@ from libc.string cimport memcpy, memset
 from ompy.core.constants cimport MODE_SYNCHRONOUS, OK, OUT_OF_RESOURCE
 from ompy.core.convertor cimport Convertor
 from ompy.core.errors import ERR_INTERN, MPIError
+from ompy.core.trace cimport (
+    EVENT_ANNOUNCED, EVENT_FRAGMENT, EVENT_STARTED, WAY_EAGER, WAY_READ, WAY_RENDEZVOUS, WAY_SEND, WAY_WRITE, is_tracing,
+    record,
+)
 from ompy.mca.bml cimport Route
 from ompy.mca.btl cimport FLAG_GET, FLAG_NEEDS_REGISTRATION, FLAG_PUT, TAG_PML, Descriptor
 
@@ -54,9 +58,15 @@ cdef class SendRequest(Transfer):
         self.envelope.tag = self.tag
         self.envelope.spare = 0
         self.envelope.context = self.matching.communicator.context
+        if is_tracing():
+            self.trace(EVENT_STARTED, 0, self.length)
         if self.push() == OUT_OF_RESOURCE:
             self.engine.retry(self)
         return 0
+
+    cdef void trace(self, int event, int way, uint64_t nbytes) noexcept:
+        record(event, way, <void *> self, self.envelope.context, self.envelope.source, self.peer, self.tag,
+               self.envelope.sequence, nbytes, 0)
 
     cdef int push(self) except -1:
         if self.complete:
@@ -84,6 +94,8 @@ cdef class SendRequest(Transfer):
             self.envelope.kind = KIND_MATCH
             if self.send_first(route, <char *> &self.envelope, sizeof(Envelope), self.length) != OK:
                 return OUT_OF_RESOURCE
+            if is_tracing():
+                self.trace(EVENT_ANNOUNCED, WAY_EAGER, self.length)
             self.finish()
             return OK
         if self.number == 0:
@@ -112,6 +124,8 @@ cdef class SendRequest(Transfer):
         if self.send_first(route, <char *> &header, sizeof(header), first) != OK:
             self.stage = STAGE_ANNOUNCE
             return OUT_OF_RESOURCE
+        if is_tracing():
+            self.trace(EVENT_ANNOUNCED, WAY_RENDEZVOUS, first)
         return OK
 
     cdef int announce_get(self, Route route, Route reader) except -1:
@@ -136,6 +150,8 @@ cdef class SendRequest(Transfer):
         if route.btl.sendi(route.endpoint, packet, sizeof(GetHeader) + handle_length, NULL, 0, TAG_PML) != OK:
             self.stage = STAGE_ANNOUNCE
             return OUT_OF_RESOURCE
+        if is_tracing():
+            self.trace(EVENT_ANNOUNCED, WAY_READ, 0)
         return OK
 
     cdef int release_get_handle(self) except -1:
@@ -248,6 +264,8 @@ cdef class SendRequest(Transfer):
                 descriptor.in_flight = False
                 route.btl.free(descriptor)
                 return OUT_OF_RESOURCE
+            if is_tracing():
+                self.trace(EVENT_FRAGMENT, WAY_SEND, size)
             offset += size
         return OK
 
@@ -350,6 +368,8 @@ cdef int piece_put(object context, Descriptor descriptor, int status) except -1:
     else:
         request.piece_over(<const PutHeader *> <const char *> packet, descriptor.size)
         request.done += descriptor.size
+        if is_tracing():
+            request.trace(EVENT_FRAGMENT, WAY_WRITE, descriptor.size)
     if not request.pushing and request.push() == OUT_OF_RESOURCE:
         request.engine.retry(request)
     return 0

@@ -1,0 +1,9 @@
+MAGIC: bytes
+RING_FORMAT: str
+EVENT_FORMAT: str
+KINDS: tuple[str, ...]
+WAYS: tuple[str, ...]
+
+def start(path: str, rank: int, host: str, capacity: int) -> None: ...
+def stop() -> None: ...
+def is_recording() -> bool: ...

@@ -1,0 +1,37 @@
+"""The recording of messages in one process: `--mca trace_output run.json`, or `ompy trace`.
+
+Each rank records into a ring of its own, `run.json.<rank>.ring`.  At the end rank 0 makes `run.json` of them all; where a job
+ended badly, `ompy trace` does.
+"""
+
+from __future__ import annotations
+
+from ompy.core import trace
+from ompy.mca.params import registry
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ompy.mca.rte import Rte
+
+
+def configure(rte: Rte) -> None:
+    """Begin to record, when that is wanted."""
+    output = registry.value("trace_output")
+    if output:
+        import os
+
+        trace.start(f"{output}.{rte.rank}.ring", rte.rank, os.uname().nodename, registry.value("trace_events"))
+
+
+def stop() -> None:
+    """Record no more: what the runtime itself does to end is no message of the program's."""
+    trace.stop()
+
+
+def collect(rte: Rte) -> None:
+    """After all ranks have stopped: make the one file of their rings."""
+    output = registry.value("trace_output")
+    if output and rte.rank == 0:
+        from ompy.runtime.timeline import collect as write
+
+        write(output)

@@ -170,7 +170,8 @@ def test_a_rank_that_is_killed_is_drawn_up_to_its_end(tmp_path: Path) -> None:
     assert done.returncode == 137
     drawing = Drawing(tmp_path / "run.json")
     assert 1 in drawing.slices(1, "send")
-    assert drawing.slices(0, "receive")[2]["args"]["complete"] is False
+    told = drawing.slices(0, "receive")[2]["args"]
+    assert told.get("complete") is False or told["error class"]  # ended by the launcher, or told by the transport first
 
 
 def test_nothing_is_recorded_unless_asked_for(tmp_path: Path) -> None:

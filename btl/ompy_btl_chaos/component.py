@@ -58,4 +58,4 @@ def ompy_query(context: Context) -> Offer | Refusal:
         values["seed"] = seed_of_job(context.rte.job)
         context.inform(f"--mca btl_chaos_seed {values['seed']} repeats this run's faults")
     dice = Dice(values["seed"], context.rte.rank, {name: values[name] for name in RATES})
-    return Offer(modules=[ChaosBtl(wrapped[0], dice, values, context.inform)])
+    return Offer(modules=[ChaosBtl(wrapped[0], dice, values, lambda line: context.inform(line, private=True))])

@@ -119,7 +119,6 @@ class ChaosBtl(Wrapper):
             for _ in range(2 if "duplicate" in faults else 1):
                 self.hold(endpoint, post, faults, number)
         descriptor.complete()
-        self.release(endpoint)
         return TAKEN
 
     def hold(self, endpoint: ChaosEndpoint, attempt: Callable[[], int], faults: Sequence[str], number: int) -> None:

@@ -1,5 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """The processes that this one may talk to."""
+from ompy.core.errors import ERR_OTHER, MPIError
 
 
 cdef class Proc:
@@ -35,12 +36,14 @@ cdef class ProcTable:
         self.procs = []
 
     def set_resolver(self, resolver):
-        """`resolver(index)` makes the Proc of an index; the runtime sets it at start."""
+        """`resolver(index)` makes the Proc of an index; the runtime sets it at start, and None when the process leaves."""
         self.resolver = resolver
 
     cdef Proc at(self, int index):
         cdef Proc proc = <Proc> self.procs[index]
         if proc is None:
+            if self.resolver is None:
+                raise MPIError(ERR_OTHER, "this process is leaving its job: it meets no other process any more")
             proc = self.resolver(index)
             self.procs[index] = proc
         return proc

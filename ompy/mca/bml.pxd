@@ -28,6 +28,8 @@ cdef class PeerRoutes:
 
 cdef class Bml:
     cdef readonly list btls
+    # Put `around(btl)` in the place of each BTL: for a PML, before it registers anything and before the first contact.
+    cpdef int wrap(self, object around) except -1
     cpdef PeerRoutes add_proc(self, Proc proc)   # raises MPIError with every BTL's reason when none reaches the peer
     cpdef int del_proc(self, Proc proc) except -1
     cpdef int register(self, int tag, Receiver receiver) except -1

@@ -46,6 +46,11 @@ cdef class Bml:
     def __cinit__(self, *args, **kwargs):
         self.btls = []
 
+    cpdef int wrap(self, object around) except -1:
+        """Put `around(btl)`, a Btl, in the place of each BTL."""
+        self.btls[:] = [around(btl) for btl in self.btls]
+        return 0
+
     cpdef PeerRoutes add_proc(self, Proc proc):
         """Find the routes to a peer, at first contact."""
         raise NotImplementedError

@@ -99,6 +99,8 @@ class Instance:
             return
         self.pml.finalize()
         tracing.stop()
+        # Who the others are is asked on the wire that the fence waits on.
+        process_table().set_resolver(None)
         self.rte.commit_and_fence()
         tracing.collect(self.rte)
         for btl in self.btls:

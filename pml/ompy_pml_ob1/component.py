@@ -14,6 +14,9 @@ COMPONENT = Component(
         Parameter("send_pipeline_depth", int, 4, level=5, help="fragments of one message under way on one route"),
         Parameter("rdma_pipeline_depth", int, 4, level=5, help="reads or writes of one message under way"),
         Parameter("use_get", bool, True, level=5, help="let receivers read senders' memory where a BTL can get"),
+        Parameter(
+            "checksum", bool, False, level=3, help="check messages on arrival: what is damaged, missing or repeated is an error"
+        ),
         Parameter("use_put", bool, True, level=5, help="let senders write receivers' memory where a BTL can put"),
     ),
 )
@@ -32,4 +35,9 @@ def ompy_query(context: Context) -> Offer | Refusal:
     from ompy_pml_ob1.module import Ob1
 
     values = {parameter.name: context.value(parameter.name) for parameter in COMPONENT.parameters}
-    return Offer(modules=[Ob1(modules[0], **values)], priority=20)
+    if values["checksum"] and context.rte:
+        from ompy_pml_ob1.checked import CheckedBtl
+
+        rte = context.rte
+        modules[0].wrap(lambda btl: CheckedBtl(btl, rte.job, rte.rank, rte.size))
+    return Offer(modules=[Ob1(modules[0], name=context.opener or COMPONENT.name, **values)], priority=20)

@@ -23,6 +23,8 @@ cdef class Engine(ProgressSource):
     cdef readonly Bml bml
     cdef readonly size_t send_pipeline_depth, rdma_pipeline_depth
     cdef readonly bint use_get, use_put
+    cdef readonly bint checksum     # of data that is read or written in place; messages are checked by `checked.pyx`
+    cdef readonly str name          # of the PML that this is the engine of
     cdef list slots                 # number & 0xFFFFFFFF -> Transfer or None
     cdef list free_slots
     cdef uint64_t generation        # high half of the numbers: a late message finds no stranger in its slot

@@ -40,15 +40,19 @@ cdef class Engine(ProgressSource):
         send_pipeline_depth: fragments of one message under way on one route.
         rdma_pipeline_depth: puts of one message under way.
         use_get, use_put: whether these protocols may be chosen at all.
+        checksum: compare the checksums of what they moved.
+        name: of the PML, the same on every rank.
     """
 
     def __init__(self, Bml bml not None, size_t send_pipeline_depth, size_t rdma_pipeline_depth, bint use_get,
-                 bint use_put):
+                 bint use_put, bint checksum, str name):
         self.bml = bml
         self.send_pipeline_depth = send_pipeline_depth
         self.rdma_pipeline_depth = rdma_pipeline_depth
         self.use_get = use_get
         self.use_put = use_put
+        self.checksum = checksum
+        self.name = name
         self.slots = []
         self.free_slots = []
         self.waiting = deque()
@@ -93,10 +97,10 @@ cdef class Engine(ProgressSource):
         if proc.failure is not None:
             raise proc.failure
         if proc.routes is None:
-            pml = proc.card.get("pml", b"ob1")
-            if pml != b"ob1":
-                raise MPIError(ERR_OTHER, f"this rank chose pml ob1, rank {proc.rank} of {proc.job} chose "
-                                          f"{pml.decode()}: give every rank the same --mca pml")
+            pml = proc.card.get("pml", self.name.encode()).decode()
+            if pml != self.name:
+                raise MPIError(ERR_OTHER, f"this rank chose pml {self.name}, rank {proc.rank} of {proc.job} chose "
+                                          f"{pml}: give every rank the same --mca pml")
             proc.routes = self.bml.add_proc(proc)
         routes = proc.routes
         matching.peers[rank].routes = <void *> routes

@@ -51,6 +51,7 @@ cdef inline uint64_t message_length(const char *header, size_t length) noexcept 
 cdef struct GetHeader:
     RendezvousHeader rendezvous
     uint64_t address
+    uint32_t checksum               # of the data, where checksums are asked for
     uint64_t handle_length          # the registration handle follows the header
 
 cdef struct AckHeader:
@@ -82,3 +83,4 @@ cdef struct FinHeader:
     uint64_t request                # of the process that FIN is sent to
     uint64_t size                   # bytes done
     uint64_t piece                  # of a put
+    uint32_t checksum               # of that piece, where checksums are asked for

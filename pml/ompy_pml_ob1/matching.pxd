@@ -73,6 +73,7 @@ cdef class Matching:
     cdef uint64_t serial
     cdef readonly size_t posted_count, unexpected_count
     cdef size_t wild_source_count, wild_tag_count, wild_both_count
+    cdef dict failures              # source or ANY_SOURCE -> why nothing more can come from there; mostly None
     cdef dict early                 # (source, sequence) -> bytes of a message that overtook another
 
     cdef PeerRoutes routes(self, int rank)
@@ -86,6 +87,11 @@ cdef class Matching:
     # The oldest message that a receive of this source and tag may take, left where it is; NULL when there is none.
     cdef Unexpected *find(self, int source, int tag) noexcept
     cdef void remove(self, Unexpected *message) noexcept
+
+    # Nothing more comes from a peer; nor, if so, can a receive from any source be sure of what it waits for.
+    cdef int fail_source(self, int source, object error, bint any_source) except -1
+    # Raises the error of a source, or of ANY_SOURCE, that has failed.
+    cdef int check_source(self, int source) except -1
 
     cdef void free_unexpected(self) noexcept
     cdef void count_wild(self, int source, int tag, int change) noexcept

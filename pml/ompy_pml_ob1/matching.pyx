@@ -279,6 +279,22 @@ cdef class Matching:
                 drop(&self.unexpected, queue)
         self.unexpected_count -= 1
 
+    cdef int fail_source(self, int source, object error, bint any_source) except -1:
+        cdef Request request
+        cdef list sources = [source, ANY_SOURCE] if any_source else [source]
+        self.peers[source].failed = True
+        self.failures = self.failures or {}
+        for wanted in sources:
+            self.failures[wanted] = error
+            for request in self.posted_from(wanted):
+                request.fail(error)
+        return 0
+
+    cdef int check_source(self, int source) except -1:
+        if self.failures is not None and source in self.failures:
+            raise self.failures[source]
+        return 0
+
     def posted_from(self, int source):
         """Requests posted for this source by name, oldest first within a tag."""
         cdef size_t bucket

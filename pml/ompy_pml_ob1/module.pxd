@@ -2,6 +2,7 @@
 from libc.stdint cimport uint64_t
 
 from ompy.core.communicator cimport Communicator
+from ompy.core.proc cimport Proc
 from ompy.core.request cimport Request
 from ompy.core.typemap cimport Typemap
 from ompy.mca.bml cimport Bml
@@ -49,6 +50,7 @@ cdef class Ob1(Pml):
                               Communicator comm)
     cdef RecvRequest new_recv(self, size_t address, Py_ssize_t count, Typemap typemap, object allocate, int source,
                               int tag, Communicator comm)
+    cdef int fail_peer(self, Matching matching, Proc proc) except -1
     cdef Unexpected *wait_for_message(self, int source, int tag, Communicator comm) except NULL
     cdef Message detach(self, Matching matching, Unexpected *message)
     cdef Request receive_detached(self, RecvRequest request, DetachedMessage message)

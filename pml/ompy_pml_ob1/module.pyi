@@ -14,4 +14,6 @@ class Ob1(Pml):
         rdma_pipeline_depth: int = 4,
         use_get: bool = True,
         use_put: bool = True,
+        checksum: bool = False,
+        name: str = "ob1",
     ) -> None: ...

@@ -7,7 +7,7 @@ from ompy.core.board cimport IRECV, ISEND, MRECV, PROBE, RECV, SEND
 from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport MODE_SYNCHRONOUS, OK
 from ompy.core.errors import ERR_INTERN, ERR_PROC_FAILED, MPIError
-from ompy.core.proc cimport Proc
+from ompy.core.proc cimport Proc, table
 from ompy.core.progress cimport progress, wait, wait_until
 from ompy.core.request cimport Request
 from ompy.core.status cimport StatusRecord
@@ -146,6 +146,8 @@ cdef struct ProbeState:
 cdef bint probe_done(void *context) except -1:
     cdef ProbeState *state = <ProbeState *> context
     state.found = (<Matching> state.matching).find(state.source, state.tag)
+    if state.found == NULL:
+        (<Matching> state.matching).check_source(state.source)
     return state.found != NULL
 
 
@@ -166,13 +168,15 @@ cdef class Ob1(Pml):
         bml: the BTL management layer.
         send_pipeline_depth, rdma_pipeline_depth: fragments, and pieces read or written, under way for one message.
         use_get, use_put: whether remote memory access may be used.
+        checksum: compare checksums of what remote memory access moved.
+        name: the PML's, which may be another component that has opened this one.
     """
 
     def __init__(self, Bml bml not None, size_t send_pipeline_depth=4, size_t rdma_pipeline_depth=4,
-                 bint use_get=True, bint use_put=True):
-        self.name = "ob1"
+                 bint use_get=True, bint use_put=True, bint checksum=False, str name="ob1"):
+        self.name = name
         self.bml = bml
-        self.engine = Engine(bml, send_pipeline_depth, rdma_pipeline_depth, use_get, use_put)
+        self.engine = Engine(bml, send_pipeline_depth, rdma_pipeline_depth, use_get, use_put, checksum, name)
         self.dispatcher = Dispatcher(self.engine)
         bml.register(TAG_PML, self.dispatcher)
         bml.register_error(self.peer_lost)
@@ -180,7 +184,11 @@ cdef class Ob1(Pml):
     cpdef int add_comm(self, Communicator comm) except -1:
         """Be ready for messages on a new communicator; those that came early are matched now."""
         cdef Matching matching = Matching(comm)
+        cdef Proc proc
         comm.pml = matching
+        for proc in table.known():
+            if proc.failure is not None:
+                self.fail_peer(matching, proc)
         return self.dispatcher.add(matching)
 
     cpdef int del_comm(self, Communicator comm) except -1:
@@ -329,6 +337,7 @@ cdef class Ob1(Pml):
             progress()
             message = matching.find(source, tag)
         if message == NULL:
+            matching.check_source(source)
             return False
         fill_status(message, status)
         return True
@@ -369,7 +378,10 @@ cdef class Ob1(Pml):
         if message == NULL:
             progress()
             message = matching.find(source, tag)
-        return None if message == NULL else self.detach(matching, message)
+        if message == NULL:
+            matching.check_source(source)
+            return None
+        return self.detach(matching, message)
 
     cpdef Message mprobe(self, int source, int tag, Communicator comm):
         """Wait for a message and take it out of the queues."""
@@ -406,21 +418,25 @@ cdef class Ob1(Pml):
         """A BTL lost contact: whatever involves the peer fails with an error that names it."""
         cdef Matching matching
         cdef Transfer transfer
-        cdef int rank
         if proc.failure is not None:
             return
-        proc.failure = MPIError(ERR_PROC_FAILED, f"rank {proc.rank} of {proc.job} (host {proc.host}, pid {proc.pid}) "
-                                                 f"is gone: {error}")
+        if isinstance(error, MPIError) and error.code != ERR_PROC_FAILED:
+            proc.failure = error
+        else:
+            proc.failure = MPIError(ERR_PROC_FAILED, f"rank {proc.rank} of {proc.job} (host {proc.host}, pid {proc.pid}) "
+                                                     f"is gone: {error}")
         for transfer in self.engine.transfers():
             if transfer.routes is not None and transfer.routes.proc is proc and not transfer.complete:
                 transfer.fail(proc.failure)
-        for matching in self.dispatcher.matchings.values():
-            rank = matching.communicator.remote_group.rank_of(proc.index)
-            if rank < 0:
-                continue
-            matching.peers[rank].failed = True
-            for request in matching.posted_from(rank):
-                request.fail(proc.failure)
+        for matching in list(self.dispatcher.matchings.values()):
+            self.fail_peer(matching, proc)
+
+    cdef int fail_peer(self, Matching matching, Proc proc) except -1:
+        cdef int rank = matching.communicator.remote_group.rank_of(proc.index)
+        if rank >= 0:
+            # A dead peer's message may yet be replaced by another one's; what was damaged was perhaps the one waited for.
+            matching.fail_source(rank, proc.failure, proc.failure.code != ERR_PROC_FAILED)
+        return 0
 
     cpdef dict dump(self, Communicator comm):
         """Posted and unexpected queues."""

@@ -1,5 +1,5 @@
 # The receiver's half of each protocol; see `send_request.pxd` for the pictures.
-from libc.stdint cimport uint16_t, uint64_t
+from libc.stdint cimport uint16_t, uint32_t, uint64_t
 
 from ompy.core.typemap cimport Typemap
 
@@ -12,10 +12,11 @@ cdef class RecvRequest(Transfer):
     cdef uint64_t sender            # the sender's request
     cdef uint64_t next_get          # next byte to read, or to have put
     cdef uint64_t remote_address
+    cdef uint32_t checksum          # of what is read there
     cdef bytes remote_handle
     cdef size_t under_way
     cdef uint64_t next_piece
-    cdef dict pieces                # piece -> (Btl, registration handle)
+    cdef dict pieces                # piece -> (Btl, registration handle, address, bytes)
     cdef bint getting, putting, pushing
 
     cdef int prepare(self, Engine engine, Matching matching, size_t address, Py_ssize_t count, Typemap typemap,
@@ -28,6 +29,7 @@ cdef class RecvRequest(Transfer):
     cdef int abandon(self) except -1
 
     cdef void trace(self, int event, int way, uint16_t sequence, uint64_t nbytes) noexcept
+    cdef int fail_damaged(self) except -1
     cdef int take_rendezvous(self, const RendezvousHeader *header, const char *payload, size_t length) except -1
     cdef int acknowledge(self, uint64_t limit) except -1
     cdef int finish_if_done(self) except -1

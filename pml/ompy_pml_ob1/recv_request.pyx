@@ -4,9 +4,10 @@ cimport cython
 from libc.stdint cimport uint16_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from ompy.core.checksum cimport crc32c
 from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
-from ompy.core.errors import ERR_INTERN, MPIError
+from ompy.core.errors import ERR_INTERN, ERR_OTHER, MPIError
 from ompy.core.trace cimport (
     EVENT_FRAGMENT, EVENT_MATCHED, EVENT_POSTED, WAY_READ, WAY_SEND, WAY_WRITE, is_tracing, record,
 )
@@ -40,6 +41,8 @@ cdef class RecvRequest(Transfer):
             self.trace(EVENT_POSTED, 0, 0, self.nbytes)
         message = self.matching.find(self.wanted_source, self.wanted_tag)
         if message == NULL:
+            if self.matching.failures is not None and self.wanted_source in self.matching.failures:
+                return self.fail(self.matching.failures[self.wanted_source])
             self.matching.post(&self.posted, self, self.wanted_source, self.wanted_tag)
             return 0
         self.matching.remove(message)
@@ -162,9 +165,11 @@ cdef class RecvRequest(Transfer):
             return self.finish()
         self.engine.enroll(self)
         if self.convertor is not None or self.abandoned or not self.engine.use_get \
-                or route_with(self.routes, FLAG_GET) is None:
+                or route_with(self.routes, FLAG_GET) is None \
+                or (self.engine.checksum and self.wanted < header.rendezvous.length):
             return self.acknowledge(self.wanted)
         self.remote_address = header.address
+        self.checksum = header.checksum
         self.remote_handle = (<const char *> header + sizeof(GetHeader))[:header.handle_length]
         self.next_get = 0
         self.getting = True
@@ -186,11 +191,20 @@ cdef class RecvRequest(Transfer):
             self.pushing = False
         if self.getting and self.received >= self.wanted and self.under_way == 0 and not self.complete:
             self.getting = False
-            self.report_read(0)
-            self.finish()
+            if self.engine.checksum and crc32c(0, <char *> self.address, self.wanted) != self.checksum:
+                self.fail_damaged()
+            else:
+                self.report_read(0)
+                self.finish()
         elif self.putting:
             self.finish_if_done()
         return OK if self.complete else result
+
+    cdef int fail_damaged(self) except -1:
+        """What remote memory access moved is not what the sender has: both sides are told."""
+        self.report_read(ERR_OTHER)
+        return self.fail(MPIError(ERR_OTHER, f"the message of {self.wanted} bytes from rank {self.peer} with tag {self.tag} "
+                                             f"came damaged"))
 
     cdef int read(self) except -1:
         cdef Route route = route_with(self.routes, FLAG_GET)
@@ -272,7 +286,7 @@ cdef class RecvRequest(Transfer):
             memcpy(header.route, <const char *> name, len(name))
             if handle_length:
                 memcpy(packet + sizeof(PutHeader), <const char *> descriptor.local_handle, handle_length)
-            self.pieces[self.next_piece] = (route.btl, descriptor.local_handle)
+            self.pieces[self.next_piece] = (route.btl, descriptor.local_handle, descriptor.local_address, size)
             self.next_piece += 1
             self.next_get += size
             self.under_way += 1
@@ -282,12 +296,15 @@ cdef class RecvRequest(Transfer):
     cdef int piece_done(self, const FinHeader *header) except -1:
         """The sender has written one piece, or (size 0) will send it as fragments."""
         cdef Btl btl
+        cdef size_t address
         if self.complete or header.piece not in self.pieces:
             return 0
-        btl, handle = self.pieces.pop(header.piece)
+        btl, handle, address, size = self.pieces.pop(header.piece)
         if handle is not None:
             btl.release_mem(handle)
         self.under_way -= 1
+        if header.size and self.engine.checksum and crc32c(0, <char *> address, size) != header.checksum:
+            return self.fail_damaged()
         self.received += header.size
         if is_tracing():
             self.trace(EVENT_FRAGMENT, WAY_WRITE, 0, header.size)
@@ -298,7 +315,7 @@ cdef class RecvRequest(Transfer):
     cdef int release_pieces(self) except -1:
         cdef Btl btl
         while self.pieces:
-            _, (btl, handle) = self.pieces.popitem()
+            _, (btl, handle, _, _) = self.pieces.popitem()
             if handle is not None:
                 btl.release_mem(handle)
         self.under_way = 0

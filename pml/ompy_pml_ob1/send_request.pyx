@@ -3,6 +3,7 @@
 cimport cython
 from libc.string cimport memcpy, memset
 
+from ompy.core.checksum cimport crc32c
 from ompy.core.constants cimport MODE_SYNCHRONOUS, OK, OUT_OF_RESOURCE
 from ompy.core.convertor cimport Convertor
 from ompy.core.errors import ERR_INTERN, MPIError
@@ -143,6 +144,7 @@ cdef class SendRequest(Transfer):
         header.rendezvous.length = self.length
         header.rendezvous.sender = self.number
         header.address = self.address
+        header.checksum = crc32c(0, <char *> self.address, self.length) if self.engine.checksum else 0
         header.handle_length = handle_length
         if handle_length:
             memcpy(packet + sizeof(GetHeader), <const char *> self.get_handle, handle_length)
@@ -322,12 +324,14 @@ cdef class SendRequest(Transfer):
         fin.request = header.receiver
         fin.size = size
         fin.piece = header.piece
+        if size and self.engine.checksum:
+            fin.checksum = crc32c(0, <char *> (self.address + header.offset), size)
         return self.engine.control(self.routes, <char *> &fin, sizeof(fin))
 
     cdef int fetched(self, const FinHeader *header) except -1:
         """The receiver has read what it wanted."""
         if header.error:
-            self.fail(MPIError(header.error, f"rank {self.peer} could not read the message"))
+            self.fail(MPIError(header.error, f"rank {self.peer} could not read the message, or read it damaged"))
         else:
             self.finish()
         return 0

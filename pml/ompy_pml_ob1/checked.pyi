@@ -1,0 +1,3 @@
+from ompy.mca.framed_btl import FramedBtl
+
+class CheckedBtl(FramedBtl): ...

@@ -5,6 +5,8 @@ python tools/suite                              every module, on 3 ranks over sh
 python tools/suite -n 1 -n 5 comm p2p_buf       these modules, on 1 rank and on 5
 python tools/suite -n 2 --mca btl self,zmq      with parameters of ompy
 python tools/suite --quick                      some modules, on 2 ranks over self,sm and self,zmq; part of tools/check
+python tools/suite --chaos                      point to point and buffer collectives on 3 ranks under pml/dr, over a
+                                                btl/zmq that drops and repeats 1% of all messages, delays 5%, damages 0.1%
 python tools/suite --matrix                     every module on 1, 2, 3, 5 ranks over self,sm and on 2, 3 over self,zmq
 
 The tests come from mpi4py's source distribution and its pure-Python parts from its wheel, which pip fetches into
@@ -15,12 +17,14 @@ and a test that was not run.
 
 from __future__ import annotations
 
+import secrets
 import signal
 import sys
 import time
 from pathlib import Path
 
 import click
+import disorder
 import job
 import junit
 from expectations import Expectations
@@ -86,6 +90,9 @@ def tell(console: Console, result: Result, surprises: dict[str, str], verbose: b
 @click.option("--mca", nargs=2, multiple=True, metavar="NAME VALUE", help="MCA parameter of the jobs; repeatable.")
 @click.option("--quick", is_flag=True, help="Some modules that say much in little time.")
 @click.option("--matrix", is_flag=True, help="Every number of ranks over every transport.")
+@click.option("--chaos", is_flag=True, help="Under pml/dr, over btl/chaos around btl/zmq.")
+@click.option("--chaos-wraps", default="zmq", show_default=True, help="The transport under --chaos.")
+@click.option("--seed", type=int, help="Of --chaos; told, and a new one each run, unless given.")
 @click.option("--repeat", default=1, show_default=True, help="Run everything so often.")
 @click.option("--timeout", default=300.0, show_default=True, help="Seconds for a module.")
 @click.option("--silence", default=60.0, show_default=True, help="Seconds in which nothing happens until a module is ended.")
@@ -98,6 +105,9 @@ def main(
     mca: tuple[tuple[str, str], ...],
     quick: bool,
     matrix: bool,
+    chaos: bool,
+    chaos_wraps: str,
+    seed: int | None,
     repeat: int,
     timeout: float,
     silence: float,
@@ -114,7 +124,14 @@ def main(
     if (matrix or quick) and (ranks or mca):
         raise click.UsageError("--matrix and --quick have their own ranks and parameters")
     settings = MATRIX if matrix else QUICK if quick else [Setting(count, mca) for count in ranks or (3,)]
-    chosen = [name.removeprefix("test_") for name in modules] or (expected.quick if quick else expected.modules)
+    usual = expected.quick if quick else expected.modules
+    if chaos:
+        seed = secrets.randbelow(1 << 32) if seed is None else seed
+        console.print(f"--seed {seed} repeats the faults")
+        disorders = [disorder.setting(count, seed, chaos_wraps) for count in ranks or (3,)]
+        settings = [Setting(it.ranks, it.mca + mca) for it in disorders]
+        usual = disorder.modules(usual)
+    chosen = [name.removeprefix("test_") for name in modules] or usual
     try:
         tests = sources() / "test"
         installed()
@@ -145,5 +162,12 @@ def main(
         junit.write(junit_file, everything)
     unexpected = sum(len(surprises) for _, surprises in everything)
     count = sum(len(result.outcomes) for result, _ in everything)
+    silent = []
+    if chaos:
+        faults = disorder.fired([result for result, _ in everything])
+        silent = disorder.silent(faults)
+        console.print("faults: " + ", ".join(f"{number} {name}" for name, number in faults.items()))
+        for fault in silent:
+            console.print(f"[bold red]no message met the fault {fault}: nothing was shown of it")
     console.print(f"{count} outcomes, {unexpected} unexpected, in {time.monotonic() - begin:.0f} s")
-    sys.exit(1 if unexpected else 0)
+    sys.exit(1 if unexpected or silent else 0)

@@ -1,0 +1,56 @@
+# What both sides of a pair keep of each other's packets.
+#
+#     to the peer     oldest 5         next_sequence 9
+#                       |                 |
+#           ... 3  4   [5] 6  [7][8]      9 ...        5, 7, 8 wait for their acknowledgement, 6 has it
+#
+#     from it         expected 5, received 0b0010      all before 5 have come, and 6; told with each frame that goes there
+#
+# A packet that comes again is known by that and dropped; one that comes early is handed on at once, because the PML above
+# puts messages in order.  A packet is sent again when its time-out is over, or as soon as three later ones have arrived.
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from ompy.mca.btl_wrapper cimport WrapperEndpoint
+from ompy.mca.framed_btl cimport Frame
+
+cdef enum:
+    WINDOW = 64                     # packets under way at most; the bits of Frame.received
+
+cdef struct Packet:
+    char *bytes                     # frame, then data
+    size_t capacity
+    size_t length
+    int tag
+    int tries
+    int64_t sent                    # when it was last sent, nanoseconds
+    bint waiting                    # for its acknowledgement
+
+# Settings, times in nanoseconds.
+cdef struct Patience:
+    int64_t first, shortest, longest
+    int64_t ack_delay
+    int retry_limit
+
+
+cdef class Channel(WrapperEndpoint):
+    cdef Packet packets[WINDOW]     # by sequence, modulo
+    cdef uint32_t oldest, next_sequence
+    cdef size_t bytes_under_way
+    cdef int64_t timeout, deadline  # of the oldest packet; no deadline: 0
+    cdef int64_t round_trip, variation
+    cdef uint32_t expected
+    cdef uint64_t received          # bit i: expected + i has come
+    cdef int debt                   # packets that came and were not acknowledged yet
+    cdef int64_t debt_due           # when they are to be; 0 for no debt
+    cdef bint lost                  # given up
+    cdef bint busy                  # has a deadline or a debt
+
+    # A free packet with room for so many bytes.
+    cdef Packet *claim(self, size_t length) except NULL
+    cdef void release(self, Packet *packet) noexcept
+    cdef void clear(self) noexcept
+    # Has the packet come before?  If not, it now has.
+    cdef bint note_arrival(self, uint32_t sequence) noexcept
+    # The peer has told what it has; returns how many packets were settled.
+    cdef int settle(self, uint32_t acknowledged, uint64_t received, int64_t now, const Patience *patience) noexcept
+    cdef void measure(self, int64_t sample, const Patience *patience) noexcept

@@ -1,0 +1,3 @@
+from ompy.mca.btl_wrapper import WrapperEndpoint
+
+class Channel(WrapperEndpoint): ...

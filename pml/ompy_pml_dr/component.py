@@ -1,0 +1,55 @@
+"""pml/dr: messages over transports that lose, damage, repeat and reorder them."""
+
+from __future__ import annotations
+
+from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
+
+COMPONENT = Component(
+    framework="pml",
+    name="dr",
+    version="0.1.0",
+    interface=1,
+    summary="data reliability: ob1 over BTLs whose messages are numbered, checked, acknowledged and sent again",
+    parameters=(
+        Parameter("packet_size", int, 65536, unit="bytes", level=4, help="longest packet; it is what one loss costs"),
+        Parameter("window", int, 64, unit="packets", level=5, help="not yet acknowledged by one peer, at most 64"),
+        Parameter(
+            "window_bytes", int, 4 << 20, unit="bytes", level=5, help="the same, in bytes: what is kept to be sent again"
+        ),
+        Parameter(
+            "ack_delay", float, 1.0, unit="ms", level=5, help="an acknowledgement waits so long for a message to ride on"
+        ),
+        Parameter("timeout", float, 50.0, unit="ms", level=5, help="until a packet is first sent again; then as measured"),
+        Parameter("timeout_min", float, 10.0, unit="ms", level=6, help="shortest time-out, however quick the peer is"),
+        Parameter("timeout_max", float, 1000.0, unit="ms", level=5, help="longest time-out; each one doubles the next"),
+        Parameter(
+            "retry_limit",
+            int,
+            300,
+            level=3,
+            help="a packet that was sent again so often in vain means that its peer is lost; more for programs that compute "
+            "for longer than five minutes between two MPI calls",
+        ),
+    ),
+    capabilities={"only_by_name": True},
+)
+
+
+@hookimpl
+def ompy_component() -> Component:
+    return COMPONENT
+
+
+@hookimpl
+def ompy_query(context: Context) -> Offer | Refusal:
+    found = context.chosen("bml")
+    if not found or context.rte is None:
+        return Refusal("dr needs a bml and a run-time environment")
+    values = {parameter.name: context.value(parameter.name) for parameter in COMPONENT.parameters}
+    if not 1 <= values["window"] <= 64:
+        return Refusal(f"pml_dr_window is {values['window']}: from 1 to 64 packets are possible")
+    from ompy_pml_dr.module import ReliableBtl
+
+    rte = context.rte
+    found[0].wrap(lambda btl: ReliableBtl(btl, rte.job, rte.rank, rte.size, **values))
+    return Offer(modules=context.open("ob1"), priority=10)

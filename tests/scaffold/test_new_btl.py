@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from workshop import Workshop
+from written import assert_in_style, assert_typed
 
-TOP = Path(__file__).resolve().parent.parent.parent
 DEATH = """
 import os, signal
 from ompy import MPI
@@ -32,7 +30,7 @@ def mynet(workshop: Workshop) -> Path:
 def test_its_own_tests_pass(workshop: Workshop, mynet: Path) -> None:
     done = workshop.run("-m", "pytest", "-q", "-p", "no:cacheprovider", str(mynet))
     assert done.returncode == 0, done.stdout
-    assert "4 passed" in done.stdout
+    assert "6 passed" in done.stdout
 
 
 def test_the_transport_has_at_most_80_lines(mynet: Path) -> None:
@@ -73,20 +71,15 @@ def test_ranks_that_did_not_open_it_say_so(workshop: Workshop, mynet: Path) -> N
     assert "rank 1 did not open mynet" in done.stderr
 
 
-@pytest.mark.skipif(shutil.which("ruff") is None, reason="ruff is not installed")
-def test_what_is_written_is_in_style(mynet: Path) -> None:
-    for command in (["ruff", "check"], ["ruff", "format", "--check"]):
-        done = subprocess.run(
-            [*command, "--config", str(TOP / "pyproject.toml"), str(mynet)], capture_output=True, text=True, cwd=mynet
-        )
-        assert done.returncode == 0, done.stdout
+def test_what_is_written_is_in_style_and_typed(mynet: Path) -> None:
+    assert_in_style(mynet)
+    assert_typed(mynet, "ompy_btl_mynet")
 
 
-@pytest.mark.skipif(shutil.which("mypy") is None, reason="mypy is not installed")
-def test_what_is_written_agrees_with_the_types_of_the_contract(mynet: Path) -> None:
-    command = ["mypy", "--strict", "--python-executable", sys.executable, "ompy_btl_mynet"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=mynet)
+def test_the_conformance_kit_finds_nothing(workshop: Workshop, mynet: Path) -> None:
+    done = workshop.ompy("conformance", "--mca", "btl", "mynet,self", "-n", "2")
     assert done.returncode == 0, done.stdout
+    assert ", 0 failed" in done.stdout
 
 
 def test_a_misspelt_or_taken_name_is_refused(workshop: Workshop) -> None:

@@ -61,9 +61,7 @@ class Drawing:
     def slices(self, rank: int, family: str) -> dict[int, dict[str, Any]]:
         """The slices of a family by tag, those of the library's own messages left out."""
         return {
-            it["args"]["tag"]: it
-            for it in self.of("X")
-            if it["pid"] == rank and it["cat"] == family and it["args"]["tag"] >= 0
+            it["args"]["tag"]: it for it in self.of("X") if it["pid"] == rank and it["cat"] == family and it["args"]["tag"] >= 0
         }
 
     def arrows(self) -> list[tuple[dict[str, Any], dict[str, Any]]]:

@@ -64,3 +64,12 @@ def test_datagrams_of_strangers_are_counted_and_dropped(comm):
     while udp.statistics()["strangers"] < 4:
         comm.iprobe()
     assert comm.sendrecv(comm.rank, 1 - comm.rank) == 1 - comm.rank
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_it_keeps_the_contract(conformance, ranks):
+    conformance("btl", "udp,self", ranks)
+
+
+def test_it_keeps_the_contract_where_datagrams_are_lost(conformance):
+    conformance("btl", "udp,self", 2, mca={"btl_udp_drop": 0.02})

@@ -1,0 +1,93 @@
+# Matching transport layers: messages matched by the "network", below pml/cm (Open MPI's `mtl`).
+#
+# An MTL does what a PML does of matching, order and completion; pml/cm stands above it and turns MPI's calls into these.
+# The rules of `pml.pxd` hold: arguments are checked, whoever calls keeps memory alive until completion, every method may
+# progress the engine, negative tags belong to the library and ANY_TAG never takes them.
+#
+# An MTL moves contiguous bytes.  A request hands it `data`, which is the program's memory or, where that is not contiguous,
+# a packed copy:
+#
+#     send      start packs, then `isend`                      the MTL calls `finish` or `fail`
+#     receive   start makes `data`, then `irecv`               the MTL calls `deposited`, or `copied`, or `landing` and `landed`
+#
+# An MTL subclasses both requests with what it keeps for each message, and makes them in `new_send` and `new_recv`.  One in
+# plain Python overrides the cpdef methods and sees memoryviews.
+from libc.stdint cimport uint64_t
+
+from ompy.core.communicator cimport Communicator
+from ompy.core.message_request cimport MessageRequest
+from ompy.core.proc cimport Proc
+from ompy.core.status cimport StatusRecord
+from ompy.core.typemap cimport Typemap
+from ompy.mca.pml cimport Message
+
+cdef enum:
+    INTERFACE = 1
+
+
+cdef class MtlSend(MessageRequest):
+    cdef Mtl mtl
+    cdef readonly int mode
+    cdef const char *data                        # the message, from `isend` to completion
+    cdef readonly uint64_t length                # its bytes
+    cdef char *packed                            # the packed copy, or NULL
+
+    cdef int prepare(self, Mtl mtl, Communicator comm, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag,
+                     int mode) except -1
+
+
+cdef class MtlRecv(MessageRequest):
+    cdef Mtl mtl
+    cdef char *data                              # where a message may be put before the request knows it
+    cdef readonly uint64_t capacity              # bytes there; 0 when memory is made at match time (`allocate`)
+    cdef char *packed
+
+    cdef int prepare(self, Mtl mtl, Communicator comm, size_t address, Py_ssize_t count, Typemap typemap, object allocate,
+                     int source, int tag) except -1
+    # A message of `length` bytes was matched, and as many of them as fit are in `data`.
+    cpdef int deposited(self, int source, int tag, uint64_t length) except -1
+    # It was matched, and lies in the MTL's memory.
+    cdef int copied(self, int source, int tag, const char *body, uint64_t length) except -1
+    # It was matched and must be brought: returns where its first `wanted` bytes are to be put.  Then `landed`.
+    cdef char *landing(self, int source, int tag, uint64_t length) except? NULL
+    cdef int landed(self) except -1
+    # The program's memory may go: drop the message.
+    cdef int abandon(self) except -1
+
+    cdef char *packed_memory(self, uint64_t size) except NULL
+
+
+cdef class Mtl:
+    cdef readonly str name
+    cdef readonly int tag_upper_bound
+
+    cpdef int add_comm(self, Communicator comm) except -1
+    cpdef int del_comm(self, Communicator comm) except -1
+    cpdef int add_proc(self, Proc proc) except -1
+    cpdef int del_proc(self, Proc proc) except -1
+
+    cpdef MtlSend new_send(self)
+    cpdef MtlRecv new_recv(self)
+    # Blocking, of contiguous memory, without a request: OK when the memory may be used again.  OUT_OF_RESOURCE: nothing
+    # was taken, the message wants a request.  Not called in synchronous mode.
+    cdef int send(self, const char *data, uint64_t length, int dest, int tag, int mode, Communicator comm) except -1
+    cpdef int isend(self, MtlSend request) except -1
+    cpdef int irecv(self, MtlRecv request) except -1
+    # Take a receive back, if nothing was matched: True when it was, and the request is not touched again.
+    cpdef bint withdraw(self, MtlRecv request) except -1
+    # Nothing is put into the request's memory any more.
+    cpdef int forget(self, MtlRecv request) except -1
+
+    # Is there a message?  The default asks `seen`, which returns (source, tag, bytes) or None.
+    cdef bint iprobe(self, int source, int tag, Communicator comm, StatusRecord *status) except -1
+    cpdef tuple seen(self, int source, int tag, Communicator comm)
+    # Take a message out of the queues, with its `status`; None when there is none.
+    cpdef Message improbe(self, int source, int tag, Communicator comm)
+    cpdef int imrecv(self, MtlRecv request, Message message) except -1
+
+    # Contact with a process is lost: whatever involves it fails with `proc.failure`.
+    cpdef int peer_lost(self, Proc proc) except -1
+    cpdef dict dump(self, Communicator comm)
+    cpdef dict statistics(self)
+    # Get out what was sent.
+    cpdef int finalize(self) except -1

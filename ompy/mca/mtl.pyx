@@ -1,0 +1,220 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Base classes of matching transport layers.  The contract is in `mtl.pxd`."""
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+
+from ompy.core.constants cimport OUT_OF_RESOURCE, TAG_UPPER_BOUND
+from ompy.core.convertor cimport pack_all
+from ompy.core.memory import view
+
+interface = INTERFACE
+
+
+cdef class MtlSend(MessageRequest):
+    """A message on its way out."""
+
+    def __dealloc__(self):
+        PyMem_Free(self.packed)
+
+    cdef int prepare(self, Mtl mtl, Communicator comm, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag,
+                     int mode) except -1:
+        self.mtl = mtl
+        self.communicator = comm
+        self.address = address
+        self.count = count
+        self.typemap = typemap
+        self.peer = dest
+        self.tag = tag
+        self.mode = mode
+        self.length = <uint64_t> (count * typemap.size)
+        self.nbytes = self.length
+        self.data = <const char *> address
+        if not typemap.contiguous and self.length and self.packed == NULL:
+            self.packed = <char *> PyMem_Malloc(self.length)
+            if self.packed == NULL:
+                raise MemoryError(f"no memory to pack {self.length} bytes")
+        return 0
+
+    cpdef int start(self) except -1:
+        """Hand the message to the MTL."""
+        self.begin()
+        if self.packed != NULL:
+            pack_all(<char *> self.address, self.count, self.typemap, self.packed)
+            self.data = self.packed
+        return self.mtl.isend(self)
+
+    @property
+    def view(self):
+        """The message's bytes, for MTLs in Python."""
+        return view(<size_t> self.data, self.length, True)
+
+
+cdef class MtlRecv(MessageRequest):
+    """A receive."""
+
+    def __dealloc__(self):
+        PyMem_Free(self.packed)
+
+    cdef int prepare(self, Mtl mtl, Communicator comm, size_t address, Py_ssize_t count, Typemap typemap, object allocate,
+                     int source, int tag) except -1:
+        self.mtl = mtl
+        self.communicator = comm
+        return self.aim(address, count, typemap, allocate, source, tag)
+
+    cpdef int start(self) except -1:
+        """Have the MTL take the oldest message that matches, or wait for one."""
+        self.begin()
+        self.peer = self.wanted_source
+        self.tag = self.wanted_tag
+        self.capacity = 0 if self.allocate is not None else <uint64_t> self.nbytes
+        self.data = <char *> self.address
+        if self.capacity and not self.typemap.contiguous:
+            self.data = self.packed_memory(self.capacity)
+        return self.mtl.irecv(self)
+
+    cpdef int cancel(self) except -1:
+        """Takes effect as long as nothing was matched (MPI-4.1, 3.8.4)."""
+        if not self.complete and self.mtl.withdraw(self):
+            self.status.cancelled = True
+            self.finish()
+        return 0
+
+    cdef int abandon(self) except -1:
+        self.abandoned = True
+        self.convertor = None
+        if not self.mtl.withdraw(self):
+            self.mtl.forget(self)
+        return 0
+
+    cdef char *packed_memory(self, uint64_t size) except NULL:
+        PyMem_Free(self.packed)
+        self.packed = <char *> PyMem_Malloc(size)
+        if self.packed == NULL:
+            raise MemoryError(f"no memory to receive {size} packed bytes")
+        return self.packed
+
+    cpdef int deposited(self, int source, int tag, uint64_t length) except -1:
+        """As many of the message's `length` bytes as fit are in `data`."""
+        self.open(source, tag, length)
+        return self.landed()
+
+    cdef int copied(self, int source, int tag, const char *body, uint64_t length) except -1:
+        self.open(source, tag, length)
+        self.place(0, body, length)
+        return self.finish()
+
+    cdef char *landing(self, int source, int tag, uint64_t length) except? NULL:
+        self.open(source, tag, length)
+        if self.convertor is None:
+            return <char *> self.address
+        return self.packed_memory(self.wanted)
+
+    cdef int landed(self) except -1:
+        if self.convertor is not None:
+            self.convertor.unpack(self.packed, self.wanted)
+        return self.finish()
+
+    @property
+    def view(self):
+        """Where a message may be put, for MTLs in Python."""
+        return view(<size_t> self.data, self.capacity)
+
+    def take(self, int source, int tag, data):
+        """A message that lies in the MTL's memory was matched; for MTLs in Python."""
+        cdef const unsigned char[::1] body = data
+        self.copied(source, tag, <const char *> &body[0] if len(body) else NULL, len(body))
+
+
+cdef class Mtl:
+    """Base of matching transport layers.
+
+    Parameters:
+        name: the component's.
+    """
+
+    def __cinit__(self, *args, **kwargs):
+        self.name = type(self).__name__
+        self.tag_upper_bound = TAG_UPPER_BOUND
+
+    def __init__(self, str name not None):
+        self.name = name
+
+    cpdef int add_comm(self, Communicator comm) except -1:
+        """Be ready for messages on a new communicator."""
+        return 0
+
+    cpdef int del_comm(self, Communicator comm) except -1:
+        """The communicator is gone on this process."""
+        return 0
+
+    cpdef int add_proc(self, Proc proc) except -1:
+        """First contact with a peer."""
+        return 0
+
+    cpdef int del_proc(self, Proc proc) except -1:
+        """No more contact with a peer."""
+        return 0
+
+    cpdef MtlSend new_send(self):
+        """An empty request of this MTL's own kind."""
+        return MtlSend.__new__(MtlSend)
+
+    cpdef MtlRecv new_recv(self):
+        """An empty request of this MTL's own kind."""
+        return MtlRecv.__new__(MtlRecv)
+
+    cdef int send(self, const char *data, uint64_t length, int dest, int tag, int mode, Communicator comm) except -1:
+        return OUT_OF_RESOURCE
+
+    cpdef int isend(self, MtlSend request) except -1:
+        """Send; `request.finish` or `fail` when its memory may be used again (synchronous: when it was matched)."""
+        raise NotImplementedError
+
+    cpdef int irecv(self, MtlRecv request) except -1:
+        """Receive into `request`."""
+        raise NotImplementedError
+
+    cpdef bint withdraw(self, MtlRecv request) except -1:
+        """Take a receive back that was not matched."""
+        return False
+
+    cpdef int forget(self, MtlRecv request) except -1:
+        """Put nothing into the request's memory any more."""
+        raise NotImplementedError
+
+    cdef bint iprobe(self, int source, int tag, Communicator comm, StatusRecord *status) except -1:
+        cdef tuple found = self.seen(source, tag, comm)
+        if found is None:
+            return False
+        if status != NULL:
+            status.source, status.tag, status.nbytes = found
+            status.error = 0
+            status.cancelled = False
+        return True
+
+    cpdef tuple seen(self, int source, int tag, Communicator comm):
+        """(source, tag, bytes) of the oldest message that a receive would take, or None."""
+        raise NotImplementedError
+
+    cpdef Message improbe(self, int source, int tag, Communicator comm):
+        """Take a message out of the queues, or None (MPI-4.1, 3.8.2)."""
+        raise NotImplementedError
+
+    cpdef int imrecv(self, MtlRecv request, Message message) except -1:
+        """Receive a message that was taken out (MPI-4.1, 3.8.3)."""
+        raise NotImplementedError
+
+    cpdef int peer_lost(self, Proc proc) except -1:
+        """Contact with a process is lost."""
+        return 0
+
+    cpdef dict dump(self, Communicator comm):
+        """The posted and unexpected queues, for people."""
+        return {}
+
+    cpdef dict statistics(self):
+        """Counters by name."""
+        return {}
+
+    cpdef int finalize(self) except -1:
+        """Get out what was sent."""
+        return 0

@@ -1,0 +1,3 @@
+from ompy.mca.mtl import MtlSend
+
+class PortalsSend(MtlSend): ...

@@ -1,0 +1,20 @@
+# cm: MPI's point-to-point calls as those of a matching transport layer.
+from ompy.core.communicator cimport Communicator
+from ompy.core.request cimport Request
+from ompy.core.status cimport StatusRecord
+from ompy.core.typemap cimport Typemap
+from ompy.mca.bml cimport Bml
+from ompy.mca.mtl cimport Mtl, MtlRecv, MtlSend
+from ompy.mca.pml cimport Message, Pml
+
+cdef class Cm(Pml):
+    cdef readonly Mtl mtl
+    cdef readonly Bml bml           # what the MTL moves its bytes by, or None
+    cdef MtlRecv spare              # for blocking receives, one at a time
+
+    cdef MtlSend new_send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
+                          Communicator comm)
+    cdef MtlRecv new_recv(self, size_t address, Py_ssize_t count, Typemap typemap, object allocate, int source, int tag,
+                          Communicator comm)
+    cdef int await_message(self, int source, int tag, Communicator comm, StatusRecord *status) except -1
+    cdef Request receive_taken(self, MtlRecv request, Message message)

@@ -1,0 +1,232 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""cm: MPI's point-to-point calls as those of a matching transport layer."""
+from ompy.core.board cimport IRECV, ISEND, MRECV, PROBE, RECV, SEND
+from ompy.core.constants cimport MODE_SYNCHRONOUS, OK
+from ompy.core.errors import ERR_PROC_FAILED, MPIError
+from ompy.core.proc cimport Proc
+from ompy.core.progress cimport progress, wait, wait_until
+from ompy.core.status cimport StatusRecord
+from ompy.mca.btl cimport Btl
+from ompy.mca.pml cimport INTERFACE, Message
+
+interface = INTERFACE
+
+
+cdef struct ProbeState:
+    void *mtl
+    void *comm
+    int source
+    int tag
+    StatusRecord status
+
+
+cdef bint probe_done(void *context) except -1:
+    cdef ProbeState *state = <ProbeState *> context
+    cdef Mtl mtl = <Mtl> state.mtl
+    return mtl.iprobe(state.source, state.tag, <Communicator> state.comm, &state.status)
+
+
+cdef class Cm(Pml):
+    """Point-to-point messages over an MTL.
+
+    Parameters:
+        mtl: matches and moves.
+        bml: what the MTL moves bytes by; its BTLs tell of broken peers.  None where the MTL has means of its own.
+    """
+
+    def __init__(self, Mtl mtl not None, Bml bml=None):
+        self.name = "cm"
+        self.mtl = mtl
+        self.bml = bml
+        self.tag_upper_bound = mtl.tag_upper_bound
+        if bml is not None:
+            bml.register_error(self.peer_lost)
+
+    cpdef int add_comm(self, Communicator comm) except -1:
+        """Be ready for messages on a new communicator."""
+        return self.mtl.add_comm(comm)
+
+    cpdef int del_comm(self, Communicator comm) except -1:
+        """Forget a communicator; what was not received is dropped."""
+        self.mtl.del_comm(comm)
+        comm.pml = None
+        return 0
+
+    cpdef int add_proc(self, Proc proc) except -1:
+        """Find the way to a peer now rather than at the first message."""
+        return self.mtl.add_proc(proc)
+
+    cpdef int del_proc(self, Proc proc) except -1:
+        """No more contact with a peer."""
+        self.mtl.del_proc(proc)
+        if self.bml is not None and proc.routes is not None:
+            self.bml.del_proc(proc)
+        return 0
+
+    # -- sending --------------------------------------------------------------------------------------------------
+
+    cpdef int send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
+                   Communicator comm) except -1:
+        """Blocking send; a short one in standard or ready mode makes no request."""
+        cdef MtlSend request
+        if typemap.contiguous and mode != MODE_SYNCHRONOUS:
+            if self.mtl.send(<const char *> address, count * typemap.size, dest, tag, mode, comm) == OK:
+                return 0
+        request = self.new_send(address, count, typemap, dest, tag, mode, comm)
+        request.operation = SEND + mode
+        request.start()
+        wait(request)
+        if request.error is not None:
+            raise request.error
+        return 0
+
+    cdef MtlSend new_send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
+                          Communicator comm):
+        cdef MtlSend request = self.mtl.new_send()
+        request.prepare(self.mtl, comm, address, count, typemap, dest, tag, mode)
+        request.operation = ISEND + mode
+        return request
+
+    cpdef Request isend(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
+                        Communicator comm):
+        """Non-blocking send."""
+        cdef MtlSend request = self.new_send(address, count, typemap, dest, tag, mode, comm)
+        request.start()
+        return request
+
+    cpdef Request isend_init(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
+                             Communicator comm):
+        """Persistent send."""
+        cdef MtlSend request = self.new_send(address, count, typemap, dest, tag, mode, comm)
+        request.persistent = True
+        return request
+
+    # -- receiving ------------------------------------------------------------------------------------------------
+
+    cdef MtlRecv new_recv(self, size_t address, Py_ssize_t count, Typemap typemap, object allocate, int source, int tag,
+                          Communicator comm):
+        cdef MtlRecv request = self.mtl.new_recv()
+        request.prepare(self.mtl, comm, address, count, typemap, allocate, source, tag)
+        request.operation = IRECV
+        return request
+
+    cdef int recv(self, size_t address, Py_ssize_t count, Typemap typemap, int source, int tag, Communicator comm,
+                  StatusRecord *status) except -1:
+        cdef MtlRecv request = self.spare
+        self.spare = None
+        if request is None:
+            request = self.mtl.new_recv()
+        request.prepare(self.mtl, comm, address, count, typemap, None, source, tag)
+        request.operation = RECV
+        request.start()
+        if not request.complete:
+            try:
+                wait(request)
+            except BaseException:
+                # The caller's memory may go: whatever still comes for this request is thrown away.
+                request.abandon()
+                raise
+        if status != NULL:
+            status[0] = request.status
+        error = request.error
+        request.communicator = None
+        request.error = None
+        self.spare = request
+        if error is not None:
+            raise error
+        return 0
+
+    cpdef Request irecv(self, size_t address, Py_ssize_t count, Typemap typemap, int source, int tag,
+                        Communicator comm):
+        """Non-blocking receive."""
+        cdef MtlRecv request = self.new_recv(address, count, typemap, None, source, tag, comm)
+        request.start()
+        return request
+
+    cpdef Request irecv_init(self, size_t address, Py_ssize_t count, Typemap typemap, int source, int tag,
+                             Communicator comm):
+        """Persistent receive."""
+        cdef MtlRecv request = self.new_recv(address, count, typemap, None, source, tag, comm)
+        request.persistent = True
+        return request
+
+    cpdef Request irecv_object(self, object allocate, int source, int tag, Communicator comm):
+        """A receive of any size into memory made at match time."""
+        cdef MtlRecv request = self.new_recv(0, 0, None, allocate, source, tag, comm)
+        request.start()
+        return request
+
+    # -- probing --------------------------------------------------------------------------------------------------
+
+    cdef bint iprobe(self, int source, int tag, Communicator comm, StatusRecord *status) except -1:
+        if self.mtl.iprobe(source, tag, comm, status):
+            return True
+        progress()
+        return self.mtl.iprobe(source, tag, comm, status)
+
+    cdef int await_message(self, int source, int tag, Communicator comm, StatusRecord *status) except -1:
+        cdef ProbeState state
+        cdef Request shown
+        state.mtl = <void *> self.mtl
+        state.comm = <void *> comm
+        state.source = source
+        state.tag = tag
+        if not probe_done(&state):
+            shown = Request()
+            shown.operation = PROBE
+            shown.peer = source
+            shown.tag = tag
+            shown.communicator = comm
+            wait_until(probe_done, &state, shown)
+        if status != NULL:
+            status[0] = state.status
+        return 0
+
+    cdef int probe(self, int source, int tag, Communicator comm, StatusRecord *status) except -1:
+        return self.await_message(source, tag, comm, status)
+
+    cpdef Message improbe(self, int source, int tag, Communicator comm):
+        """Take a message out of the queues; None when there is none."""
+        cdef Message message = self.mtl.improbe(source, tag, comm)
+        if message is None:
+            progress()
+            message = self.mtl.improbe(source, tag, comm)
+        return message
+
+    cpdef Message mprobe(self, int source, int tag, Communicator comm):
+        """Wait for a message and take it out of the queues."""
+        self.await_message(source, tag, comm, NULL)
+        return self.mtl.improbe(source, tag, comm)
+
+    cpdef Request imrecv(self, size_t address, Py_ssize_t count, Typemap typemap, Message message):
+        """Receive a message that was taken out."""
+        return self.receive_taken(self.new_recv(address, count, typemap, None, message.status.source, message.status.tag,
+                                                message.communicator), message)
+
+    cpdef Request imrecv_object(self, object allocate, Message message):
+        """Receive a message that was taken out, into memory that `allocate(nbytes)` makes."""
+        return self.receive_taken(self.new_recv(0, 0, None, allocate, message.status.source, message.status.tag,
+                                                message.communicator), message)
+
+    cdef Request receive_taken(self, MtlRecv request, Message message):
+        request.operation = MRECV
+        request.begin()
+        self.mtl.imrecv(request, message)
+        return request
+
+    # -- trouble and the end --------------------------------------------------------------------------------------
+
+    def peer_lost(self, Btl btl, Proc proc, object error):
+        """A BTL lost contact: whatever involves the peer fails with an error that names it."""
+        if proc.failure is None:
+            proc.failure = MPIError(ERR_PROC_FAILED, f"rank {proc.rank} of {proc.job} (host {proc.host}, pid {proc.pid}) "
+                                                     f"is gone: {error}")
+            self.mtl.peer_lost(proc)
+
+    cpdef dict dump(self, Communicator comm):
+        """Posted and unexpected queues."""
+        return self.mtl.dump(comm) if comm.pml is not None else {}
+
+    cpdef int finalize(self) except -1:
+        """Get out what was sent; whoever is to receive it drives its own progress."""
+        return self.mtl.finalize()

@@ -24,6 +24,8 @@ cdef class PortalContext:
         if number < FIRST_FREE:
             for rank in range(communicator.remote_size):
                 self.theirs[rank] = number
+        elif not communicator.is_inter:
+            self.theirs[communicator.rank] = number
 
     def __dealloc__(self):
         free(self.theirs)

@@ -194,10 +194,10 @@ cdef class Engine(Process):
         return self.word(node, &header)
 
     cdef int ask(self, PortalContext context, int rank, MtlSend request) except -1:
-        context.waiting.setdefault(rank, deque()).append(request)
         if context.theirs[rank] == UNKNOWN:
-            context.theirs[rank] = ASKED
             self.control(self.node_of(context.communicator, rank), CONTROL_ASK, context.communicator.context, 0)
+            context.theirs[rank] = ASKED
+        context.waiting.setdefault(rank, deque()).append(request)
         return 0
 
     def answer(self, int node, PortalContext context not None):

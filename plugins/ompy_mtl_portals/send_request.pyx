@@ -36,7 +36,7 @@ cdef class PortalsSend(MtlSend):
         self.awaited = 0
         self.was_read = False
         if self.engine.peer(self.node).failed:
-            return self.fail(table.at(self.node).failure)
+            raise table.at(self.node).failure
         if context.theirs[self.peer] == UNKNOWN or context.theirs[self.peer] == ASKED:
             return self.engine.ask(context, self.peer, self)
         if self.engine.peers[self.node].lanes[lane_of(self.tag)].stalled or self.launch() != OK:

@@ -7,7 +7,7 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ob1_wire import Pair, WireBtl
+from wire import Pair, WireBtl
 
 from ompy.mca.btl import SEND
 

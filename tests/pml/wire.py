@@ -1,4 +1,4 @@
-"""Two ob1s in one process, joined by transports whose behaviour a test chooses."""
+"""Two PMLs in one process, joined by transports whose behaviour a test chooses."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from ompy_bml_r2.module import R2
+from ompy_mtl_portals.module import PortalsMtl
+from ompy_pml_cm.module import Cm
 from ompy_pml_ob1.module import Ob1
 
 from ompy.core.communicator import Communicator
@@ -15,9 +17,11 @@ from ompy.core.group import make_group, set_this_process
 from ompy.core.memory import address_of
 from ompy.core.proc import Proc, process_table
 from ompy.core.request import Request
-from ompy.core.typemap import Typemap
-from ompy.mca.btl import BACK_PRESSURE, GET, NEEDS_REGISTRATION, PUT, TAKEN, Btl, Descriptor, Endpoint
+from ompy.core.typemap import Typemap, predefined
+from ompy.mca.bml import Bml
+from ompy.mca.btl import BACK_PRESSURE, GET, IN_ORDER, NEEDS_REGISTRATION, PUT, SEND, TAKEN, Btl, Descriptor, Endpoint
 from ompy.mca.frameworks import declare
+from ompy.mca.pml import Pml
 
 declare()  # r2 asks how much it is to say
 
@@ -110,14 +114,28 @@ class WireBtl(Btl):
         return TAKEN
 
 
+def ob1(bml: Bml, rank: int, **options: object) -> tuple[Pml, Callable[[], int]]:
+    """An ob1, and what drives it."""
+    pml = Ob1(bml, **options)
+    return pml, pml.engine.progress
+
+
+def cm(bml: Bml, rank: int, **options: object) -> tuple[Pml, Callable[[], int]]:
+    """A cm over portals, and what drives it."""
+    mtl = PortalsMtl(bml, rank, **options)
+    return Cm(mtl, bml), mtl.engine.kernel.progress
+
+
 class Side:
     """One of the two processes."""
 
-    def __init__(self, rank: int, btls: Sequence[WireBtl], **options: object):
+    def __init__(
+        self, rank: int, btls: Sequence[WireBtl], make_pml: Callable[..., tuple[Pml, Callable[[], int]]], **options: object
+    ):
         set_this_process(rank)
         self.rank = rank
         self.btls = list(btls)
-        self.pml = Ob1(R2(btls), **options)
+        self.pml, self.poll = make_pml(R2(btls), rank, **options)
         self.comm = Communicator(7, make_group([0, 1]), None, f"wire of rank {rank}")
         self.pml.add_comm(self.comm)
 
@@ -137,29 +155,32 @@ class Side:
         return request
 
     def typed(self, data: bytearray, typemap: Typemap | None, count: int) -> tuple[Typemap, int]:
-        from ompy.core.typemap import predefined
-
         return (typemap, count) if typemap is not None else (predefined(1), len(data))
 
 
 class Pair:
     """Two sides, and the loop that drives them."""
 
-    def __init__(self, make: Callable[[], Sequence[WireBtl]], **options: object):
+    def __init__(
+        self,
+        make: Callable[[], Sequence[WireBtl]],
+        make_pml: Callable[..., tuple[Pml, Callable[[], int]]] = ob1,
+        **options: object,
+    ):
         process_table().clear()
         process_table().extend(2)
         process_table().set_resolver(lambda index: Proc(index, index, "pair", "here", 1, False, True, {}))
         ends = [make(), make()]
         for left, right in zip(*ends, strict=True):
             left.peer, right.peer = right, left
-        self.sides = [Side(rank, btls, **options) for rank, btls in enumerate(ends)]
+        self.sides = [Side(rank, btls, make_pml, **options) for rank, btls in enumerate(ends)]
 
     def step(self) -> int:
         events = 0
         for side in self.sides:
             for btl in side.btls:
                 events += btl.progress()
-            events += side.pml.engine.progress()
+            events += side.poll()
         return events
 
     def run(self, *requests: Request) -> None:
@@ -176,19 +197,60 @@ class Pair:
         return {kind for side in self.sides for btl in side.btls for kind in btl.kinds}
 
 
+BYTE = predefined(1)
+LIMITS = {"eager_limit": 256, "rndv_eager_limit": 100, "max_send_size": 512, "rdma_pipeline_send_length": 300,
+          "rdma_pipeline_frag_size": 700, "min_rdma_pipeline_size": 600}  # fmt: skip
+SYNCHRONOUS = 2
+
+
+def wires(flags: int = SEND | IN_ORDER, count: int = 1, **options):
+    """A maker of `count` like ends."""
+    return lambda: [WireBtl(f"wire{number}", flags=flags, **LIMITS, **options) for number in range(count)]
+
+
+def payload(size: int, seed: int = 1) -> bytearray:
+    return bytearray(random.Random(seed).randbytes(size))
+
+
+def exchange(pair: Pair, size: int, mode: int = 0, receive_first: bool = True) -> None:
+    """One message from side 0 to side 1, checked."""
+    left, right = pair.sides
+    sent, received = payload(size), bytearray(size)
+    if receive_first:
+        receive = right.irecv(received, 5)
+        send = left.isend(sent, 5, mode)
+    else:
+        send = left.isend(sent, 5, mode)
+        while pair.step():
+            pass
+        receive = right.irecv(received, 5)
+    pair.run(send, receive)
+    assert received == sent
+    assert receive.error is None
+    assert receive.result == (0, 5, 0, False, size)
+
+
 MATCH, RNDV, RGET, ACK, FRAG, PUT_KIND, FIN = range(1, 8)
 __all__ = [
     "ACK",
+    "BYTE",
     "FIN",
     "FRAG",
     "GET",
+    "LIMITS",
     "MATCH",
     "NEEDS_REGISTRATION",
     "PUT",
     "PUT_KIND",
     "RGET",
     "RNDV",
+    "SYNCHRONOUS",
     "Pair",
     "Side",
     "WireBtl",
+    "cm",
+    "exchange",
+    "ob1",
+    "payload",
+    "wires",
 ]

@@ -1,0 +1,260 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Messages between the ranks of one communicator, straight on portals; see `exchange.pxd`."""
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy, memset
+
+from ompy.core.errors import ERR_NO_MEM, ERR_OTHER, MPIError
+from ompy.core.proc cimport Proc, table
+from ompy.core.progress cimport wait_until
+
+from ompy_puma.btl_wire cimport kernel_over
+from ompy_puma.capability cimport GroupCapability
+from ompy_puma.descriptor cimport SAVE_BODY, SAVE_BOTH, SENDER_OFFSET, WRITE, make_dynamic, make_single
+from ompy_puma.header cimport Header
+from ompy_puma.heap cimport Heap, Letter, format_heap, letter_body, letter_size, release_letter
+from ompy_puma.kernel cimport QUEUED, SENT
+from ompy_puma.match_list cimport ANY_GROUP, ANY_RANK, LINK_END, PORTAL_LIST
+from ompy_puma.process cimport EVENT_DEPOSITED
+
+# The place in every node's context table, and the number of the process group.
+cdef enum:
+    STATION = 4
+
+cdef uint64_t COMMUNICATOR_MASK = 0xFFFFFFFFFFFF0000u
+
+# Communicators, and blocks that wait, at a time.
+ENTRIES = 1 << 16
+
+
+cdef class Station(Process):
+    cdef int arrived(self, Event *event) except -1:
+        """A peer's block is ready; all else is seen by the descriptors' counters."""
+        cdef Exchange exchange
+        cdef int rank
+        if event.portal == PORTAL_READY and event.kind == EVENT_DEPOSITED and event.owner:
+            exchange = <Exchange> <void *> event.owner
+            rank = exchange.comm.group.rank_of(event.header.source_rank)
+            if rank >= 0:
+                exchange.ready[rank] += 1
+        return 0
+
+    cdef int sent(self, uint64_t owner, int status) except -1:
+        cdef Exchange exchange = <Exchange> <void *> owner
+        exchange.out += 1
+        exchange.trouble = status
+        Py_DECREF(exchange)
+        return 0
+
+
+cdef dict stations = {}                          # id of a kernel -> its Station
+
+
+cdef Station station_over(Bml bml, uint32_t node):
+    cdef QKernel kernel = kernel_over(bml, node)
+    cdef Station station = stations.get(id(kernel))
+    if station is None:
+        station = Station(STATION, node, portals=PORTALS, entries=ENTRIES, descriptors=ENTRIES, queue_limit=ENTRIES)
+        station.qkernel = kernel
+        kernel.create_context(station, STATION)
+        station.capability = station.grant(GroupCapability(STATION, [(peer, STATION) for peer in range(len(table))]))
+        for portal in range(PORTALS):
+            station.portals[portal].kind = PORTAL_LIST
+            station.portals[portal].index = station.portals[portal].last = LINK_END
+        stations[id(kernel)] = station
+    return station
+
+
+cdef struct Wait:
+    uint64_t *word
+    uint64_t goal
+    void *proc
+
+
+cdef bint arrived_or_lost(void *context) except -1:
+    cdef Wait *state = <Wait *> context
+    return state.word[0] >= state.goal or (<Proc> state.proc).failure is not None
+
+
+cdef class Exchange:
+    """The portals of one communicator.
+
+    Parameters:
+        comm: the communicator.
+        bml: leads to the BTLs that the kernel rides on.
+        node: this process's rank in the job.
+        short_limit: bytes of the longest short message.
+        drift: collectives that a rank may be ahead.
+    """
+
+    def __cinit__(self):
+        self.heap_entry = self.ready_entry = -1
+
+    def __init__(self, Communicator comm not None, Bml bml not None, uint32_t node, uint64_t short_limit, int drift):
+        cdef int levels = max(comm.size - 1, 1).bit_length()
+        # A tree brings one message a level, and meeting again one empty one.
+        cdef uint64_t size = sizeof(Heap) + 64 + (drift + 3) * levels * (letter_size(short_limit) + letter_size(0))
+        self.comm = comm
+        self.station = station_over(bml, node)
+        self.short_limit = short_limit
+        self.shown = Request()
+        self.shown.communicator = comm
+        size = size // 16 * 16
+        self.heap = <char *> calloc(size // 16, 16)
+        self.ready = <uint64_t *> calloc(comm.size, sizeof(uint64_t))
+        if self.heap == NULL or self.ready == NULL:
+            raise MemoryError(f"no memory for a heap of {size} bytes")
+        format_heap(self.heap, size)
+        self.heap_entry = self.catcher(PORTAL_SHORT)
+        self.heap_descriptor = self.station.entries[self.heap_entry].descriptor
+        make_dynamic(&self.station.descriptors[self.heap_descriptor], self.heap, size, SAVE_BOTH, 0)
+        self.ready_entry = self.catcher(PORTAL_READY)
+        make_single(&self.station.descriptors[self.station.entries[self.ready_entry].descriptor], <char *> &self.out, 0,
+                    WRITE, SAVE_BODY, SENDER_OFFSET)
+
+    def __dealloc__(self):
+        free(self.heap)
+        free(self.ready)
+
+    def close(self):
+        """The communicator is gone."""
+        if self.heap_entry >= 0:
+            self.drop_entry(self.heap_entry)
+            self.drop_entry(self.ready_entry)
+            self.heap_entry = self.ready_entry = -1
+
+    def catcher(self, int portal):
+        """An entry for whatever comes to a portal for this communicator."""
+        cdef int entry = self.entry_for(-1, 0, NULL, 0, 0)
+        self.station.entries[entry].mask = COMMUNICATOR_MASK
+        self.station.entries[entry].source_rank = ANY_RANK
+        self.station.entries[entry].owner = <uint64_t> <void *> self
+        self.station.insert(portal, entry, LINK_END)
+        return entry
+
+    cdef int node(self, int rank) noexcept:
+        return self.comm.group.members[rank]
+
+    cdef uint64_t bits(self, int phase) noexcept:
+        return self.comm.context << 16 | (self.sequence & 0x3FF) << 6 | phase
+
+    # -- entries --------------------------------------------------------------------------------------------------
+
+    cdef int entry_for(self, int rank, int phase, char *data, uint64_t length, int options) except -1:
+        cdef Station station = self.station
+        cdef int entry = station.new_entry()
+        cdef int descriptor = station.new_descriptor()
+        if entry < 0 or descriptor < 0:
+            raise MPIError(ERR_NO_MEM, f"coll portals: {ENTRIES} entries are in use; free some communicators")
+        make_single(&station.descriptors[descriptor], data if data != NULL else <char *> &self.out, length, WRITE, SAVE_BODY,
+                    options)
+        station.entries[entry].match_bits = self.bits(phase)
+        station.entries[entry].mask = <uint64_t> -1
+        station.entries[entry].source_group = ANY_GROUP
+        station.entries[entry].source_rank = <uint32_t> self.node(rank) if rank >= 0 else <uint32_t> ANY_RANK
+        station.entries[entry].too_long = LINK_END
+        station.entries[entry].invalid = LINK_END
+        station.entries[entry].descriptor = descriptor
+        station.entries[entry].portal = -1
+        station.entries[entry].owner = 0
+        return entry
+
+    cdef int drop_entry(self, int entry) except -1:
+        cdef Station station = self.station
+        station.remove(entry)
+        station.qkernel.abandon(station, station.entries[entry].descriptor)
+        station.free_descriptor(station.entries[entry].descriptor)
+        station.free_entry(entry)
+        return 0
+
+    # -- waiting --------------------------------------------------------------------------------------------------
+
+    cdef int until(self, uint64_t *word, uint64_t goal, int rank) except -1:
+        """Until a counter has reached its goal; raises when the peer that is to move it is lost."""
+        cdef Wait state
+        cdef Proc proc = self.comm.peer(rank)
+        state.word = word
+        state.goal = goal
+        state.proc = <void *> proc
+        self.shown.peer = rank
+        wait_until(arrived_or_lost, &state, self.shown)
+        if word[0] < goal:
+            raise proc.failure
+        return 0
+
+    cdef int await_ready(self, int rank) except -1:
+        self.until(&self.ready[rank], 1, rank)
+        self.ready[rank] -= 1
+        return 0
+
+    # -- messages -------------------------------------------------------------------------------------------------
+
+    cdef int transmit(self, int portal, int rank, int phase, const char *data, uint64_t length, uint64_t offset) except -1:
+        """Returns when the memory may be used again."""
+        cdef Station station = self.station
+        cdef Header header
+        cdef uint64_t before = self.out
+        cdef int verdict
+        memset(&header, 0, sizeof(header))
+        header.portal = portal
+        header.match_bits = self.bits(phase)
+        header.offset = offset
+        Py_INCREF(self)                          # the kernel's reference, until `sent`
+        verdict = station.qkernel.send_app_msg(station, station.capability, self.node(rank), &header, data, length,
+                                               <uint64_t> <void *> self, NULL)
+        if verdict == QUEUED:
+            self.until(&self.out, before + 1, rank)
+            if self.trouble:
+                raise self.comm.peer(rank).failure or MPIError(self.trouble, f"a message to rank {rank} could not be sent")
+            return 0
+        Py_DECREF(self)
+        if verdict != SENT:
+            raise MPIError(ERR_OTHER, f"coll portals: the kernel takes no message for rank {rank}")
+        return 0
+
+    cdef int send(self, int rank, int phase, const char *data, uint64_t length) except -1:
+        return self.transmit(PORTAL_SHORT, rank, phase, data, length, 0)
+
+    cdef int recv(self, int rank, int phase, char *data, uint64_t length) except -1:
+        cdef Station station = self.station
+        cdef int entry = self.entry_for(rank, phase, data, length, SENDER_OFFSET)
+        cdef uint64_t before = self.pieces(entry)
+        cdef Letter *letter = station.search_or_activate(self.heap_descriptor, PORTAL_SHORT, entry,
+                                                         station.portals[PORTAL_SHORT].index)
+        if letter != NULL:
+            memcpy(data, letter_body(letter), min(length, letter.length))
+            release_letter(self.heap, letter)
+            return self.drop_entry(entry)
+        try:
+            self.until(&station.descriptors[station.entries[entry].descriptor].messages, before + 1, rank)
+        finally:
+            self.drop_entry(entry)
+        return 0
+
+    cdef int send_long(self, int rank, int phase, const char *data, uint64_t length) except -1:
+        self.await_ready(rank)
+        return self.transmit(PORTAL_LONG, rank, phase, data, length, 0)
+
+    cdef int recv_long(self, int rank, int phase, char *data, uint64_t length) except -1:
+        cdef int entry = self.open_block(rank, phase, data, length)
+        cdef uint64_t before = self.pieces(entry)
+        try:
+            self.transmit(PORTAL_READY, rank, phase, NULL, 0, 0)
+            self.await_pieces(entry, rank, before + 1)
+        finally:
+            self.close_block(entry)
+        return 0
+
+    cdef int open_block(self, int rank, int phase, char *data, uint64_t length) except -1:
+        cdef int entry = self.entry_for(rank, phase, data, length, SENDER_OFFSET)
+        self.station.insert(PORTAL_LONG, entry, LINK_END)
+        return entry
+
+    cdef uint64_t pieces(self, int entry) noexcept:
+        return self.station.descriptors[self.station.entries[entry].descriptor].messages
+
+    cdef int await_pieces(self, int entry, int rank, uint64_t count) except -1:
+        return self.until(&self.station.descriptors[self.station.entries[entry].descriptor].messages, count, rank)
+
+    cdef int close_block(self, int entry) except -1:
+        return self.drop_entry(entry)

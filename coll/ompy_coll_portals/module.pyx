@@ -12,7 +12,8 @@
 An operation that does not commute takes the tree, in which operands meet in rank order.
 """
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport calloc
+from libc.stdlib cimport free as free_memory
 from libc.string cimport memcpy
 
 from ompy.core.board import OPERATIONS
@@ -107,7 +108,7 @@ cdef class PortalsModule(CollModule):
         self.drift = max(drift, 1)
 
     def __dealloc__(self):
-        free(self.offsets)
+        free_memory(self.offsets)
 
     cpdef int run(self, int function, CollectiveCall call, Communicator comm) except -1:
         """Carry the collective out; returns when this rank's part is done."""

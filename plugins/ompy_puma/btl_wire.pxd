@@ -21,6 +21,6 @@ cdef class BtlWire(Wire):
 # The kernel of this process over these BTLs: made at the first call, the same at every further one.  Every user makes a
 # Process of its own on it (`create_context`), with a portal table of its own.  `node`: this process's rank in the job.
 # `private`: the BML is not the job's own.
-cdef QKernel kernel_over(Bml bml, uint32_t node, bint private=*)
+cpdef QKernel kernel_over(Bml bml, uint32_t node, bint private=*)
 # The BTLs are about to close.
-cdef int forget_kernel(QKernel kernel) except -1
+cpdef int forget_kernel(QKernel kernel) except -1

@@ -128,7 +128,14 @@ cdef int fetch_over(object context, Descriptor descriptor, int status) except -1
 cdef list kernels = []                           # (bml, kernel) of this process
 
 
-cdef QKernel kernel_over(Bml bml, uint32_t node, bint private=False):
+cpdef QKernel kernel_over(Bml bml, uint32_t node, bint private=False):
+    """The kernel of this process over a job's byte transports.
+
+    Parameters:
+        bml: leads to the BTLs.
+        node: this process's rank in its job.
+        private: the BML is not the job's own.
+    """
     cdef BtlWire wire
     cdef QKernel kernel
     for known, kernel in kernels:
@@ -141,6 +148,7 @@ cdef QKernel kernel_over(Bml bml, uint32_t node, bint private=False):
     return kernel
 
 
-cdef int forget_kernel(QKernel kernel) except -1:
+cpdef int forget_kernel(QKernel kernel) except -1:
+    """The BTLs are about to close: the next `kernel_over` makes a new one."""
     kernels[:] = [known for known in kernels if known[1] is not kernel]
     return 0

@@ -10,6 +10,7 @@ END: int
 NEXT: int
 ANY: int
 ALL_BITS: int
+TABLE_ENTRY: int
 
 class Message:
     source_group: int
@@ -44,9 +45,7 @@ class Kept:
 
 class Table:
     count: int
-    def __init__(self, memories: Iterable[Buffer]) -> None: ...
-    @property
-    def region(self) -> tuple[int, int]: ...
+    def __init__(self, memories: Iterable[Buffer], place: Buffer | None = None) -> None: ...
 
 class Queued:
     status: int | None

@@ -11,7 +11,6 @@
     alice.send(0, 0, 3, b"to myself")
     network.run()
 """
-from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport uint16_t, uint32_t
 from libc.string cimport memcpy, memset
 
@@ -34,6 +33,7 @@ END = LINK_END
 NEXT = LINK_NEXT
 ANY = 0xFFFFFFFF
 ALL_BITS = 0xFFFFFFFFFFFFFFFF
+TABLE_ENTRY = sizeof(Buffer)
 
 
 cdef class Message:
@@ -106,29 +106,29 @@ cdef class Queued:
 
 
 cdef class Table:
-    """The buffer table of an independent or combined block."""
+    """The buffer table of an independent or combined block.
+
+    Parameters:
+        memories: one a buffer.
+        place: memory for the table itself, `TABLE_ENTRY` bytes a buffer, 8-byte aligned; None: its own.
+    """
     cdef Buffer *buffers
     cdef readonly int count
-    cdef list memories
+    cdef object memories, place
 
-    def __cinit__(self, memories):
+    def __init__(self, memories, place=None):
         cdef int index
         self.memories = list(memories)
         self.count = len(self.memories)
-        self.buffers = <Buffer *> PyMem_Calloc(max(self.count, 1), sizeof(Buffer))
-        if self.buffers == NULL:
-            raise MemoryError(f"no memory for a table of {self.count} buffers")
+        self.place = bytearray(max(self.count, 1) * sizeof(Buffer)) if place is None else place
+        if memoryview(self.place).nbytes < self.count * <Py_ssize_t> sizeof(Buffer):
+            raise MPIError(ERR_ARG, f"place: {self.count * sizeof(Buffer)} bytes expected for {self.count} buffers, "
+                                    f"not {memoryview(self.place).nbytes}")
+        self.buffers = <Buffer *> address_of(self.place)
         for index in range(self.count):
+            memset(&self.buffers[index], 0, sizeof(Buffer))
             self.buffers[index].address = <char *> address_of(self.memories[index])
             self.buffers[index].length = memoryview(self.memories[index]).nbytes
-
-    def __dealloc__(self):
-        PyMem_Free(self.buffers)
-
-    @property
-    def region(self):
-        """(start, end) of the table itself, for the process's address map."""
-        return <size_t> self.buffers, <size_t> (self.buffers + self.count)
 
 
 cdef class Application(Process):

@@ -39,6 +39,7 @@ cdef class IncomingTable:
             self.slots[self.slot_count] = record
             self.slot_count += 1
         Py_INCREF(process)
+        process.arriving += 1
         self.generation = (self.generation + 1) & 0xFFFFFFFF
         record.slot = self.generation << 32 | record.slot_index
         record.process = <void *> process
@@ -75,6 +76,7 @@ cdef class IncomingTable:
         while place[0] != record:
             place = &place[0].next
         place[0] = record.next
+        (<Process> record.process).arriving -= 1
         Py_XDECREF(<PyObject *> record.handle)
         Py_XDECREF(<PyObject *> record.process)
         record.handle = NULL

@@ -239,7 +239,9 @@ cdef class QKernel(ProgressSource):
         process = <Process> self.contexts[header.target_process]
         way.portal = header.portal
         way.entry = way.refused = way.descriptor = -1
-        if header.flags & RETURN and process.answers >= process.queue_limit:
+        if (header.flags & RETURN and process.answers >= process.queue_limit) or (
+            number and process.arriving >= process.queue_limit
+        ):
             return self.drop(DROP_RESOURCES, process, &way, header, number)
         if header.target_group != process.group:
             return self.drop(DROP_GROUP, process, &way, header, number)

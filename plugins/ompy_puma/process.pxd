@@ -70,6 +70,7 @@ cdef class Process:
     cdef int region_count
     cdef list capabilities                       # index -> Capability or None
     cdef int queued, answers                     # entries in the outgoing queue: its own, and kernel's answers for it
+    cdef int arriving                            # messages matched and not whole
     cdef readonly int queue_limit
     # The library's: entries and descriptors below `begun` are in use or spare.
     cdef int32_t *spare_entries

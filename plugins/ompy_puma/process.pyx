@@ -27,7 +27,7 @@ cdef class Process:
         group, rank: its process group, and which of its members it is.
         portals, entries, descriptors: lengths of its arrays.  Pages that are not used cost nothing.
         queue_limit: messages that may stand in the kernel's outgoing queue for it; as many again for its replies and
-            acknowledgements.
+            acknowledgements, and as many may be matched and not whole.
         memory: (start, end) addresses of its memory; `WHOLE_MEMORY` for a process that is trusted with all of ours.
     """
 

@@ -45,7 +45,7 @@ cdef inline Action POOL() noexcept nogil:
 # A status filled in, an entry reset.
 cdef inline Action FINISH() noexcept nogil:
     return Action(12, 4, 8)
-# One word from memory to memory, in an unrolled loop; its share of the loop in instructions of a block of four.
+# Four words from memory to memory, in memcpy's unrolled loop.
 cdef inline Action COPY_FOUR() noexcept nogil:
     return Action(2, 4, 4)
 
@@ -54,10 +54,15 @@ cdef enum:
     CACHE_BYTES = 1048576
     LINE_WORDS = 8
 
+# The loops over words, as plain C compiles to them; nothing is unrolled.
 cdef enum:
-    WRITE_WORD = 2                               # cycles: load to $CGNO, share of the loop's two instructions
-    READ_WORD = 3                                # $CGNI to memory, count, share of the status register's check
-    PACK_WORD = 4                                # datatype engine's share of a word of non-contiguous data
+    # Load to $CGNO, pointer, branch.
+    WRITE_WORD = 3
+    # Status register, mask and branch: is a word there?  $CGNI stored, pointer; `words_recvd`; end of the section: compare
+    # and branch (figure 4-12, table 4.7).
+    READ_WORD = 8
+    # The datatype engine's share of a word of non-contiguous data.
+    PACK_WORD = 4
 
 
 cdef inline void perform(Tile tile, Action action, int64_t times=1) noexcept:

@@ -34,7 +34,8 @@
 #   enabled it returns True after the handler has run once: look again at what you wait for.
 #   Waits inside the progress engine of a process: `begin_wait` posts the same and returns at once, `ready` (a
 #   ProgressSource's `ready` function, `tile.state` its `ready_context`) says when it is over, `end_wait` takes the result;
-#   `call_off` ends it before its time.  With `patient`, a wait that nothing can end is not a deadlock: another thread may end it.
+#   `call_off` ends it before its time.  With `patient`, a wait that nothing can end is not a deadlock: another thread may
+#   end it.
 #
 # ERRORS
 #   Deadlock when no tile can ever move again, with the tiles and the full buffers; TileDied when another tile's process

@@ -44,10 +44,10 @@ class Workshop:
         """A copy of a distribution's source, which an installation may leave its traces in."""
         return shutil.copytree(source, self.folder / source.name, ignore=shutil.ignore_patterns("__pycache__"))
 
-    def install(self, distribution: Path) -> None:
+    def install(self, distribution: Path, **environment: str) -> None:
         """What `pip install ./distribution` does, without the network and without touching this environment."""
         options = ["--quiet", "--disable-pip-version-check", "--no-build-isolation", "--no-deps", "--target", str(self.site)]
-        done = self.run("-m", "pip", "install", *options, str(distribution))
+        done = self.run("-m", "pip", "install", *options, str(distribution), timeout=300, **environment)
         assert done.returncode == 0, done.stderr
 
     def new(self, framework: str, name: str, *options: str) -> Path:

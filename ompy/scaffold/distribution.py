@@ -71,7 +71,7 @@ def write(framework: str, name: str, into: Path, cython: bool = False) -> Path:
     folder = into / words["distribution"]
     folder.mkdir(parents=True)
     for path, source in sources(framework, cython).items():
-        target = folder / path.replace("package/", words["package"] + "/", 1).replace("NAME", name)
+        target = folder / path.replace("package/", f"src/{words['package']}/", 1).replace("NAME", name)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(Template(source.read_text()).substitute(words))
     return folder

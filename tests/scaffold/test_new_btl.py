@@ -34,7 +34,7 @@ def test_its_own_tests_pass(workshop: Workshop, mynet: Path) -> None:
 
 
 def test_the_transport_has_at_most_80_lines(mynet: Path) -> None:
-    lines = (mynet / "ompy_btl_mynet" / "module.py").read_text().splitlines()
+    lines = (mynet / "src" / "ompy_btl_mynet" / "module.py").read_text().splitlines()
     assert len([line for line in lines if line.strip()]) <= 80
 
 

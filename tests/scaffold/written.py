@@ -27,4 +27,4 @@ def assert_in_style(folder: Path) -> None:
 
 def assert_typed(folder: Path, package: str) -> None:
     """By mypy, strictly, against the stubs of the installed ompy."""
-    run(["mypy", "--strict", "--python-executable", sys.executable, package], folder)
+    run(["mypy", "--strict", "--python-executable", sys.executable, package], folder / "src")

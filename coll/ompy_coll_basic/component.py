@@ -41,6 +41,7 @@ COMPONENT = Component(
     capabilities={
         "algorithms": {function: tuple(it.name for it in INTRA[function]) for function in INTRA},
         "forms": ("blocking", "non-blocking", "persistent"),
+        "inter": True,
     },
 )
 

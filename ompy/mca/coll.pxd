@@ -2,6 +2,31 @@
 #
 # Every function of MPI-4.1 chapter 6 and the neighbourhood ones of chapter 8 takes one `CollectiveCall`, which holds both
 # sides of the buffers.  Blocking, non-blocking and persistent forms share it.
+#
+# Clauses are numbered and named: the conformance kit (`ompy conformance --mca coll NAME,basic`) says which one was broken.
+#
+# LIFE CYCLE
+#    1 offer         Asked with a communicator, `query` returns one module and the functions that it serves, or the reason
+#                    why not, the same on every member.  The module has a method for each form that the component's
+#                    capability `forms` names.
+#    2 free          `free`, once the communicator is gone, gives back all that the module held.
+#
+# RULES
+#    3 result        Every rank gets what MPI-4.1, chapters 6 and 8, says: on any number of ranks, with any root, any counts,
+#                    by each of the component's algorithms.
+#    4 bounds        Memory that is not the call's stays as it is: gaps in datatypes, what lies between and behind blocks,
+#                    send buffers.
+#    5 layout        Any datatype is taken on either side, with gaps, lower bounds and extents of its own.
+#    6 empty         Calls may move nothing: a count of zero, on some ranks or on all.
+#    7 in place      `send_in_place` or `recv_in_place` says that the data are in the other buffer.
+#    8 order         An operation that does not commute is applied in the order of ranks; one of the program's own is called
+#                    with whole elements.
+#    9 forms         `run` returns when this rank's part is done; `start` returns a request without waiting for peers; a
+#                    request of `init` can be started again and again.
+#   10 overlap       Several calls may be under way on one communicator, and on others: each gets its own data.
+#   11 inter         Offered for an inter-communicator, a function moves data between its two groups.
+#   12 quiet         A component never prints, aborts or exits.
+#
 from ompy.core.communicator cimport Communicator
 from ompy.core.operation cimport Operation
 from ompy.core.request cimport Request

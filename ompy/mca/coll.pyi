@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from typing import Any
 
 from ompy.core.communicator import Communicator
@@ -22,6 +23,13 @@ class CollectiveCall:
     send_in_place: bool
     recv_in_place: bool
     owner: Any
+    def set_vectors(
+        self,
+        send_counts: Sequence[int] | None = None,
+        send_displacements: Sequence[int] | None = None,
+        recv_counts: Sequence[int] | None = None,
+        recv_displacements: Sequence[int] | None = None,
+    ) -> None: ...
 
 class CollModule:
     component: str

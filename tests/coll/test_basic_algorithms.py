@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from calls import (
+from in_memory import InMemoryPml, finish, inter, intra
+from ompy_coll_basic.algorithms import INTER, INTRA
+from ompy_coll_basic.module import BasicModule
+
+from ompy.core.errors import ERR_PROC_FAILED, MPIError
+from ompy.core.progress import progress_once
+from ompy.mca import pml
+from ompy.mpi.topology import Cartesian
+from ompy.testing.conformance.coll.calls import (
     FIRST,
     IN_PLACE,
     LAST,
@@ -19,14 +27,6 @@ from calls import (
     intra_case,
     neighbor_case,
 )  # fmt: skip
-from in_memory import InMemoryPml, finish, inter, intra
-from ompy_coll_basic.algorithms import INTER, INTRA
-from ompy_coll_basic.module import BasicModule
-
-from ompy.core.errors import ERR_PROC_FAILED, MPIError
-from ompy.core.progress import progress_once
-from ompy.mca import pml
-from ompy.mpi.topology import Cartesian
 
 ALGORITHMS = [
     (function, algorithm) for function in INTRA if not function.startswith("neighbor_") for algorithm in INTRA[function]

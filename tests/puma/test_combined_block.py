@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from puma_machine import drops
-
 from ompy_puma.descriptor import ACKNOWLEDGE, READ, SAVE_BODY, SENDER_OFFSET, TRUNCATE, WRITE
+from puma_machine import drops
 
 
 def test_a_message_flows_from_buffer_to_buffer(machine, receiver):

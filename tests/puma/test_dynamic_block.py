@@ -5,10 +5,9 @@ from __future__ import annotations
 import random
 from mmap import mmap
 
-from puma_machine import drops
-
 from ompy_puma.descriptor import ACKNOWLEDGE, COMPACT, SAVE_BOTH, SAVE_HEADER
 from ompy_puma.heap import LETTER_WHOLE
+from puma_machine import drops
 
 LETTER = 128  # what a letter's head takes, besides its body
 HEAP = 64

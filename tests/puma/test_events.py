@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from puma_machine import Machine, drops, kinds
-
 from ompy_puma.application import Application
 from ompy_puma.pct import ProcessControlThread
+from puma_machine import Machine, drops, kinds
 
 ARRIVAL, DROP, SENT = 1, 2, 4
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from puma_machine import drops, kinds
-
 from ompy_puma.descriptor import (
     ACKNOWLEDGE,
     BUFFER_FREE,
@@ -16,6 +14,7 @@ from ompy_puma.descriptor import (
     TRUNCATE,
     WRITE,
 )
+from puma_machine import drops, kinds
 
 
 def buffers(count: int, size: int = 4) -> list[bytearray]:

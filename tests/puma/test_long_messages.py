@@ -7,11 +7,11 @@ from mmap import mmap
 import pytest
 from ompy_puma.application import Application, Queued
 from ompy_puma.capability import GroupCapability
+from ompy_puma.descriptor import ACKNOWLEDGE, READ, SAVE_BODY, SAVE_HEADER, SENDER_OFFSET, TRUNCATE, WRITE
+from ompy_puma.heap import LETTER_ARRIVING, LETTER_LOST, LETTER_WHOLE
 from puma_machine import OWN, Machine, drops, kinds
 
 from ompy.core.errors import ERR_PROC_FAILED, MPIError
-from ompy_puma.descriptor import ACKNOWLEDGE, READ, SAVE_BODY, SAVE_HEADER, SENDER_OFFSET, TRUNCATE, WRITE
-from ompy_puma.heap import LETTER_ARRIVING, LETTER_LOST, LETTER_WHOLE
 
 BODY = bytes(range(251)) * 80  # 20,080 bytes
 WAYS = {

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 from ompy_puma.application import ALL_BITS, ANY, END
-from puma_machine import GROUP, OWN, Machine, drops
-
 from ompy_puma.descriptor import READ
+from puma_machine import GROUP, OWN, Machine, drops
 
 
 def bodies(memories: list[bytearray]) -> list[bytes]:

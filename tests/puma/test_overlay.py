@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from puma_machine import drops
-
 from ompy_puma.descriptor import ACKNOWLEDGE, READ, SAVE_BODY, SAVE_BOTH, SAVE_HEADER, SENDER_OFFSET, WRITE
+from puma_machine import drops
 
 
 def test_short_and_long_catch_all_entries_keep_one_order(machine, receiver, heap):

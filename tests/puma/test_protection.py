@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from ompy_puma.application import Application
 from ompy_puma.capability import GroupCapability, PortalCapability
+from ompy_puma.descriptor import READ, SENDER_OFFSET
 from ompy_puma.kernel import SendVerdict
 from puma_machine import GROUP, OWN, Machine, drops
-
-from ompy_puma.descriptor import READ, SENDER_OFFSET
 
 
 def outsider(machine: Machine, node: int = 0) -> Application:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from puma_machine import drops, kinds
-
 from ompy_puma.descriptor import (
     ACKNOWLEDGE,
     READ,
@@ -14,6 +12,7 @@ from ompy_puma.descriptor import (
     TRUNCATE,
     WRITE,
 )
+from puma_machine import drops, kinds
 
 HEADER = 88
 

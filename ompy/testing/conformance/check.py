@@ -40,6 +40,7 @@ class Check(NamedTuple):
         abroad: needs a component that reaches other processes.
         unmet: begins before the ranks have met; else each has an endpoint for every peer.
         last: ends the job, or leaves it unfit for others.
+        function: a collective that the component must declare algorithms of, where it declares any.
         option: made on request only, by this option.
     """
 
@@ -51,6 +52,7 @@ class Check(NamedTuple):
     abroad: bool = False
     unmet: bool = False
     last: bool = False
+    function: str = ""
     option: str = ""
 
     @property
@@ -63,6 +65,9 @@ class Check(NamedTuple):
             return f"the component does not declare {self.needs}"
         if self.abroad and capabilities.get("reach") == "process":
             return "the component reaches its own process alone"
+        algorithms = capabilities.get("algorithms")
+        if self.function and isinstance(algorithms, Mapping) and self.function not in algorithms:
+            return "the component declares no algorithm of it"
         if ranks < self.ranks:
             return f"needs {self.ranks} ranks"
         if self.option and not options.get(self.option):
@@ -87,6 +92,9 @@ class Collection:
 # Where the checks of each framework and level are: modules with a Collection called `check`.
 MODULES = {
     ("btl", "contract"): ("btl.lifecycle", "btl.messages", "btl.pressure", "btl.remote_memory", "btl.ending"),
+    ("btl", "mpi"): ("mpi.point_to_point",),
+    ("btl", "mixed"): ("mpi.mixed",),
+    ("coll", "contract"): ("coll.service", "coll.results", "coll.operations"),
 }
 
 

@@ -56,6 +56,24 @@ class Order(NamedTuple):
     def component(self) -> str:
         return self.names[0]
 
+    @property
+    def bare(self) -> bool:
+        """Whether the ranks drive the component's modules with nothing of MPI around them."""
+        return self.framework == "btl" and self.level == "contract"
+
+    @property
+    def serving(self) -> list[str]:
+        """The components of the job: the one under test, beside `self`; on the level `mixed` with another transport."""
+        given = [name for name in self.names[1:] if name != "self"]
+        loopback = [name for name in self.names[1:] if name == "self"]
+        if self.framework != "btl":
+            return list(self.names)
+        if self.bare:
+            return [self.component]
+        if self.level == "mixed":
+            return [self.component, *(given or (["zmq"] if self.component == "sm" else ["sm"])), *loopback]
+        return [self.component, *loopback]
+
 
 class Ended(Exception):
     """The job can't go on: what came of the check that was under way."""
@@ -99,13 +117,11 @@ class Job:
     def start(self) -> None:
         """Start the ranks: over the bare contract they need no launcher, and its opinion of dying ranks would be in the way."""
         order = self.order
-        alone = order.level == "contract"
-        names = order.component if alone else ",".join(order.names)
-        pairs = [(order.framework, names), *order.mca]
+        pairs = [(order.framework, ",".join(order.serving)), *order.mca]
         environment = os.environ | command_line(pairs) | handed_down() | {ADDRESS: self.address}
         # Threads of a numerical library would compete with the ranks for the cores.
         environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-        if alone:
+        if order.bare:
             for rank in range(order.ranks):
                 self.launch([sys.executable, "-m", PROGRAM], environment | {RANK: str(rank)})
         else:
@@ -149,7 +165,7 @@ class Job:
         self.wires.clear()
         for process in self.processes:
             # A launcher ends its ranks when it is told to end.
-            process.send_signal(signal.SIGKILL if self.order.level == "contract" else signal.SIGTERM)
+            process.send_signal(signal.SIGKILL if self.order.bare else signal.SIGTERM)
         for process in self.processes:
             try:
                 process.wait(FUNERAL)
@@ -209,7 +225,7 @@ class Job:
         outcome = worst(list(outcomes.values()))
         if outcome.word == FAILED:
             raise Ended(outcome)
-        if self.order.level == "contract" and (text := self.output()):
+        if self.order.bare and (text := self.output()):
             raise Ended(Outcome(FAILED, "quiet", f"it printed: {text}"))
         return outcome
 

@@ -409,13 +409,13 @@ class KeepsDescriptors(GoodBtl):
         return descriptor
 
 
-class OpensAFileForEachThousand(GoodBtl):
+class OpensAFileForEachTwenty(GoodBtl):
     clause = "thrift"
     count = 0
 
     def arrived(self, sender: bytes, tag: int, data: bytes) -> None:
         self.count += 1
-        if self.count % 200 == 0:
+        if self.count % 20 == 0:
             os.dup(1)
         super().arrived(sender, tag, data)
 

@@ -5,11 +5,16 @@ Every value tells where it comes from: `value(source, destination, index)`.
 
 from __future__ import annotations
 
-import numpy
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from ompy.core.communicator import Communicator
+from ompy.core.memory import address_of
+from ompy.core.operation import Operation
 from ompy.core.operation import predefined as operation
-from ompy.core.typemap import predefined
+from ompy.core.typemap import Typemap, predefined
 from ompy.mca.coll import FUNCTIONS, CollectiveCall
+from ompy.testing.conformance.check import Breach
 
 INT32 = predefined(9)
 UNTOUCHED = -7
@@ -23,11 +28,11 @@ ROOT, PROC_NULL = -4, -2
 class Reduction:
     """A core operation, and what it does to two numbers, the lower rank's first."""
 
-    def __init__(self, core, of):
+    def __init__(self, core: Operation, of: Callable[[int, int], int]) -> None:
         self.core = core
         self.of = of
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.core.name
 
 
@@ -40,13 +45,13 @@ LAST = Reduction(operation("NO_OP"), lambda left, right: right)
 class Shape:
     """A datatype of int32 entries, and where they lie: `places` in one element, `step` from one element to the next."""
 
-    def __init__(self, name, typemap, places, step):
+    def __init__(self, name: str, typemap: Typemap, places: Sequence[int], step: int) -> None:
         self.name = name
         self.typemap = typemap
         self.places = places
         self.step = step
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.name
 
 
@@ -56,36 +61,43 @@ SHIFTED = Shape("shifted", INT32.create_hindexed([1], [4]).create_resized(0, 12)
 SHAPES = (PLAIN, PAIR_WITH_GAP, SHIFTED)
 
 
-def value(source, destination, index):
+def value(source: int, destination: int, index: int) -> int:
     return source * 10007 + destination * 101 + index * 3 + 1
 
 
 class Memory:
     """One side of a rank's call: int32s, what they should become, and blocks of elements at places in them."""
 
-    def __init__(self, size):
-        self.array = numpy.full(max(size, 1), UNTOUCHED, dtype=numpy.int32)
-        self.expected = {}
+    def __init__(self, size: int) -> None:
+        self.array = array("i", [UNTOUCHED]) * max(size, 1)
+        self.expected: dict[int, int] = {}
 
     @property
-    def address(self):
-        return self.array.ctypes.data
+    def address(self) -> int:
+        return address_of(self.array)
 
-    def fill(self, shape, first, values):
+    def fill(self, shape: Shape, first: int, values: Iterable[int]) -> None:
         for index, number in zip(entries(shape, first), values, strict=False):
             self.array[index] = number
 
-    def expect(self, shape, first, values):
+    def expect(self, shape: Shape, first: int, values: Iterable[int]) -> None:
         self.expected.update(zip(entries(shape, first), values, strict=False))
 
-    def check(self, before, words):
-        wanted = before.copy()
+    def check(self, before: array[int], words: str) -> None:
+        """Raises Breach: a wrong result, or memory changed that is none of the call's."""
+        wanted = before[:]
         for index, number in self.expected.items():
             wanted[index] = number
-        assert (self.array == wanted).all(), f"{words}: {self.array.tolist()}, expected {wanted.tolist()}"
+        if self.array == wanted:
+            return
+        wrong = [index for index, (one, other) in enumerate(zip(self.array, wanted, strict=True)) if one != other]
+        at = wrong[0]
+        clause = "result" if at in self.expected else "bounds"
+        where = f"entry {at} of {len(wanted)} is {self.array[at]}, not {wanted[at]}"
+        raise Breach(clause, f"{words}: {where}; {len(wrong)} entries are wrong")
 
 
-def entries(shape, first):
+def entries(shape: Shape, first: int) -> Iterator[int]:
     """Indices of an array's entries, from the element whose first byte is at index `first`."""
     while True:
         for place in shape.places:
@@ -93,14 +105,14 @@ def entries(shape, first):
         first += shape.step
 
 
-def values(source, destination, count, shape):
+def values(source: int, destination: int, count: int, shape: Shape) -> list[int]:
     return [value(source, destination, index) for index in range(count * len(shape.places))]
 
 
 class Side:
     """Blocks of elements, one for each peer: in a row, or for the v and w forms apart from each other and backwards."""
 
-    def __init__(self, counts, shape, form):
+    def __init__(self, counts: Iterable[int], shape: Shape, form: str) -> None:
         self.shape = shape
         self.counts = list(counts)
         self.form = form
@@ -114,16 +126,16 @@ class Side:
                 elements += self.counts[peer] + 1
         self.memory = Memory((elements + 2) * shape.step)
 
-    def first(self, peer):
+    def first(self, peer: int) -> int:
         return self.starts[peer] * self.shape.step
 
-    def fill(self, peer, numbers):
+    def fill(self, peer: int, numbers: Iterable[int]) -> None:
         self.memory.fill(self.shape, self.first(peer), numbers)
 
-    def expect(self, peer, numbers):
+    def expect(self, peer: int, numbers: Iterable[int]) -> None:
         self.memory.expect(self.shape, self.first(peer), numbers)
 
-    def put_into(self, call, side):
+    def put_into(self, call: CollectiveCall, side: str) -> dict[str, list[int]]:
         setattr(call, f"{side}_address", self.memory.address)
         setattr(call, f"{side}_type", self.shape.typemap)
         setattr(call, f"{side}_count", self.counts[0] if self.counts else 0)
@@ -138,12 +150,14 @@ class Side:
 class Case:
     """One rank's call and what it must do."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.call = CollectiveCall()
-        self.send = self.recv = None
-        self.vectors = {}
+        self.send: Side | None = None
+        self.recv: Side | None = None
+        self.vectors: dict[str, list[int]] = {}
+        self.only: tuple[Side, list[int]] | None = None  # a side of which no more than these first entries matter
 
-    def ready(self, send, recv, operation=None, root=0):
+    def ready(self, send: Side | None, recv: Side | None, operation: Reduction | None = None, root: int = 0) -> Case:
         if send is not None:
             self.send = send
             self.vectors |= send.put_into(self.call, "send")
@@ -151,47 +165,54 @@ class Case:
             self.recv = recv
             self.vectors |= recv.put_into(self.call, "recv")
         self.call.set_vectors(**self.vectors)
-        self.call.operation = operation and operation.core
+        self.call.operation = operation.core if operation else None
         self.call.root = root
-        self.before = [side.memory.array.copy() if side else None for side in (self.send, self.recv)]
+        self.before = [side.memory.array[:] if side else array("i") for side in (self.send, self.recv)]
         return self
 
-    def again(self):
+    def again(self) -> None:
         """The memory as it was before the call, for a persistent request's next start."""
         for side, before in zip((self.send, self.recv), self.before, strict=True):
             if side:
                 side.memory.array[:] = before
 
-    def check(self, words):
+    def check(self, words: str) -> None:
         for name, side, before in zip(("send", "recv"), (self.send, self.recv), self.before, strict=True):
-            if side:
+            if side and self.only and side is self.only[0]:
+                check_start(side, self.only[1], words)
+            elif side:
                 side.memory.check(before, f"{words}, {name} side")
 
 
-def uneven(source, destination, count):
+def uneven(source: int, destination: int, count: int) -> int:
     """Elements from one rank to another in a v form, the same both ways so that it can be done in place."""
     return (source + destination) % 3 * count
 
 
-def form_of(function):
+def form_of(function: str) -> str:
     return "w" if function.endswith("w") else "v" if function.endswith("v") else "plain"
 
 
-def combined(operation, ranks, destination, count, shape):
+def combined(operation: Reduction | None, ranks: Sequence[int], destination: int, count: int, shape: Shape) -> list[int]:
     """What a reduction of these ranks' data gives, in rank order."""
+    assert operation is not None
     total = values(ranks[0], destination, count, shape)
     for rank in ranks[1:]:
         total = [operation.of(left, right) for left, right in zip(total, values(rank, destination, count, shape), strict=True)]
     return total
 
 
-def intra_case(function, rank, size, count, shape, root, in_place, operation):
+def intra_case(
+    function: str, rank: int, size: int, count: int, shape: Shape, root: int, in_place: bool, operation: Reduction | None
+) -> Case:
     """The case of one rank of an intra-communicator."""
+    send: Side | None
+    recv: Side | None
     case = Case()
     form = form_of(function)
     vector = form != "plain"
 
-    def many(a, b):
+    def many(a: int, b: int) -> int:
         return uneven(a, b, count) if vector else count
 
     if function == "barrier":
@@ -210,7 +231,7 @@ def intra_case(function, rank, size, count, shape, root, in_place, operation):
         if recv:
             for source in range(size):
                 recv.expect(source, values(source, 0, counts[source], shape))
-        if case.call.send_in_place:
+        if recv and case.call.send_in_place:
             recv.fill(rank, own)
             return case.ready(None, recv, root=target)
         send = Side([counts[rank]], shape, "plain")
@@ -241,7 +262,19 @@ def intra_case(function, rank, size, count, shape, root, in_place, operation):
     return reduction_case(case, function, rank, size, count, shape, root, in_place, operation)
 
 
-def reduction_case(case, function, rank, size, count, shape, root, in_place, operation):
+def reduction_case(
+    case: Case,
+    function: str,
+    rank: int,
+    size: int,
+    count: int,
+    shape: Shape,
+    root: int,
+    in_place: bool,
+    operation: Reduction | None,
+) -> Case:
+    send: Side | None
+    recv: Side | None
     ranks = list(range(size))
     if function.startswith("reduce_scatter"):
         parts = [count] * size if function.endswith("block") else [uneven(peer, 1, count) for peer in ranks]
@@ -253,7 +286,7 @@ def reduction_case(case, function, rank, size, count, shape, root, in_place, ope
         if in_place:
             # Beyond the result the memory's contents are the library's own business.
             recv = send
-            recv.memory.check = lambda before, words: check_start(recv, result, words)
+            case.only = recv, result
         else:
             recv = Side([parts[rank]], shape, "plain")
             recv.expect(0, result)
@@ -267,11 +300,11 @@ def reduction_case(case, function, rank, size, count, shape, root, in_place, ope
     with_result = function != "reduce" or rank == root
     case.call.send_in_place = in_place and with_result
     recv = Side([count], shape, "plain") if with_result else None
-    if with_result:
+    if recv:
         involved = {"scan": ranks[: rank + 1], "exscan": ranks[:rank]}.get(function, ranks)
         if involved:
             recv.expect(0, combined(operation, involved, 0, count, shape))
-    if case.call.send_in_place:
+    if recv and case.call.send_in_place:
         recv.fill(0, own)
         return case.ready(None, recv, operation, root)
     send = Side([count], shape, "plain")
@@ -279,12 +312,22 @@ def reduction_case(case, function, rank, size, count, shape, root, in_place, ope
     return case.ready(send, recv, operation, root)
 
 
-def check_start(side, result, words):
-    found = [int(side.memory.array[index]) for index, _ in zip(entries(side.shape, 0), result, strict=False)]
-    assert found == result, f"{words}: {found}, expected {result}"
+def check_start(side: Side, result: list[int], words: str) -> None:
+    found = [side.memory.array[index] for index, _ in zip(entries(side.shape, 0), result, strict=False)]
+    if found != result:
+        raise Breach("result", f"{words}: {found}, expected {result}")
 
 
-def inter_case(function, process, size, remote_size, count, shape, root, operation):
+def inter_case(
+    function: str,
+    process: int,
+    size: int,
+    remote_size: int,
+    count: int,
+    shape: Shape,
+    root: int,
+    operation: Reduction | None,
+) -> Case:
     """The case of one process of an inter-communicator; a root is a process of the first group, or of the second."""
     here = process < size
     rank = process if here else process - size
@@ -293,7 +336,7 @@ def inter_case(function, process, size, remote_size, count, shape, root, operati
     form = form_of(function)
     case = Case()
 
-    def many(a, b):
+    def many(a: int, b: int) -> int:
         return uneven(a, b, count) if form != "plain" else count
 
     if function in ROOTED:
@@ -365,14 +408,21 @@ def inter_case(function, process, size, remote_size, count, shape, root, operati
     return case.ready(send, recv, operation, root=named)
 
 
-def neighbor_case(function, comm, rank, count, shape, arrives):
+def neighbor_case(
+    function: str,
+    comm: Communicator,
+    rank: int,
+    count: int,
+    shape: Shape,
+    arrives: Callable[[int, int], tuple[int, int] | None],
+) -> Case:
     """The case of one rank of a topology; `arrives(rank, slot)` is the (rank, slot) that an in-block comes from, or None."""
     topology = comm.attributes["topology"]
     form = form_of(function)
     same = "allgather" in function
     case = Case()
 
-    def many(source, slot):
+    def many(source: int, slot: int) -> int:
         return uneven(source, 0 if same else slot, count) if form != "plain" else count
 
     origins = [arrives(rank, slot) for slot in range(len(topology.in_neighbors))]

@@ -1,0 +1,103 @@
+"""A rank of a job whose communicators, of 1 to all ranks, a collective component is asked to serve."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ompy.core.communicator import Communicator
+from ompy.mca import discovery, loading
+from ompy.mca.component import Context, Offer
+from ompy.mca.hook import hooks
+from ompy.mca.params import registry
+from ompy.mca.verdicts import record
+from ompy.testing.conformance.check import Breach
+from ompy.testing.conformance.coll.calls import NUMBERS, Case
+from ompy.testing.conformance.mpi.rank import MpiRank
+from ompy.testing.conformance.wire import Wire
+
+if TYPE_CHECKING:
+    from ompy.mca.coll import CollModule
+
+AUTO = "auto"
+UNDEFINED = -32766
+
+
+class CollRank(MpiRank):
+    """One rank.
+
+    Attributes:
+        groups: a communicator of the first 1, 2, ... ranks, those that this rank is in, by size.
+        algorithms: of each function, as the component declares them.
+        forms: `run`, `start`, `init`: those that the component declares.
+    """
+
+    def __init__(self, wire: Wire) -> None:
+        super().__init__(wire)
+        from ompy.mpi.environment import instance
+        from ompy.runtime.communicators import split
+
+        self.world: Communicator = instance().world
+        found = discovery.installed()["coll"][wire.setting.component]
+        self.loaded = loading.load(found)
+        declared = self.loaded.component.capabilities
+        algorithms = declared.get("algorithms", {})
+        self.algorithms: dict[str, tuple[str, ...]] = dict(algorithms) if isinstance(algorithms, dict) else {}
+        names = declared.get("forms", ("blocking", "non-blocking", "persistent"))
+        methods = (("blocking", "run"), ("non-blocking", "start"), ("persistent", "init"))
+        self.forms = [method for name, method in methods if isinstance(names, tuple | list) and name in names]
+        self.groups: dict[int, Communicator] = {}
+        for size in range(1, self.size + 1):
+            made = split(self.world, 0 if self.rank < size else UNDEFINED, self.rank)
+            if made is not None:
+                self.groups[size] = made
+
+    def offer(self, communicator: Communicator) -> Offer | None:
+        """What the component offers to a communicator; None when it refuses."""
+        answer = hooks.query(self.loaded.plugin, Context(self.loaded.component, record.rte, communicator))
+        if not isinstance(answer, Offer):
+            return None
+        if len(answer.modules) != 1:
+            raise Breach("offer", f"the query returned {len(answer.modules)} modules")
+        return answer
+
+    @contextmanager
+    def module(self, communicator: Communicator, function: str, algorithm: str = AUTO) -> Iterator[CollModule | None]:
+        """The component's module for a communicator, with an algorithm forced; None when it does not serve the function.
+
+        What the module does not serve itself goes to the one that serves the communicator already.
+        """
+        name = f"coll_{function}_algorithm"
+        registry.set(name, algorithm)
+        try:
+            offer = self.offer(communicator)
+        finally:
+            registry.set(name, AUTO)
+        if offer is None or (offer.functions is not None and function not in offer.functions):
+            yield None
+            return
+        module: CollModule = offer.modules[0]
+        for number in NUMBERS.values():
+            module.stand_before(number, communicator.coll.module(number))
+        yield module
+        module.free()
+
+    def carry_out(self, module: CollModule, form: str, function: str, case: Case, comm: Communicator, words: str) -> None:
+        """One call in one form, and a look at what it did; a persistent one runs twice."""
+        from ompy.core.progress import wait_request
+
+        number = NUMBERS[function]
+        if form == "run":
+            module.run(number, case.call, comm)
+            case.check(words)
+            return
+        request = getattr(module, form)(number, case.call, comm)
+        for _ in range(2 if form == "init" else 1):
+            if form == "init":
+                case.again()
+                request.start()
+            wait_request(request)
+            if request.error is not None:
+                raise request.error
+            case.check(words)

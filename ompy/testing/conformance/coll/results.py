@@ -1,0 +1,106 @@
+"""Every function, by every algorithm of the component, on 1 to all ranks, against plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from ompy.mca.coll import FUNCTIONS
+from ompy.testing.conformance.check import Breach, Check, Collection
+from ompy.testing.conformance.coll.calls import (
+    FIRST,
+    IN_PLACE,
+    LAST,
+    PAIR_WITH_GAP,
+    PLAIN,
+    REDUCTIONS,
+    SHIFTED,
+    SUM,
+    Reduction,
+    Shape,
+    intra_case,
+)  # fmt: skip
+from ompy.testing.conformance.coll.rank import AUTO, CollRank
+
+check = Collection()
+
+LONG = 20_000  # elements of all ranks together: beyond what is sent at once, and beyond many algorithms' thresholds
+
+
+IN_ONE_BLOCK = ("bcast", "gather", "allgather", "reduce", "allreduce", "scan", "exscan")
+
+
+class Variant(NamedTuple):
+    """One kind of call, and the clause that it is about."""
+
+    clause: str
+    elements: int = 3
+    shape: Shape = PLAIN
+    in_place: bool = False
+    operation: Reduction = SUM
+    form: str = ""
+
+
+def variants(function: str, forms: list[str], size: int) -> Iterator[Variant]:
+    """The kinds of call of a function on so many ranks; where no form is named, they take turns."""
+    many = LONG // size if function in IN_ONE_BLOCK else LONG // size**2
+    yield Variant("result", form=forms[0])
+    yield from (Variant("forms", form=form) for form in forms[1:])
+    yield Variant("empty", 0)
+    yield Variant("empty", 0, PAIR_WITH_GAP)
+    yield Variant("layout", 7, PAIR_WITH_GAP)
+    yield Variant("layout", 1, SHIFTED)
+    yield Variant("result", many)
+    if function in IN_PLACE:
+        yield Variant("in place", 4, in_place=True)
+        yield Variant("in place", 4, PAIR_WITH_GAP, in_place=True)
+    if function in REDUCTIONS:
+        for operation in (FIRST, LAST):
+            yield Variant("order", operation=operation)
+            yield Variant("order", many, operation=operation)
+            if function in IN_PLACE:
+                yield Variant("order", 4, in_place=True, operation=operation)
+
+
+def try_function(rank: CollRank, function: str) -> None:
+    """All variants, on all sizes, by all algorithms, with the roots in turn."""
+    served = 0
+    for size, comm in rank.groups.items():
+        for algorithm in (AUTO, *rank.algorithms.get(function, ())):
+            with rank.module(comm, function, algorithm) as module:
+                if module is None:
+                    continue
+                served += 1
+                # Members of one communicator may not be members of all: they count the turns anew in each.
+                for turn, variant in enumerate(variants(function, rank.forms, size)):
+                    rank.clause = variant.clause
+                    form = variant.form or rank.forms[turn % len(rank.forms)]
+                    root = turn % size
+                    words = f"{function} ({algorithm}, {form}) of {variant.elements} x {variant.shape}"
+                    if variant.in_place:
+                        words += ", in place"
+                    words += f", rank {rank.rank} of {size}"
+                    if function in REDUCTIONS:
+                        words += f", {variant.operation}"
+                    operation = variant.operation if function in REDUCTIONS else None
+                    case = intra_case(
+                        function, rank.rank, size, variant.elements, variant.shape, root, variant.in_place, operation
+                    )
+                    try:
+                        rank.carry_out(module, form, function, case, comm, words)
+                    except Breach as breach:
+                        # What is wrong only in this variant is this variant's clause's.
+                        clause = breach.clause if variant.clause == "result" else variant.clause
+                        raise Breach(clause, breach.words) from None
+        rank.alive()
+    if not served and function in rank.algorithms and rank.size > 1:
+        raise Breach("offer", f"the component has algorithms of {function}, and offers it to no communicator")
+
+
+def about(function: str) -> Callable[[CollRank], None]:
+    return lambda rank: try_function(rank, function)
+
+
+for name in FUNCTIONS:
+    if not name.startswith("neighbor_"):
+        check.checks.append(Check(name, ("result", "bounds", "layout", "empty"), about(name), function=name))

@@ -1,0 +1,106 @@
+"""A rank of an MPI program over the transport under test, alone or beside another one."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+from ompy.mca.component import PROJECT, Component, Context, Offer, Refusal
+from ompy.mca.hook import hooks
+from ompy.testing.conformance.check import Check
+from ompy.testing.conformance.wire import SIGN, Wire
+
+if TYPE_CHECKING:
+    from ompy.mca.btl import Btl
+
+# What transports that share one peer between them have in common; see bml/r2.
+EXCLUSIVITY, LATENCY, BANDWIDTH = 1 << 20, 100, 1000
+
+
+class Equaliser:
+    """A watcher of queries, by which transports of any exclusivity serve a peer together, at equal shares."""
+
+    @staticmethod
+    def ompy_query(context: Context) -> Generator[None, Offer | Refusal, Offer | Refusal]:
+        answer = yield
+        if context.component.framework == "btl" and context.component.name != "self" and isinstance(answer, Offer):
+            for module in answer.modules:
+                module.exclusivity, module.latency, module.bandwidth = EXCLUSIVITY, LATENCY, BANDWIDTH
+        return answer
+
+
+def equalise() -> None:
+    """Before bring-up: no transport shuts another out."""
+    import pluggy
+
+    pluggy.HookimplMarker(PROJECT)(wrapper=True)(Equaliser.ompy_query)
+    hooks.pluggy().register(Equaliser())
+
+
+class MpiRank:
+    """One rank.
+
+    Attributes:
+        MPI: the module, which the kit itself must not import: that would make it a rank.
+        comm: COMM_WORLD of the job.
+        clause: name of the clause that is being examined.
+    """
+
+    def __init__(self, wire: Wire) -> None:
+        self.wire = wire
+        if wire.setting.level == "mixed":
+            equalise()
+        from ompy import MPI
+
+        self.MPI: Any = MPI
+        self.comm = MPI.COMM_WORLD
+        self.rank, self.size = self.comm.rank, self.comm.size
+        self.random = random.Random(f"{wire.setting.seed} {self.rank}")
+        self.clause = ""
+
+    def begin(self, check: Check) -> None:
+        """Before a check."""
+        self.clause = check.clauses[0]
+        self.alive()
+
+    def alive(self) -> None:
+        """A sign of life, which a check gives after each of its steps."""
+        self.wire.say(SIGN, self.clause)
+
+    def common_random(self, purpose: str) -> random.Random:
+        """A generator in the same state on every rank."""
+        return random.Random(f"{self.wire.setting.seed} {purpose}")
+
+    def content(self, source: int, target: int, number: int, size: int) -> bytes:
+        """The bytes of one message: the same for whoever asks, and different from every other's."""
+        return random.Random(f"{self.wire.setting.seed} {source} {target} {number}").randbytes(size)
+
+    def modules(self) -> list[Btl]:
+        """The transports that were chosen."""
+        from ompy.mca import selection
+
+        modules: list[Btl] = selection.chosen_modules["btl"]
+        return modules
+
+    @property
+    def btl(self) -> Btl:
+        """The one under test."""
+        (module, *_) = [it for it in self.modules() if it.name == self.wire.setting.component]
+        return module
+
+    @property
+    def component(self) -> Component:
+        from ompy.mca import discovery, loading
+
+        return loading.load(discovery.installed()["btl"][self.wire.setting.component]).component
+
+    def chosen_for(self, peer: int) -> list[str]:
+        """Names of the transports that lead to a peer."""
+        import ompy
+
+        return [told.component for told in ompy.explain_peer(peer) if told.chosen]
+
+    def exchange(self, value: object) -> list[Any]:
+        """Every rank's value, out of band."""
+        return self.wire.exchange(value)

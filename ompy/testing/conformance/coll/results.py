@@ -71,6 +71,7 @@ def try_function(rank: CollRank, function: str) -> None:
                 if module is None:
                     continue
                 served += 1
+                rank.alive()
                 # Members of one communicator may not be members of all: they count the turns anew in each.
                 for turn, variant in enumerate(variants(function, rank.forms, size)):
                     rank.clause = variant.clause
@@ -92,7 +93,6 @@ def try_function(rank: CollRank, function: str) -> None:
                         # What is wrong only in this variant is this variant's clause's.
                         clause = breach.clause if variant.clause == "result" else variant.clause
                         raise Breach(clause, breach.words) from None
-        rank.alive()
     if not served and function in rank.algorithms and rank.size > 1:
         raise Breach("offer", f"the component has algorithms of {function}, and offers it to no communicator")
 

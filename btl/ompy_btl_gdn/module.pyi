@@ -1,6 +1,7 @@
+from ompy_raw.tile import Tile
+
 from ompy.mca.btl import Btl
 from ompy.mca.component import Context
-from ompy_raw.tile import Tile
 
 interface: int
 

@@ -7,7 +7,6 @@ from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memmove
 
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
-from ompy.core.errors import ERR_PROC_FAILED
 from ompy.core.proc cimport Proc
 from ompy.core.progress cimport events_made, waiting
 from ompy.mca.btl cimport FLAG_IN_ORDER, FLAG_SEND, FLAG_SENDI, INTERFACE, Btl, Descriptor, Endpoint

@@ -5,7 +5,7 @@ from libc.string cimport memcpy, memset
 
 from ompy_raw.header cimport SIDES
 
-cdef int64_t FIRST_INTERVAL = 64                 # cycles
+cdef int64_t FIRST_INTERVAL = 1                  # cycles
 
 
 cdef inline size_t whole_lines(size_t size) noexcept nogil:

@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 from ompy.core.atomic cimport acquire32
 from ompy.core.doorbell cimport own
 from ompy_raw.chip cimport (
-    DEADLOCKED, DIED, DONE, FOREVER, INTERRUPTED, PENDING, RUNNING, STALLED, WRITING, Chip, TileState,
+    DEADLOCKED, DIED, DONE, FOREVER, INTERRUPTED, PENDING, RUNNING, Chip, TileState,
 )
 from ompy_raw.header cimport MOST_WORDS, make_header
 
@@ -105,7 +105,7 @@ cdef class Tile:
 
     cdef int write(self, const uint32_t *words, Py_ssize_t count, int per_word=1, int per_message=0) except -1:
         cdef TileState *state = self.state
-        cdef Py_ssize_t part, done
+        cdef Py_ssize_t part
         self.chip.check_headers(words, count, state.message_left)
         while count:
             part = min(count, <Py_ssize_t> self.chip.state.staging_words)

@@ -48,8 +48,8 @@ class ReferenceChip:
     def __init__(self, width, height):
         self.width, self.height = width, height
         self.ports = {(x, y, side): Port() for x in range(width) for y in range(height) for side in range(5)}
-        self.owner = {place: None for place in self.ports}
-        self.turn = {place: 0 for place in self.ports}
+        self.owner = dict.fromkeys(self.ports)
+        self.turn = dict.fromkeys(self.ports, 0)
         self.now = 0
         self.crossings = []
 

@@ -63,6 +63,7 @@ cdef class QKernel(ProgressSource):
     cdef Link link_to(self, uint32_t node)
     cdef int send(self, Process process, Link link, Member *member, uint32_t group, Header *header, const char *body,
                   uint64_t length, uint64_t owner, int *flag) except -1
+    cdef bint waits(self) noexcept
     cdef int poll(self) except -1
     cdef int retry_fetches(self) except -1
     cdef int deliver(self, const Header *header, uint64_t number, uint64_t remote, const char *rest, size_t size) except -1

@@ -5,19 +5,19 @@ from libc.stdint cimport uint8_t
 from libc.string cimport memcpy, memset
 
 from ompy.core.constants cimport OK
-from ompy.core.errors import ERR_ARG, ERR_OTHER, ERR_PROC_FAILED, MPIError
+from ompy.core.errors import ERR_ARG, ERR_PROC_FAILED, MPIError
 from ompy.core.progress cimport register_source, unregister_source
 from ompy_puma.capability cimport GroupCapability, PortalCapability
 from ompy_puma.descriptor cimport READ
 from ompy_puma.events cimport tell, tell_drop
 from ompy_puma.header cimport (
-    ACKNOWLEDGEMENT, PACKET_FETCHED, PACKET_FRAGMENT, PACKET_MESSAGE, PACKET_OFFER, PACKET_OPENING, PACKET_STREAM, PLAIN,
+    ACKNOWLEDGEMENT, PACKET_FETCHED, PACKET_FRAGMENT, PACKET_MESSAGE, PACKET_OFFER, PACKET_STREAM, PLAIN,
     PLAIN_SIZE, REPLY, RETURN, USER_DATA, Piece, Transfer, header_size, second_half_is_zero,
 )
 from ompy_puma.incoming cimport FETCH_DONE, FETCH_FAILED, FETCH_STALLED, FetchVerdict
 from ompy_puma.match_list cimport LINK_END, LINK_NEXT, PORTAL_DESCRIPTOR, PORTAL_LIST, MatchEntry, PortalEntry, matches
-from ompy_puma.outgoing cimport STAGE_AWAITED, STAGE_CONTROL, STAGE_OFFER, STAGE_OPENING, STAGE_WHOLE
-from ompy_puma.placement cimport place, read, settle, write
+from ompy_puma.outgoing cimport STAGE_CONTROL, STAGE_OFFER, STAGE_OPENING, STAGE_WHOLE
+from ompy_puma.placement cimport place, settle, write
 from ompy_puma.process cimport (
     DROP_BROKEN_LIST, DROP_EMPTY_PORTAL, DROP_GROUP, DROP_LOST, DROP_MALFORMED, DROP_NO_MATCH, DROP_NO_PROCESS, DROP_NO_REPLY,
     DROP_NONE, DROP_PORTAL, DROP_RESOURCES, DROP_STRAY, DROP_TOO_LONG, EVENT_DEPOSITED, EVENT_LOST, EVENT_MATCHED, EVENT_READ,
@@ -165,15 +165,14 @@ cdef class QKernel(ProgressSource):
         self.poll()
         return QUEUED
 
+    cdef bint waits(self) noexcept:
+        return len(self.outgoing.busy) > 0 or len(self.stalled) > 0
+
     cdef int poll(self) except -1:
         """Have the progress engine call while something is queued."""
-        cdef bint wanted = self.engine and (len(self.outgoing.busy) > 0 or len(self.stalled) > 0)
-        if wanted and not self.polled:
+        if self.engine and not self.polled and self.waits():
             self.polled = True
             register_source(self)
-        elif self.polled and not wanted:
-            self.polled = False
-            unregister_source(self)
         return 0
 
     cpdef int progress(self) except -1:
@@ -181,7 +180,9 @@ cdef class QKernel(ProgressSource):
         cdef int events = self.outgoing.progress()
         if self.stalled:
             events += self.retry_fetches()
-        self.poll()
+        if self.polled and not self.waits():
+            self.polled = False
+            unregister_source(self)
         return events
 
     cpdef bint settled(self) except -1:

@@ -67,7 +67,7 @@ cdef class OutgoingQueue:
     cdef int finish(self, Outgoing *entry, int status) except -1
     cdef int fail(self, Link link, int status) except -1
     cdef int progress(self) except -1
-    cdef int transmit(self, Link link, const char *header, size_t header_size, const char *body, size_t body_size) except -1
+    cdef int transmit(self, Link link, const char *front, size_t front_size, const char *body, size_t body_size) except -1
     cdef int reserve(self, size_t size) except -1
     cdef int send_whole(self, Outgoing *entry, Link link) except -1
     cdef int send_offer(self, Outgoing *entry, Link link) except -1

@@ -7,9 +7,7 @@ from libc.string cimport memset
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.core.errors import ERR_OTHER
 from ompy_puma.events cimport Way, tell
-from ompy_puma.header cimport (
-    PACKET_FETCHED, PACKET_FRAGMENT, PACKET_MESSAGE, PACKET_OFFER, PACKET_OPENING, PLAIN, Transfer, header_size,
-)
+from ompy_puma.header cimport PACKET_FRAGMENT, PACKET_OFFER, PACKET_OPENING, PLAIN, Transfer, header_size
 from ompy_puma.placement cimport read, settle
 from ompy_puma.process cimport EVENT_LOST, EVENT_READ, SIGNAL_SENT
 
@@ -201,8 +199,8 @@ cdef class OutgoingQueue:
             return self.send_pieces(entry, link)
         return self.transmit(link, <char *> &entry.piece, sizeof(Piece), NULL, 0)
 
-    cdef int transmit(self, Link link, const char *header, size_t header_size, const char *body, size_t body_size) except -1:
-        cdef int taken = link.transmit(header, header_size, body, body_size)
+    cdef int transmit(self, Link link, const char *front, size_t front_size, const char *body, size_t body_size) except -1:
+        cdef int taken = link.transmit(front, front_size, body, body_size)
         self.packets += taken == OK
         return taken
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import struct
 from enum import IntEnum
 from mmap import mmap
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ompy.core.errors import ERR_NAME, ERR_OTHER, MPIError
 from ompy_puma.application import Application
@@ -221,7 +221,7 @@ def launch(
     nodes: Sequence[int],
     name: str | None = None,
     context: int = 1,
-    **arrays: int,
+    **arrays: Any,
 ) -> list[Application]:
     """What the host node does (Puma, 2): starts one process on each of the given nodes, as one group.
 

@@ -1,6 +1,6 @@
 """Mutated packets and descriptors through a kernel, with guard pages around every memory that it may write.
 
-    python hostile.py SEED COUNT            prints what happened; dies by a signal if the kernel left its bounds
+python hostile.py SEED COUNT            prints what happened; dies by a signal if the kernel left its bounds
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from mmap import PAGESIZE, mmap
 
 from ompy_puma.application import TABLE_ENTRY, Application, Table
 from ompy_puma.capability import GroupCapability
+from ompy_puma.descriptor import ACKNOWLEDGE, CIRCULAR, COMPACT, READ, SAVE_BODY, SAVE_BOTH, SAVE_HEADER, SENDER_OFFSET, WRITE
 from ompy_puma.kernel import QKernel
 from ompy_puma.loop_wire import Network
 from ompy_puma.pct import ProcessControlThread
 from ompy_puma.process import DropReason
-
-from ompy_puma.descriptor import ACKNOWLEDGE, CIRCULAR, COMPACT, READ, SAVE_BODY, SAVE_BOTH, SAVE_HEADER, SENDER_OFFSET, WRITE
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 ROUND = 10_000  # inputs for one set of nodes

@@ -7,10 +7,10 @@ from ompy_btl_sm.single_copy import refusal
 from ompy_puma.application import Application
 from ompy_puma.btl_wire import kernel_over
 from ompy_puma.capability import GroupCapability
+from ompy_puma.descriptor import ACKNOWLEDGE, READ, SAVE_BOTH, SENDER_OFFSET
 
 from ompy.core.progress import progress_once
 from ompy.mpi.environment import instance
-from ompy_puma.descriptor import ACKNOWLEDGE, READ, SAVE_BOTH, SENDER_OFFSET
 
 BODY = bytes(range(251)) * 8000  # 2 MB
 

@@ -187,7 +187,7 @@ def test_when_the_receiver_is_lost_the_sender_is_told_and_further_sends_fail():
 
 
 def test_when_a_process_ends_what_still_comes_for_it_is_thrown_away():
-    machine, sender, receiver, _, verdict = half_arrived()
+    machine, _, receiver, _, verdict = half_arrived()
     machine.kernels[1].delete_context(receiver)
     machine.run()
     assert machine.kernels[1].statistics["incoming"] == 0

@@ -8,9 +8,6 @@ from mmap import mmap
 import pytest
 from ompy_puma.application import END, NEXT, Application
 from ompy_puma.capability import GroupCapability
-from portal_model import ANY, HEADER, Descriptor, Entry, Message, Model
-from puma_machine import GROUP, Machine
-
 from ompy_puma.descriptor import (
     ACKNOWLEDGE,
     CIRCULAR,
@@ -21,6 +18,8 @@ from ompy_puma.descriptor import (
     TRUNCATE,
     WRITE,
 )
+from portal_model import ANY, HEADER, Descriptor, Entry, Message, Model
+from puma_machine import GROUP, Machine
 
 OPERATIONS = 10_000
 PORTALS = 6

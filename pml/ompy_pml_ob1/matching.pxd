@@ -88,8 +88,10 @@ cdef class Matching:
     cdef Unexpected *find(self, int source, int tag) noexcept
     cdef void remove(self, Unexpected *message) noexcept
 
-    # Nothing more comes from a peer; nor, if so, can a receive from any source be sure of what it waits for.
-    cdef int fail_source(self, int source, object error, bint any_source) except -1
+    # Nothing more comes from a peer.  Receives from any source fail too if the peer's message may have been the one that
+    # they wait for (`ambiguous`), or when no other peer is left.
+    cdef int fail_source(self, int source, object error, bint ambiguous) except -1
+    cdef bint is_alone(self) noexcept
     # Raises the error of a source, or of ANY_SOURCE, that has failed.
     cdef int check_source(self, int source) except -1
 

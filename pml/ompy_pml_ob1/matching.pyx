@@ -279,10 +279,20 @@ cdef class Matching:
                 drop(&self.unexpected, queue)
         self.unexpected_count -= 1
 
-    cdef int fail_source(self, int source, object error, bint any_source) except -1:
+    cdef bint is_alone(self) noexcept:
+        cdef Communicator communicator = self.communicator
+        cdef int rank
+        for rank in range(communicator.remote_size):
+            own = communicator.remote_group is communicator.group and rank == communicator.rank
+            if not own and not self.peers[rank].failed:
+                return False
+        return True
+
+    cdef int fail_source(self, int source, object error, bint ambiguous) except -1:
         cdef Request request
-        cdef list sources = [source, ANY_SOURCE] if any_source else [source]
+        cdef list sources
         self.peers[source].failed = True
+        sources = [source, ANY_SOURCE] if ambiguous or self.is_alone() else [source]
         self.failures = self.failures or {}
         for wanted in sources:
             self.failures[wanted] = error

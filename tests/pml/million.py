@@ -2,8 +2,8 @@
 
     ompyrun -n 3 --mca pml dr --mca btl chaos,self ... python million.py COUNT
 
-COUNT messages in all, of several lengths and tags, some longer than a packet.  Each receiver knows what must come next: one
-that is missing, repeated, changed or out of order is found at once.  Prints what was received.
+COUNT messages in all or a few more, of several lengths and tags, some longer than a packet.  Each receiver knows what must
+come next: one that is missing, repeated, changed or out of order is found at once.  Prints what was received.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def filled(number: int, source: int, buffer: memoryview) -> memoryview:
 def main(total: int) -> None:
     comm = MPI.COMM_WORLD
     pairs = comm.size * (comm.size - 1)
-    count = total // pairs
+    count = -(-total // pairs)
     peers = [peer for peer in range(comm.size) if peer != comm.rank]
     out = [memoryview(bytearray(LONG)) for _ in range(BATCH)]
     into = {peer: [memoryview(bytearray(LONG)) for _ in range(BATCH)] for peer in peers}

@@ -109,3 +109,13 @@ def test_a_message_for_a_communicator_that_is_not_made_yet_waits_for_it():
     received = bytearray(20)
     pair.run(right.irecv(received, 1))
     assert received == payload(20)
+
+
+def test_a_receive_from_any_source_ends_once_nobody_is_left_who_could_send():
+    pair = Pair(wires())
+    left = pair.sides[0]
+    before = left.irecv(bytearray(10), 1, source=-1)
+    left.btls[0].report_error(left.comm.group.member(1), ConnectionError("connection reset"))
+    for request in (before, left.irecv(bytearray(10), 1, source=-1)):
+        assert request.complete
+        assert "rank 1 of pair (host here, pid 1) is gone: connection reset" in str(request.error)

@@ -1,0 +1,234 @@
+"""Packets under pml/dr, over a wire that loses, repeats, damages and reorders them as a test says."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from ompy_pml_dr.module import ReliableBtl
+from wire import Pair, Side, WireBtl, ob1
+
+from ompy.core.errors import ERR_PROC_FAILED
+from ompy.core.request import Request
+from ompy.mca.bml import Bml
+from ompy.mca.btl import SEND, TAKEN, Descriptor, Endpoint
+from ompy.mca.pml import Pml
+
+PATIENCE = 30.0
+LIMITS = {"eager_limit": 300, "rndv_eager_limit": 100, "max_send_size": 600}
+QUICK = {"timeout": 1.0, "timeout_min": 0.5, "timeout_max": 5.0, "ack_delay": 0.2}
+
+
+class LossyWire(WireBtl):
+    """A wire where each packet may be lost, repeated or damaged.
+
+    Attributes:
+        chances: of each, 0 to 1.
+        cut: everything is lost.
+        most_waiting: packets that have waited at the other end at once.
+    """
+
+    chances = (0.0, 0.0, 0.0)
+    generator = random.Random(0)
+    cut = False
+    most_waiting = 0
+    lost = repeated = damaged = 0
+
+    def send(self, endpoint: Endpoint, descriptor: Descriptor, tag: int) -> int:
+        taken = super().send(endpoint, descriptor, tag)
+        if taken != TAKEN:
+            return taken
+        queue = self.peer.queue
+        tag, packet = queue.pop()
+        loss, repetition, damage = (self.generator.random() < chance for chance in self.chances)
+        if loss or self.cut:
+            self.lost += 1
+            return taken
+        if damage:
+            self.damaged += 1
+            place = self.generator.randrange(len(packet))
+            packet = packet[:place] + bytes([packet[place] ^ 4]) + packet[place + 1 :]
+        queue.extend([(tag, packet)] * (2 if repetition else 1))
+        self.repeated += repetition
+        self.most_waiting = max(self.most_waiting, len(queue))
+        return taken
+
+
+def reliable(side: Side) -> ReliableBtl:
+    return side.pml.bml.btls[0]
+
+
+def dr(bml: Bml, rank: int, **options: float) -> tuple[Pml, Callable[[], int]]:
+    """What pml/dr makes of a BML."""
+    bml.wrap(lambda btl: ReliableBtl(btl, "pair", rank, 2, **options))
+    return ob1(bml, rank)
+
+
+@pytest.fixture
+def make() -> Iterator[Callable[..., Pair]]:
+    pairs = []
+
+    def make(chances=(0.0, 0.0, 0.0), disorder: random.Random | None = None, room: int = 1 << 30, **options: float) -> Pair:
+        pair = Pair(
+            lambda: [LossyWire("wire", room, disorder, flags=SEND, **LIMITS)],
+            dr,
+            **(QUICK | options),
+        )
+        for side in pair.sides:
+            side.btls[0].chances = chances
+            side.btls[0].generator = disorder or random.Random(1)
+        pairs.append(pair)
+        return pair
+
+    yield make
+    for pair in pairs:
+        for side in pair.sides:
+            reliable(side).finalize()
+
+
+def step(pair: Pair) -> None:
+    pair.step()
+    for side in pair.sides:
+        reliable(side).progress()
+
+
+def drive(pair: Pair, done: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not done():
+        step(pair)
+        assert time.monotonic() < end, f"nothing moves: {[reliable(side).statistics() for side in pair.sides]}"
+
+
+def complete(*requests: Request) -> Callable[[], bool]:
+    return lambda: all(request.complete for request in requests)
+
+
+@pytest.mark.parametrize(
+    "chances", [(0.2, 0.0, 0.0), (0.0, 0.2, 0.0), (0.0, 0.0, 0.2), (0.1, 0.1, 0.1)], ids=["lost", "repeated", "damaged", "all"]
+)
+def test_nothing_is_lost_repeated_changed_or_out_of_order(make, chances: tuple[float, float, float], seed: int) -> None:
+    generator = random.Random(seed)
+    pair = make(chances, generator)
+    sizes = [generator.choice([0, 8, 200, 1000, 5000]) for _ in range(150)]
+    sent = [[bytearray(generator.randbytes(size)) for size in sizes] for _ in pair.sides]
+    received = [[bytearray(size) for size in sizes] for _ in pair.sides]
+    requests = []
+    for side in pair.sides:
+        requests += [side.irecv(buffer, 1) for buffer in received[side.rank]]
+        requests += [side.isend(data, 1) for data in sent[side.rank]]
+    drive(pair, complete(*requests))
+    assert received == [sent[1], sent[0]]
+    assert [request.error for request in requests] == [None] * len(requests)
+    for fault, chance in zip(("lost", "repeated", "damaged"), chances, strict=True):
+        assert bool(chance) == any(getattr(side.btls[0], fault) for side in pair.sides), f"{fault}: the fault did not fire"
+    told = [reliable(side).statistics() for side in pair.sides]
+    if chances[1]:
+        assert sum(it["repeated_packets_dropped"] for it in told)
+    if chances[2]:
+        # One that is damaged and then repeated counts twice here; the last ones may not have been looked at yet.
+        assert sum(it["damaged_packets_dropped"] for it in told)
+    if chances[0] or chances[2]:
+        assert sum(it["packets_sent_again"] for it in told)
+
+
+def test_over_a_good_wire_acknowledgements_ride_and_nothing_is_sent_again(make) -> None:
+    pair = make(timeout=10_000.0, timeout_min=10_000.0, timeout_max=10_000.0, ack_delay=10_000.0)
+    for number in range(200):
+        for side in pair.sides:
+            send = side.isend(bytearray([number]), 1)
+            receive = pair.sides[1 - side.rank].irecv(bytearray(1), 1)
+            drive(pair, complete(send, receive))
+    for side in pair.sides:
+        told = reliable(side).statistics()
+        assert told["packets_sent"] == 200
+        assert told["packets_sent_again"] == told["acknowledgements_sent"] == told["repeated_packets_dropped"] == 0
+
+
+def test_what_is_kept_for_a_peer_that_does_not_answer_is_bounded(make) -> None:
+    pair = make(window=20, timeout=10_000.0)
+    left = pair.sides[0]
+    sends = [left.isend(bytearray(8), 1) for _ in range(500)]
+    assert left.btls[0].most_waiting == 20
+    assert sum(not send.complete for send in sends) == 480
+    receives = [pair.sides[1].irecv(bytearray(8), 1) for _ in sends]
+    drive(pair, complete(*sends, *receives))
+
+
+def test_the_window_is_bounded_in_bytes_too(make) -> None:
+    pair = make(window_bytes=1000, timeout=10_000.0)
+    left = pair.sides[0]
+    for _ in range(50):
+        left.isend(bytearray(200), 1)
+    assert left.btls[0].most_waiting <= 4
+
+
+def test_a_peer_that_is_never_heard_of_is_given_up_by_name(make) -> None:
+    pair = make(retry_limit=4)
+    left, right = pair.sides
+    left.btls[0].cut = True
+    send = left.isend(bytearray(8), 1)
+    assert send.complete, "a short message is out of the program's hands once it is kept"
+    receive = left.irecv(bytearray(8), 1)
+    drive(pair, complete(receive))
+    assert receive.error.code == ERR_PROC_FAILED
+    assert "rank 1 of pair (host here, pid 1)" in str(receive.error)
+    assert "sent 5 times over btl wire" in str(receive.error)
+    assert left.btls[0].lost == 5
+    with pytest.raises(Exception, match="rank 1 of pair"):
+        left.isend(bytearray(8), 1)
+    assert not right.irecv(bytearray(8), 1).complete
+
+
+def test_each_time_out_is_twice_the_one_before_it(make) -> None:
+    pair = make(retry_limit=6, timeout=2.0, timeout_max=16.0)
+    left = pair.sides[0]
+    left.btls[0].cut = True
+    begun = time.monotonic()
+    left.isend(bytearray(8), 1)
+    receive = left.irecv(bytearray(8), 1)
+    drive(pair, complete(receive))
+    # A lower bound holds however slow the machine is.
+    assert time.monotonic() - begun >= (2 + 4 + 8 + 16 + 16 + 16 + 16) / 1000
+
+
+def test_a_lost_packet_is_sent_again_once_later_ones_have_arrived(make) -> None:
+    pair = make(timeout=10_000.0, timeout_min=10_000.0, timeout_max=10_000.0)
+    left, right = pair.sides
+    received = [bytearray(1) for _ in range(10)]
+    receives = [right.irecv(buffer, 1) for buffer in received]
+    left.btls[0].cut = True
+    left.isend(bytearray([0]), 1)
+    left.btls[0].cut = False
+    for number in range(1, 10):
+        left.isend(bytearray([number]), 1)
+    drive(pair, complete(*receives))
+    assert [buffer[0] for buffer in received] == list(range(10))
+    assert reliable(left).statistics()["packets_sent_again"] == 1
+
+
+def test_a_full_transport_delays_and_loses_nothing(make, seed: int) -> None:
+    generator = random.Random(seed)
+    pair = make((0.1, 0.1, 0.1), generator, room=3)
+    left, right = pair.sides
+    sent = [bytearray(generator.randbytes(500)) for _ in range(100)]
+    received = [bytearray(500) for _ in sent]
+    receives = [right.irecv(buffer, 1) for buffer in received]
+    sends = [left.isend(data, 1) for data in sent]
+    drive(pair, complete(*receives, *sends))
+    assert received == sent
+
+
+def test_a_peer_that_its_transport_reports_lost_is_lost_at_once(make) -> None:
+    pair = make()
+    left = pair.sides[0]
+    left.isend(bytearray(8), 1)
+    receive = left.irecv(bytearray(8), 1)
+    left.btls[0].report_error(left.comm.group.member(1), ConnectionError("connection reset"))
+    assert receive.complete
+    assert "connection reset" in str(receive.error)
+    before = reliable(left).statistics()["packets_sent_again"]
+    end = time.monotonic() + 0.02
+    drive(pair, lambda: time.monotonic() > end)
+    assert reliable(left).statistics()["packets_sent_again"] == before

@@ -25,7 +25,7 @@ COMPONENT = Component(
         ),
         Parameter("exclusivity", int, 1024, level=7, help="of the BTLs that reach a peer, only the highest are used"),
     ),
-    capabilities={"only_by_name": True, "send": True, "put": True, "get": True, "in_order": True},
+    capabilities={"only_by_name": True, "send": True, "put": True, "get": True, "in_order": True, "reach": "network"},
 )
 
 

@@ -248,9 +248,13 @@ cdef class PortalsBtl(Btl):
 
     # -- peers ----------------------------------------------------------------------------------------------------
 
+    cpdef bytes address(self):
+        """What the kernel rides on; where it is reached, the carrier's card says."""
+        return self.carrier.name.encode()
+
     cpdef dict cards(self):
-        """The carrier's; ours says only that we are there."""
-        return {**self.carrier.cards(), self.name: self.carrier.name.encode()}
+        """Ours and the carrier's."""
+        return {**self.carrier.cards(), self.name: self.address()}
 
     cpdef list add_procs(self, list procs):
         """An endpoint for each process whose btl portals rides on the same transport."""
@@ -258,7 +262,7 @@ cdef class PortalsBtl(Btl):
         answers = []
         for proc in procs:
             theirs = proc.card.get(self.name)
-            if theirs != self.carrier.name.encode():
+            if theirs != self.address():
                 answers.append(f"rides on {self.carrier.name}, the peer on {theirs.decode() if theirs else 'nothing'}: give "
                                f"every rank the same btl_portals_carrier")
             elif proc.index >= len(self.endpoints):
@@ -295,10 +299,10 @@ cdef class PortalsBtl(Btl):
         return {"messages_sent": self.sent, "messages_received": self.received, "bytes_put": self.put_bytes,
                 "bytes_got": self.got_bytes, **below}
 
-    # -- progress: the carrier's
+    # -- progress: the carrier's, and what the kernel has queued
 
     cpdef int progress(self) except -1:
-        return self.carrier.progress()
+        return self.carrier.progress() + self.kernel.progress()
 
     cpdef int descriptor(self) except -2:
         return self.carrier.descriptor()

@@ -45,6 +45,21 @@ def test_every_mode_delivers_every_size_through_tcp(comm):
     deliver_by_every_mode(comm)
 
 
+@pytest.mark.mpi(2, mca={"pml": "cm", "mtl": "portals"})
+def test_every_mode_delivers_every_size_where_the_kernel_of_portals_matches(comm):
+    deliver_by_every_mode(comm)
+
+
+@pytest.mark.mpi(2, mca={"pml": "cm", "mtl": "portals", "btl": "self,zmq"})
+def test_every_mode_delivers_every_size_where_the_kernel_matches_over_tcp(comm):
+    deliver_by_every_mode(comm)
+
+
+@pytest.mark.mpi(2, mca={"btl": "portals,self"})
+def test_every_mode_delivers_every_size_as_portals_carry_it(comm):
+    deliver_by_every_mode(comm)
+
+
 @pytest.mark.mpi(3)
 def test_messages_of_one_sender_arrive_in_order_through_wildcards(comm):
     from ompy import MPI

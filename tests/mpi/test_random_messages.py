@@ -36,10 +36,10 @@ def content(source, number, size):
     return (numpy.arange(start, start + size) % 251).astype("B")
 
 
-def exchange(comm, seed):
+def exchange(comm, seed, messages=MESSAGES):
     rng = random.Random(seed)
     number = 0
-    for _ in range(-(-MESSAGES // BATCH)):
+    for _ in range(-(-messages // BATCH)):
         plan = []
         for _ in range(BATCH):
             source, dest = rng.sample(range(comm.size), 2)
@@ -106,3 +106,13 @@ def test_random_messages_through_shared_memory(comm, seed):
 @pytest.mark.mpi(4, mca={"btl": "self,zmq"}, timeout=400)
 def test_random_messages_over_tcp(comm, seed):
     exchange(comm, seed)
+
+
+@pytest.mark.mpi(4, mca={"pml": "cm", "mtl": "portals", "mtl_portals_heap": "262144"}, timeout=400)
+def test_random_messages_matched_by_the_kernel_of_portals_with_little_memory(comm, seed):
+    exchange(comm, seed, MESSAGES // 3)
+
+
+@pytest.mark.mpi(4, mca={"btl": "portals,self", "pml_ob1_use_get": "0"}, timeout=400)
+def test_random_messages_put_through_portals(comm, seed):
+    exchange(comm, seed, MESSAGES // 3)

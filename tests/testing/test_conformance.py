@@ -9,7 +9,9 @@ from ompy.mca.btl import Btl, Descriptor
 from ompy.testing.conformance import clauses
 
 
-@pytest.mark.parametrize(("names", "ranks"), [("self", 1), ("sm,self", 2), ("sm,self", 3), ("zmq,self", 2), ("zmq,self", 3)])
+@pytest.mark.parametrize(
+    ("names", "ranks"), [("self", 1), ("sm,self", 2), ("sm,self", 3), ("zmq,self", 2), ("zmq,self", 3), ("portals,self", 2)]
+)
 def test_the_trees_transports_keep_the_contract(conformance, names: str, ranks: int) -> None:
     conformance("btl", names, ranks)
 

@@ -13,7 +13,7 @@ from typing import Any
 from zlib import crc32
 
 from ompy.core import progress
-from ompy.core.proc import Proc
+from ompy.core.proc import Proc, process_table
 from ompy.mca import discovery, loading, selection
 from ompy.mca.btl import BACK_PRESSURE, FREE_TAGS, TAKEN, Btl, Descriptor, Endpoint, Receiver
 from ompy.mca.component import Component
@@ -154,14 +154,17 @@ class BtlRank:
         loading.check_parameters()
         selection.load_watchers()
         waiting.configure(self.rte)
+        self.modex = Modex(self.rte)
+        process_table().clear()
+        process_table().extend(self.size)
+        process_table().set_resolver(self.modex.proc)
         self.modules: list[Btl] = selection.select("btl")
         self.btl = self.modules[0]
         self.component: Component = loading.load(discovery.installed()["btl"][name]).component
-        self.modex = Modex(self.rte)
         for module in self.modules:
-            self.modex.card[module.name] = module.address()
+            self.modex.card |= module.cards()
         self.modex.publish()
-        self.procs: list[Proc] = [self.modex.proc(rank) for rank in range(self.size)]
+        self.procs: list[Proc] = [process_table().get(rank) for rank in range(self.size)]
         self.reported: list[tuple[int, BaseException]] = []
         for tag in FREE_TAGS:
             self.btl.register(tag, Mailbox(self, tag))
@@ -180,6 +183,7 @@ class BtlRank:
         for module in self.modules:
             module.finalize()
         progress.shutdown()
+        process_table().clear()
         selection.forget()
         self.peers = {}
         del self.btl, self.modules, self.procs

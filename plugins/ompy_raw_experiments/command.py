@@ -43,7 +43,8 @@ def write_picture(path: Path, experiment: Experiment, rows: list[Row]) -> None:
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.subplots()
     experiment.draw(axes, rows)
-    axes.set_title(f"{experiment.title} ({experiment.name.replace('_', ' ', 1).replace('_', '-')})")
+    kind, *number = experiment.name.split("_")
+    axes.set_title(f"{experiment.title} ({kind} {('-' if kind == 'figure' else '.').join(number)})")
     figure.savefig(path, dpi=120, metadata={"Software": None})
 
 

@@ -11,7 +11,7 @@ def experiments(full: bool) -> dict[str, Experiment]:
     found = [
         *tables.experiments(),
         *crossing.experiments(full),
-        *latency.experiments(full),
+        *latency.experiments(),
         *collectives.experiments(full),
         *applications.experiments(),
     ]

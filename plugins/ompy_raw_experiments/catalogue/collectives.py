@@ -63,8 +63,8 @@ def call_rows(results: Gathered) -> list[Row]:
 
 
 def draw_calls(axes: Axes, rows: list[Row]) -> None:
-    words, _, *columns, _ = zip(*rows, strict=True)
-    draw_lines(axes, words, dict(zip(CALLS, columns, strict=True)))
+    words, *columns, _ = zip(*rows, strict=True)
+    draw_lines(axes, words, dict(zip(("broadcast", *CALLS), columns, strict=True)))
 
 
 def call_claims(rows: list[Row]) -> list[Claim]:
@@ -96,7 +96,7 @@ def call_claims(rows: list[Row]) -> list[Claim]:
 
 def experiments(full: bool) -> list[Experiment]:
     broadcast = {"calls": {"bcast": powers(LARGE)}}
-    words = powers(100_000 if full else 1000)
+    words = powers(100_000 if full else 10_000)
     calls = dict.fromkeys(CALLS, words) | {"bcast": sorted({*words, *(TILES * count for count in words)})}
     return [
         Experiment(

@@ -100,8 +100,8 @@ def draw_ping_pong(axes: Axes, rows: list[Row]) -> None:
     draw_lines(axes, words, {"there and back": cycles})
 
 
-def experiments(full: bool) -> list[Experiment]:
-    overhead, ping_pong = sizes(10_000_000 if full else 1_000_000), sizes(100_000)
+def experiments() -> list[Experiment]:
+    overhead, ping_pong = [*sizes(1_000_000), 10_000_000], sizes(100_000)
     return [
         Experiment(
             "figure_5_2",

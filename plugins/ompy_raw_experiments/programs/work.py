@@ -39,4 +39,4 @@ def misses(stream_bytes: int, touched_bytes: int) -> int:
     """Cycles lost in a run through `stream_bytes`, when `touched_bytes` were touched since the last one."""
     if touched_bytes <= CACHE_BYTES:
         return 0
-    return stream_bytes // LINE_BYTES * COSTS["cache_miss"]
+    return stream_bytes * COSTS["cache_miss"] // LINE_BYTES

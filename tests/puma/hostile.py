@@ -109,10 +109,13 @@ class Victim:
     def packets(self) -> list[list[bytes]]:
         """Good packets, those of each kind together."""
         found: dict[int, list[bytes]] = {}
+        # Bodies and stretches that just fit, and that are one byte too long.
+        edges = {len(area.memory) + more for area in self.areas for more in (0, 1)} | {20, 1500}
         for portal in range(PORTALS):
-            for size in (0, 20, 400, 1500):
-                self.sender.send(0, 1, portal, b"x" * size, offset=size // 8)
-                self.sender.send(0, 1, portal, b"y" * size, match_bits=1, answer=0, answer_length=size, user_data=b"u")
+            for size in edges:
+                for offset in (0, size // 8, 1):
+                    self.sender.send(0, 1, portal, b"x" * size, offset=offset)
+                    self.sender.send(0, 1, portal, b"y" * size, match_bits=1, answer=0, answer_length=size, user_data=b"u")
         for _, target, packet in self.network.packets():
             if target == 1:
                 found.setdefault(packet[0], []).append(packet)

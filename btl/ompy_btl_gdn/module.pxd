@@ -15,6 +15,7 @@ from ompy_raw.tile cimport Tile
 cdef struct Watch:
     TileState *tile
     bint posted                                  # a wait on the tile
+    bint busy                                    # a thread is inside, perhaps without the GIL
     Py_ssize_t fresh                             # words in memory that nobody has looked at
 
 
@@ -23,7 +24,6 @@ cdef class GdnBtl(Btl):
     cdef object context
     cdef bytes job
     cdef Watch watched
-    cdef bint busy                               # a thread is inside, perhaps without the GIL
     cdef unsigned long long events_seen
     cdef uint32_t *run                           # the fragment being sent, in words
     cdef Py_ssize_t run_room

@@ -8,7 +8,7 @@ from libc.string cimport memcpy, memmove
 
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.core.proc cimport Proc
-from ompy.core.progress cimport events_made, waiting
+from ompy.core.progress cimport events_made, waiting, wake
 from ompy.mca.btl cimport FLAG_IN_ORDER, FLAG_SEND, FLAG_SENDI, INTERFACE, Btl, Descriptor, Endpoint
 from ompy_btl_gdn.endpoint cimport Assembly, GdnEndpoint
 from ompy_btl_gdn.packet cimport FIRST, MOST_WORDS, make_head, source_of, tag_of, words_of
@@ -33,7 +33,7 @@ cdef double LOOK_INTERVAL = 0.05
 
 cdef bint anything(void *context) noexcept nogil:
     cdef Watch *watched = <Watch *> context
-    return not watched.posted or watched.fresh > 0 or tile_ready(watched.tile)
+    return not watched.busy and (not watched.posted or watched.fresh > 0 or tile_ready(watched.tile))
 
 
 cdef int take_by_interrupt(Tile tile, void *btl) except -1:
@@ -104,9 +104,9 @@ cdef class GdnBtl(Btl):
                    const char *payload, size_t payload_size, int tag) except -1:
         cdef Py_ssize_t count
         cdef Tile tile = self.tile
-        if self.busy or self.failure is not None:
+        if self.watched.busy or self.failure is not None:
             return OUT_OF_RESOURCE
-        self.busy = True
+        self.watched.busy = True
         try:
             self.call_off()
             count = self.pack((<GdnEndpoint> endpoint).tile, header, header_size, payload, payload_size, tag)
@@ -118,7 +118,8 @@ cdef class GdnBtl(Btl):
             self.fail(error)
             return OUT_OF_RESOURCE
         finally:
-            self.busy = False
+            self.watched.busy = False
+            wake()                               # a thread that was kept out may go in
         self.sent += 1
         self.bytes_sent += header_size + payload_size
         return OK
@@ -198,11 +199,11 @@ cdef class GdnBtl(Btl):
 
     cpdef int progress(self) except -1:
         cdef int events
-        if self.busy or self.failure is not None:
+        if self.watched.busy or self.failure is not None:
             return 0
         if self.watched.posted and not self.watched.fresh and not tile_ready(self.watched.tile):
             return 0
-        self.busy = True
+        self.watched.busy = True
         try:
             if self.watched.posted:
                 self.watched.posted = False
@@ -213,17 +214,17 @@ cdef class GdnBtl(Btl):
         except TileDied as error:
             return self.fail(error)
         finally:
-            self.busy = False
+            self.watched.busy = False
         events = self.hand_over()
         # Nothing here, and nothing elsewhere since the last time: whoever waits may wait in cycles.
-        if waiting and events == 0 and events_made == self.events_seen and not self.busy:
-            self.busy = True
+        if waiting and events == 0 and events_made == self.events_seen and not self.watched.busy:
+            self.watched.busy = True
             try:
                 self.watched.posted = not self.tile.begin_wait(FOREVER, True)
             except TileDied as error:
                 return self.fail(error)
             finally:
-                self.busy = False
+                self.watched.busy = False
         self.events_seen = events_made
         return events
 

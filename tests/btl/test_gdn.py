@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import textwrap
+import threading
 
 import pytest
 
@@ -56,6 +57,24 @@ def test_a_loop_of_looks_makes_time_pass(comm):
         assert MPI.Wtime() > begun
     else:
         comm.Send(b"01234567", 0)
+
+
+@pytest.mark.mpi(2, mca=GDN)
+def test_threads_of_a_rank_take_turns_on_its_tile(comm):
+    def exchange(tag):
+        for _ in range(10):
+            found = bytearray(200)
+            comm.Sendrecv(bytes([tag]) * 200, 1 - comm.rank, tag, found, 1 - comm.rank, tag)
+            assert found == bytes([tag]) * 200
+        ended.append(tag)
+
+    ended = []
+    threads = [threading.Thread(target=exchange, args=(tag,)) for tag in (1, 2, 3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(ended) == [1, 2, 3]
 
 
 PROGRAM = """

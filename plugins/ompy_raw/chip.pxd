@@ -99,7 +99,7 @@ cdef class Chip:
     # Programs on the first so many tiles are still to come.
     cdef int expect(self, int programs) noexcept
     # One of them is here; how many are by now.
-    cdef int count_in(self) except -1
+    cdef int count_in(self, int tile) except -1
     cpdef bint all_left(self)
     # The program is over.
     cdef int leave(self, int tile) except -1

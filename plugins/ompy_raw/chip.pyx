@@ -167,8 +167,8 @@ cdef class Chip:
             self.network.routers[tile].unattended = False
         return 0
 
-    cdef int count_in(self) except -1:
-        self.take_lock(-1)
+    cdef int count_in(self, int tile) except -1:
+        self.take_lock(tile)
         self.state.joined += 1
         cdef int joined = self.state.joined
         self.release_lock()
@@ -315,7 +315,8 @@ cdef class Chip:
             return 0
         for other in range(self.tiles):
             state = &self.tile_states[other]
-            if state.pid and state.activity != LEFT and self.state.dead_tile < 0 and is_gone(state.pid):
+            # One that has something posted is found out when that has ended.
+            if state.activity == RUNNING and state.pid and self.state.dead_tile < 0 and is_gone(state.pid):
                 self.take_lock(tile)
                 self.bury(other)
                 self.release_lock()

@@ -67,7 +67,7 @@ cdef Chip shared_chip(rte, int width, int height):
         chip.lay_out(value("staging"), chip.segment.address, False)
     if (chip.state.width, chip.state.height, chip.state.expected) != (width, height, rte.size):
         raise ParameterError(f"rank {rte.rank} wants another Raw chip than its peers: give every rank the same parameters")
-    if chip.count_in() == rte.size:
+    if chip.count_in(rte.rank) == rte.size:
         os.unlink(name)
     if traced:
         chip.on_deadlock = record

@@ -39,7 +39,8 @@
 #
 # ERRORS
 #   Deadlock when no tile can ever move again, with the tiles and the full buffers; TileDied when another tile's process
-#   is gone.  KeyboardInterrupt passes.  See `errors.py`.
+#   is gone.  KeyboardInterrupt passes, in a write at its end (the second one at once: the chip is then of no more use).
+#   See `errors.py`.
 #
 # The watchdog (thesis, 3.2.3): `watchdog` > 0 counts the cycles in which the tile is stalled in a write while unread
 # words are at its input; at that number it drains the input into the tile's memory, and the write goes on.
@@ -78,6 +79,7 @@ cdef class Tile:
     cdef InterruptHandler handler
     cdef void *handler_context
     cdef object python_handler
+    cdef object deferred                         # exception of a signal that came in the middle of a write
     cdef uint32_t *drained                       # by the watchdog, from `drained_first` on still to be read
     cdef Py_ssize_t drained_first, drained_count, drained_room
 

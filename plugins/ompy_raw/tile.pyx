@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 from ompy.core.atomic cimport acquire32
 from ompy.core.doorbell cimport own
 from ompy_raw.chip cimport (
-    DEADLOCKED, DIED, DONE, FOREVER, INTERRUPTED, PENDING, RUNNING, Chip, TileState,
+    DEADLOCKED, DIED, DONE, FOREVER, INTERRUPTED, PENDING, RUNNING, WRITING, Chip, TileState,
 )
 from ompy_raw.header cimport MOST_WORDS, make_header
 
@@ -74,7 +74,10 @@ cdef class Tile:
             try:
                 self.chip.sleep(self.number)
                 PyErr_CheckSignals()
-            except BaseException:
+            except BaseException as error:
+                if state.activity == WRITING and self.deferred is None:
+                    self.deferred = error        # half a message would block links for ever: `write` raises it at its end
+                    continue
                 self.chip.revoke(self.number)
                 self.clock = max(self.clock, state.clock)
                 raise
@@ -117,6 +120,9 @@ cdef class Tile:
                 self.chip.begin_write(self.number, self.clock, part, state.done, per_word, per_message)
             words += part
             count -= part
+        if self.deferred is not None:
+            error, self.deferred = self.deferred, None
+            raise error
         return 0
 
     cdef uint32_t header_to(self, int destination, int length) noexcept:

@@ -29,7 +29,13 @@ COMPONENT = Component(
         Parameter("kill_rank", int, -1, level=2, help="rank that kills itself; -1: none"),
         Parameter("kill_at", int, 1, unit="messages", level=2, help="before which of its messages, counted from 1"),
     ),
-    capabilities={"only_by_name": True},
+    capabilities={
+        "only_by_name": True,
+        "send": True,
+        **dict.fromkeys(("put", "get", "atomics"), "where the wrapped BTL has it"),
+        "in_order": "where the wrapped BTL promises it, unless messages are reordered",
+        "reach": "network",
+    },
 )
 
 

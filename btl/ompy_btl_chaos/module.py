@@ -21,7 +21,7 @@ from functools import partial
 from ompy.core.errors import MPIError
 from ompy.core.memory import address_of
 from ompy.core.proc import Proc
-from ompy.mca.btl import BACK_PRESSURE, IN_ORDER, NEEDS_REGISTRATION, TAKEN, Btl, Descriptor, Endpoint
+from ompy.mca.btl import ASYNCHRONOUS, BACK_PRESSURE, IN_ORDER, NEEDS_REGISTRATION, TAKEN, Btl, Descriptor, Endpoint
 from ompy.mca.btl_wrapper import Wrapper
 from ompy_btl_chaos.dice import Dice
 from ompy_btl_chaos.endpoint import ChaosEndpoint, Held
@@ -57,6 +57,8 @@ class ChaosBtl(Wrapper):
     def __init__(self, inner: Btl, dice: Dice, values: Mapping[str, Any], tell: Callable[[str], None]) -> None:
         super().__init__(inner)
         self.name = "chaos"
+        # What is held back goes on only when this process progresses.
+        self.flags &= ~ASYNCHRONOUS
         if values["reorder"]:
             self.flags &= ~IN_ORDER
         self.dice = dice

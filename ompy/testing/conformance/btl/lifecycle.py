@@ -59,10 +59,10 @@ def flags_and_capabilities_say_the_same(rank: BtlRank) -> None:
 
 @check("publish", unmet=True)
 def the_address_stays_the_same(rank: BtlRank) -> None:
-    first = rank.modex.card[rank.btl.name]
+    published = rank.modex.card.values()
     for address in (rank.btl.address(), rank.btl.address()):
-        if not isinstance(address, bytes) or address != first:
-            raise Breach("publish", f"address() was {first!r} and is {address!r}")
+        if not isinstance(address, bytes) or address not in published:
+            raise Breach("publish", f"address() is {address!r}, which is not what was published")
 
 
 @check("connect", ranks=2, abroad=True, unmet=True)

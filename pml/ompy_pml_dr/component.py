@@ -27,8 +27,15 @@ COMPONENT = Component(
             int,
             300,
             level=3,
-            help="a packet that was sent again so often in vain means that its peer is lost; more for programs that compute "
-            "for longer than five minutes between two MPI calls",
+            help="a packet that was sent again so often in vain, by default for five minutes, means that its peer is lost",
+        ),
+        Parameter(
+            "help_interval",
+            float,
+            20.0,
+            unit="ms",
+            level=5,
+            help="a thread looks for packets so often, also while the program computes; 0: only calls of MPI do",
         ),
     ),
     capabilities={"only_by_name": True},
@@ -48,8 +55,11 @@ def ompy_query(context: Context) -> Offer | Refusal:
     values = {parameter.name: context.value(parameter.name) for parameter in COMPONENT.parameters}
     if not 1 <= values["window"] <= 64:
         return Refusal(f"pml_dr_window is {values['window']}: from 1 to 64 packets are possible")
+    from ompy_pml_dr.helper import Helper
     from ompy_pml_dr.module import ReliableBtl
 
     rte = context.rte
-    found[0].wrap(lambda btl: ReliableBtl(btl, rte.job, rte.rank, rte.size, **values))
+    interval = values.pop("help_interval") / 1000
+    helper = Helper(interval) if interval > 0 and rte.size > 1 else None
+    found[0].wrap(lambda btl: ReliableBtl(btl, rte.job, rte.rank, rte.size, helper, **values))
     return Offer(modules=context.open("ob1"), priority=10)

@@ -9,6 +9,7 @@ from ompy_pml_dr.channel cimport Channel, Packet, Patience
 
 cdef class ReliableBtl(FramedBtl):
     cdef Patience patience
+    cdef object helper
     cdef uint32_t window
     cdef size_t window_bytes
     cdef int tag                    # that the peer has a receiver for

@@ -1,5 +1,6 @@
 from ompy.mca.btl import Btl
 from ompy.mca.framed_btl import FramedBtl
+from ompy_pml_dr.helper import Helper
 
 class ReliableBtl(FramedBtl):
     def __init__(
@@ -8,6 +9,7 @@ class ReliableBtl(FramedBtl):
         job: str,
         rank: int,
         size: int,
+        helper: Helper | None = None,
         *,
         packet_size: int = 65536,
         window: int = 64,

@@ -47,10 +47,11 @@ cdef class ReliableBtl(FramedBtl):
     Parameters:
         inner: the other one.
         job, rank, size: this process's place in its job.
+        helper: a `Helper` to be stopped at the end, or None.
         packet_size, window, ...: as the component's parameters say, times in milliseconds.
     """
 
-    def __init__(self, Btl inner not None, str job, int rank, int size, *, size_t packet_size=65536, uint32_t window=WINDOW,
+    def __init__(self, Btl inner not None, str job, int rank, int size, helper=None, *, size_t packet_size=65536, uint32_t window=WINDOW,
                  size_t window_bytes=4 << 20, double ack_delay=1.0, double timeout=50.0, double timeout_min=10.0,
                  double timeout_max=1000.0, int retry_limit=300):
         FramedBtl.__init__(self, inner, job, rank, size)
@@ -58,6 +59,7 @@ cdef class ReliableBtl(FramedBtl):
         self.max_send_size = min(self.max_send_size, packet_size)
         self.eager_limit = min(self.eager_limit, self.max_send_size)
         self.rndv_eager_limit = min(self.rndv_eager_limit, self.eager_limit)
+        self.helper = helper
         self.window = min(window, <uint32_t> WINDOW)
         self.window_bytes = window_bytes
         self.patience.first = <int64_t> (1e6 * timeout)
@@ -309,6 +311,8 @@ cdef class ReliableBtl(FramedBtl):
         return FramedBtl.del_procs(self, endpoints)
 
     cpdef int finalize(self) except -1:
+        if self.helper is not None:
+            self.helper.stop()
         unregister_source(self)
         exclude_watchers()
         self.channels.clear()

@@ -166,6 +166,23 @@ def test_dr_reaches_a_process_itself(comm: Any) -> None:
     assert counters()["dropped"]
 
 
+@pytest.mark.mpi(2, mca={**SEED, "btl_chaos_wraps": "zmq", "pml": "dr", **some("drop", 0.3)}, timeout=40)
+def test_dr_sends_again_while_the_program_computes(comm: Any, tmp_path: Path) -> None:
+    arrived = tmp_path / "arrived"
+    if comm.rank == 0:
+        for number in range(30):
+            comm.Send(bytes([number]), 1)
+        while not arrived.exists():  # no call of MPI from here on
+            pass
+        assert counters()["dropped"]
+    else:
+        buffer = bytearray(1)
+        for number in range(30):
+            comm.Recv(buffer, 0)
+            assert buffer[0] == number
+        arrived.touch()
+
+
 # -- whole jobs
 
 

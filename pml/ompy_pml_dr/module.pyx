@@ -51,9 +51,9 @@ cdef class ReliableBtl(FramedBtl):
         packet_size, window, ...: as the component's parameters say, times in milliseconds.
     """
 
-    def __init__(self, Btl inner not None, str job, int rank, int size, helper=None, *, size_t packet_size=65536, uint32_t window=WINDOW,
-                 size_t window_bytes=4 << 20, double ack_delay=1.0, double timeout=50.0, double timeout_min=10.0,
-                 double timeout_max=1000.0, int retry_limit=300):
+    def __init__(self, Btl inner not None, str job, int rank, int size, helper=None, *, size_t packet_size=65536,
+                 uint32_t window=WINDOW, size_t window_bytes=4 << 20, double ack_delay=1.0, double timeout=50.0,
+                 double timeout_min=10.0, double timeout_max=1000.0, int retry_limit=300):
         FramedBtl.__init__(self, inner, job, rank, size)
         self.flags = FLAG_SEND | FLAG_SENDI
         self.max_send_size = min(self.max_send_size, packet_size)

@@ -5,16 +5,21 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from ompy_raw_experiments.catalogue import experiments
 from ompy_raw_experiments.experiment import Claim, Experiment, Row
 from ompy_raw_experiments.job import Results
+
+
+def update(progress: Progress, task: TaskID, count: int) -> None:
+    progress.update(task, completed=count)
 
 
 def run_jobs(chosen: list[Experiment], console: Console) -> dict[str, Results]:
@@ -26,7 +31,7 @@ def run_jobs(chosen: list[Experiment], console: Console) -> dict[str, Results]:
         whole = progress.add_task("jobs on the simulated chip", total=len(jobs))
         for job in jobs:
             task = progress.add_task(job.name, total=job.results)
-            results[job.name] = job.run(lambda count, task=task: progress.update(task, completed=count))  # type: ignore[misc]
+            results[job.name] = job.run(partial(update, progress, task))
             progress.update(task, completed=job.results)
             progress.advance(whole)
     return results

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ompy import MPI
@@ -73,7 +75,7 @@ def main() -> None:
         comm = bench.among(range(tiles))
         if comm is None:
             continue
-        cycles = bench.span(comm, lambda comm=comm: program(comm if comm.size > 1 else None))  # type: ignore[misc]
+        cycles = bench.span(comm, partial(program, comm if tiles > 1 else None))
         if comm.rank == 0:
             bench.report(tiles=tiles, cycles=cycles, result=integration.result)
 

@@ -58,6 +58,13 @@ def run(bench: Bench, comm: MPI.Intracomm, side: int, sweeps: int, tested: bool)
     return float(old[1:-1].sum(dtype="d"))
 
 
+def measured(bench: Bench, comm: MPI.Intracomm, side: int, sweeps: int, tested: bool) -> tuple[int, float]:
+    """Cycles, and the sum of the whole square."""
+    sums: list[float] = []
+    cycles = bench.span(comm, lambda: sums.append(run(bench, comm, side, sweeps, tested)))
+    return cycles, comm.allreduce(sums[0])
+
+
 def main() -> None:
     bench = Bench()
     side, sweeps = bench.options["side"], bench.options["sweeps"]
@@ -66,13 +73,7 @@ def main() -> None:
         if comm is None:
             continue
         for program in ("same", "tested") if tiles > 1 else ("same",):
-            sums: list[float] = []
-            tested = program == "tested"
-            cycles = bench.span(
-                comm,
-                lambda comm=comm, sums=sums, tested=tested: sums.append(run(bench, comm, side, sweeps, tested)),  # type: ignore[misc]
-            )
-            total = comm.allreduce(sums[0])
+            cycles, total = measured(bench, comm, side, sweeps, program == "tested")
             if comm.rank == 0:
                 bench.report(tiles=tiles, program=program, cycles=cycles, result=total)
 

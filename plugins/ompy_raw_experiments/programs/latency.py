@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ompy import MPI
@@ -56,8 +58,7 @@ def main() -> None:
     pair = Pair(bench, comm)
     for way in bench.options["ways"]:
         for words in bench.options["words"]:
-            action = getattr(pair, way)
-            cycles = bench.span(comm, lambda action=action, words=words: action(words))  # type: ignore[misc]
+            cycles = bench.span(comm, partial(getattr(pair, way), words))
             if comm.rank == 0:
                 bench.report(way=way, words=words, cycles=cycles)
 

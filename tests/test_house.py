@@ -35,6 +35,7 @@ MAY_IMPORT = {
         "ompy.testing",
     },
     "ompy.scaffold": {"ompy.mca"},
+    "ompy.tool": {"ompy.core", "ompy.mca", "ompy.mpi"},
     "ompy.compat": {"ompy.core", "ompy.mca", "ompy.runtime", "ompy.mpi", "ompy.MPI"},
 }
 # Arrows that run up, each with its reason.

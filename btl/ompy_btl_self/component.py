@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
+from ompy.mca.component import Component, Context, Counter, Offer, Parameter, Refusal, hookimpl
 
 COMPONENT = Component(
     framework="btl",
@@ -19,6 +19,10 @@ COMPONENT = Component(
         Parameter("bandwidth", int, 50000, unit="MB/s", level=6, help="what the BML takes this BTL's bandwidth to be"),
     ),
     capabilities={"send": True, "put": True, "get": True, "in_order": True, "asynchronous_progress": True, "reach": "process"},
+    counters=(
+        Counter("messages", "messages to this process itself", unit="messages"),
+        Counter("bytes", "bytes of them, headers included", unit="bytes"),
+    ),
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
+from ompy.mca.component import Component, Context, Counter, Offer, Parameter, Refusal, hookimpl
 from ompy.mca.params import registry
 
 TYPE_CHECKING = False
@@ -51,6 +51,16 @@ COMPONENT = Component(
         Parameter("bandwidth", int, 10000, unit="MB/s", level=6, help="what the BML takes this BTL's bandwidth to be"),
     ),
     capabilities={"send": True, "put": "cma", "get": "cma", "in_order": True, "asynchronous_progress": True, "reach": "host"},
+    counters=(
+        Counter("messages_sent", "messages put into peers' rings", unit="messages"),
+        Counter("bytes_sent", "bytes put into peers' rings, headers included", unit="bytes"),
+        Counter("messages_received", "messages taken out of our rings", unit="messages"),
+        Counter("bytes_received", "bytes taken out of our rings", unit="bytes"),
+        Counter("ring_full", "times that a ring had no room", unit="times"),
+        Counter("bytes_copied_by_kernel", "bytes read or written in peers' memory", unit="bytes"),
+        Counter("rings_out", "peers that we have a ring towards", unit="rings", kind="level"),
+        Counter("rings_in", "peers that have a ring towards us", unit="rings", kind="level"),
+    ),
 )
 CUT_BY_RING = ("eager_limit", "rndv_eager_limit", "max_send_size")
 LIMITS = (*CUT_BY_RING, "exclusivity", "latency", "bandwidth")

@@ -10,14 +10,16 @@ import click
 from ompy.cli.tables import show
 from ompy.core.errors import MPIError
 from ompy.mca import discovery
+from ompy.mca.counters import PROGRESS
 from ompy.mca.errors import suggestion
 from ompy.mca.frameworks import CORE, FRAMEWORKS, declare
-from ompy.mca.loading import check_parameters, interface_mismatch, load
+from ompy.mca.loading import check_parameters, interface_mismatch, load, loaded_components
 from ompy.mca.params import registry, use
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ompy.mca.counters import Counter
     from ompy.mca.discovery import Found
     from ompy.mca.params import Entry
 
@@ -130,6 +132,29 @@ def show_entries(title: str, found: Iterable[Entry]) -> None:
     show(title, ("parameter", "value", "source", "level", "help"), rows)
 
 
+def counters() -> list[tuple[str, Counter]]:
+    """What is counted, by full name: by the core, and by every installed component that says so."""
+    found = [(f"progress_{counter.name}", counter) for counter in PROGRESS]
+    for framework in FRAMEWORKS:
+        for name in discovery.installed().get(framework, {}):
+            loaded = loaded_components.get((framework, name))
+            for counter in loaded.component.counters if loaded else ():
+                found.append((f"{framework}_{name}_{counter.name.replace(' ', '_')}", counter))
+    return found
+
+
+def show_counters(parsable: bool) -> None:
+    for framework in FRAMEWORKS:
+        components(framework)
+    if parsable:
+        for name, counter in counters():
+            start = f"mca:pvar:{name}"
+            click.echo(f"{start}:class:{counter.kind}\n{start}:unit:{counter.unit}\n{start}:help:{quoted(counter.help)}")
+        return
+    rows = [(name, counter.kind, counter.unit, counter.help) for name, counter in counters()]
+    show("", ("performance variable", "class", "unit", "help"), rows)
+
+
 def configuration() -> dict[str, str]:
     """What this ompy is and runs on."""
     import platform
@@ -163,6 +188,7 @@ def show_configuration(parsable: bool, full: bool) -> None:
 @click.option("-c", "--config", "config", is_flag=True, help="How this ompy was built and where it is.")
 @click.option("--param", "--params", "wanted", nargs=2, multiple=True, metavar="FRAMEWORK COMPONENT",
               help="The parameters of a component, or of `all` components of a framework, or of `all` frameworks.")  # fmt: skip
+@click.option("--pvars", "pvars", is_flag=True, help="What components count: the performance variables of `ompy.tool`.")
 @click.option("-l", "--level", type=click.IntRange(1, 9), help="Up to this level: 1-3 user, 4-6 tuner, 7-9 developer.")
 @click.option("--effective", is_flag=True, help="Only the parameters whose value is not the default, and who set them.")
 @click.option("--parsable", "--parseable", is_flag=True, help="Lines of fields between colons, for programs.")
@@ -173,6 +199,7 @@ def command(
     everything: bool,
     config: bool,
     wanted: tuple[tuple[str, str], ...],
+    pvars: bool,
     level: int | None,
     effective: bool,
     parsable: bool,
@@ -194,6 +221,9 @@ def command(
     if effective or everything:
         wanted = (*wanted, ("all", "all"))
         level = level or 9
+    if pvars:
+        show_counters(parsable)
+        return
     if config or everything or not wanted:
         show_configuration(parsable, config or everything)
     if everything or not (wanted or config):

@@ -100,6 +100,7 @@ cdef int64_t spin_time, watch_time, yield_time   # nanoseconds
 # notice.  It begins short and grows.
 cdef long shortest_sleep, longest_sleep
 cdef unsigned long long sleeps = 0
+cdef unsigned long long waits = 0
 cdef Doorbell bell = None                        # from the first sleep on
 # Of several threads that would sleep in poll(2) one leads; the others sleep behind a bell that it rings when it wakes.
 # If each had the pipe of the doorbell to itself, one could drain what was to wake another.
@@ -234,7 +235,7 @@ cdef inline bint is_done(Request request, DoneFunction done, void *context) exce
 
 cdef int wait_long(Request request, DoneFunction done, void *context, Request what) except -1:
     """`request` is what is waited for, or None when `done` is."""
-    global waiting
+    global waiting, waits
     cdef void *flag = <void *> &request.complete if request is not None else &never
     cdef long backstop = shortest_sleep
     cdef unsigned long long before, after
@@ -243,6 +244,7 @@ cdef int wait_long(Request request, DoneFunction done, void *context, Request wh
     cdef int in_vain = 0
     cdef int64_t waiting_since = trace_clock() if is_tracing() else 0
     waiting += 1
+    waits += 1
     try:
         while not spin(request, done, context):
             # Counted before the last look at the goal: whatever another thread completes from here on changes it.
@@ -516,8 +518,8 @@ configure()
 
 
 def counters() -> dict[str, int]:
-    """Events made and sleeps taken so far, and sources now polled."""
-    return {"events": events_made, "sleeps": sleeps, "sources": entry_count}
+    """Events made, waits that did not end at once and sleeps taken so far, and sources now polled."""
+    return {"events": events_made, "sleeps": sleeps, "waits": waits, "sources": entry_count}
 
 
 def shutdown() -> None:

@@ -19,6 +19,7 @@ A component's distribution names, in the entry-point group `ompy.<framework>`, a
 
 from __future__ import annotations
 
+from ompy.mca.counters import Counter
 from ompy.mca.params import Parameter, registry
 
 TYPE_CHECKING = False
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     Hook = TypeVar("Hook", bound=Callable[..., object])
 
-__all__ = ["Component", "Context", "Offer", "Parameter", "Refusal", "hookimpl"]
+__all__ = ["Component", "Context", "Counter", "Offer", "Parameter", "Refusal", "hookimpl"]
 
 PROJECT = "ompy"
 
@@ -69,9 +70,10 @@ class Component:
             component with the last, unless named, is asked only when a peer is on another host or none has "host".
             `only_by_name`: true for one that is not meant for everybody, and is asked only where the framework's
             parameter names it.
+        counters: what the modules' `statistics()` return; what is not described here is shown without words.
     """
 
-    __slots__ = ("capabilities", "framework", "interface", "name", "parameters", "summary", "version")
+    __slots__ = ("capabilities", "counters", "framework", "interface", "name", "parameters", "summary", "version")
 
     def __init__(
         self,
@@ -83,6 +85,7 @@ class Component:
         summary: str,
         parameters: Sequence[Parameter] = (),
         capabilities: Mapping[str, object] | None = None,
+        counters: Sequence[Counter] = (),
     ) -> None:
         self.framework = framework
         self.name = name
@@ -91,6 +94,7 @@ class Component:
         self.summary = summary
         self.parameters = tuple(parameters)
         self.capabilities = dict(capabilities or {})
+        self.counters = tuple(counters)
 
     def __repr__(self) -> str:
         return f"<component {self.framework}/{self.name} {self.version}>"

@@ -61,6 +61,7 @@ CORE: tuple[tuple[str, Parameter], ...] = (
             int,
             1,
             level=3,
+            scope="all",
             choices=(0, 1, 2),
             help="check the arguments of MPI calls: 0 not at all, 1 on each rank, 2 collectives across ranks as well",
         ),
@@ -72,18 +73,34 @@ CORE: tuple[tuple[str, Parameter], ...] = (
             str,
             "auto",
             level=3,
+            scope="local",
             choices=("auto", "yes", "no"),
             help="sleep soon while waiting; auto: where ranks of the job outnumber the cores of the host",
         ),
     ),
-    ("mpi", Parameter("spin_us", float, -1.0, unit="us", level=6, help="a wait polls so long at first; -1: by itself")),
-    ("mpi", Parameter("watch_us", float, -1.0, unit="us", level=6, help="then it only watches memory; -1: by itself")),
+    (
+        "mpi",
+        Parameter(
+            "spin_us", float, -1.0, unit="us", level=6, scope="local", help="a wait polls so long at first; -1: by itself"
+        ),
+    ),
+    (
+        "mpi",
+        Parameter(
+            "watch_us", float, -1.0, unit="us", level=6, scope="local", help="then it only watches memory; -1: by itself"
+        ),
+    ),
     (
         "trace",
         Parameter("output", str, "", level=3, help="record what becomes of each message, for Perfetto, in this file (JSON)"),
     ),
     ("trace", Parameter("events", int, 1 << 16, level=4, help="events that a rank keeps, the latest; a power of two")),
-    ("mpi", Parameter("yield_us", float, -1.0, unit="us", level=6, help="then it offers its core to others; -1: by itself")),
+    (
+        "mpi",
+        Parameter(
+            "yield_us", float, -1.0, unit="us", level=6, scope="local", help="then it offers its core to others; -1: by itself"
+        ),
+    ),
 )
 
 
@@ -95,9 +112,9 @@ def declare() -> None:
         name = framework.name
         registry.register(name, "", Parameter("", str, "", level=1, help=f"{name} components to use: a,b or ^c,d to exclude"))
         words = f"how much the {name} framework says about its choices: -1 nothing, 0 what matters, 1 choices, 2 more"
-        registry.register(name, "base", Parameter("verbose", int, 0, level=8, help=words))
+        registry.register(name, "base", Parameter("verbose", int, 0, level=8, help=words, scope="local"))
     for section, parameter in CORE:
         registry.register(section, "", parameter)
     for function in FUNCTIONS:
         words = f"algorithm of {function}, of whichever component has it, wherever it can serve; `ompy explain` lists them"
-        registry.register("coll", "", Parameter(f"{function}_algorithm", str, "auto", level=5, help=words))
+        registry.register("coll", "", Parameter(f"{function}_algorithm", str, "auto", level=5, help=words, scope="all"))

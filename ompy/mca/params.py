@@ -15,7 +15,7 @@ from ompy.mca.errors import ParameterError, suggestion
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
 PREFIX = "OMPY_MCA_"
@@ -37,9 +37,11 @@ class Parameter:
         unit: "bytes", "ms", ...; numbers of bytes also take the suffixes k, m, g, t (powers of 1024).
         level: 1 to 3 for users, 4 to 6 for tuners, 7 to 9 for developers.
         choices: the only values taken, or None.
+        scope: "readonly" when it is read at the start only; "local" or "all" when it may be set at run time, on any process
+            or on all of them alike.
     """
 
-    __slots__ = ("choices", "default", "help", "level", "name", "type", "unit")
+    __slots__ = ("choices", "default", "help", "level", "name", "scope", "type", "unit")
 
     def __init__(
         self,
@@ -51,6 +53,7 @@ class Parameter:
         unit: str = "",
         level: int = 5,
         choices: Iterable[Any] | None = None,
+        scope: str = "readonly",
     ) -> None:
         self.name = name
         self.type = type
@@ -59,6 +62,7 @@ class Parameter:
         self.unit = unit
         self.level = level
         self.choices = None if choices is None else tuple(choices)
+        self.scope = scope
 
     @property
     def expected(self) -> str:
@@ -96,7 +100,7 @@ class Parameter:
 class Entry:
     """A registered parameter, its value, and where the value came from."""
 
-    __slots__ = ("component", "framework", "full_name", "parameter", "source", "value")
+    __slots__ = ("changed", "component", "framework", "full_name", "parameter", "source", "value")
 
     def __init__(self, framework: str, component: str, parameter: Parameter) -> None:
         self.framework = framework
@@ -105,6 +109,7 @@ class Entry:
         self.full_name = "_".join(part for part in (framework, component, parameter.name) if part)
         self.value: Any = parameter.default
         self.source = "default"
+        self.changed: Callable[[], object] | None = None
 
 
 class Setting:
@@ -218,6 +223,12 @@ class Registry:
         entry = self.lookup(name)
         entry.value = self.parse(entry, str(value), "run time")
         entry.source = "run time"
+        if entry.changed is not None:
+            entry.changed()
+
+    def watch(self, name: str, changed: Callable[[], object]) -> None:
+        """Call `changed` whenever the parameter is set at run time; the latest to ask is called."""
+        self.lookup(name).changed = changed
 
     def unknown(self) -> dict[str, Setting]:
         """What the sources set and nobody has registered."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NoReturn, Self
 
+from ompy.core.communicator import Communicator
 from ompy.mpi.errhandler import Errhandler
 from ompy.mpi.group import Group
 from ompy.mpi.info import Info
@@ -84,3 +85,5 @@ class Comm(ObjectCollectives):
     def Get_parent(cls) -> Intercomm: ...
     @classmethod
     def Join(cls, fd: int) -> NoReturn: ...
+
+def core_of(comm: Comm) -> Communicator | None: ...

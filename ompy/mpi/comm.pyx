@@ -468,6 +468,11 @@ cdef Comm new_comm(object core):
     return made
 
 
+def core_of(Comm comm not None):
+    """The core communicator that a handle stands for, for those in plain Python; None for the null handle."""
+    return comm.comm
+
+
 def handle_of(core):
     """A handle on a core communicator, for the program's error handler."""
     return new_comm(core)

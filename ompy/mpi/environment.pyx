@@ -98,6 +98,15 @@ def instance() -> Instance:
     return state.instance
 
 
+def set_check_level() -> None:
+    """As `mpi_param_check` says."""
+    from ompy.mca.params import registry
+    from ompy.mpi import collective_check, point_to_point
+
+    point_to_point.set_check_level(registry.value("mpi_param_check"))
+    collective_check.set_check_level(registry.value("mpi_param_check"))
+
+
 def bring_up() -> None:
     """Find the job and its peers, unless that was done already."""
     if state.instance is not None:
@@ -105,13 +114,13 @@ def bring_up() -> None:
     if state.finalized:
         raise MPIException(ERR_OTHER, "MPI was finalised: it can't be initialised again")
     from ompy.mca.params import registry
-    from ompy.mpi import collective_check, object_reductions, point_to_point
+    from ompy.mpi import object_reductions
     from ompy.mpi.intracomm import open_world
     from ompy.runtime.instance import Instance
 
     state.instance = Instance()
-    point_to_point.set_check_level(registry.value("mpi_param_check"))
-    collective_check.set_check_level(registry.value("mpi_param_check"))
+    registry.watch("mpi_param_check", set_check_level)
+    set_check_level()
     object_reductions.set_fast_reduce(rc.fast_reduce)
     open_world(state.instance)
     choose_error_handler()

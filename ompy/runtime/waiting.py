@@ -12,8 +12,17 @@ if TYPE_CHECKING:
     from ompy.mca.rte import Rte
 
 
+PARAMETERS = ("mpi_yield_when_idle", "mpi_spin_us", "mpi_watch_us", "mpi_yield_us")
+
+
 def configure(rte: Rte) -> None:
-    """Set the engine's times for a rank of this job."""
+    """Set the engine's times for a rank of this job, now and whenever a parameter of theirs is set."""
+    for name in PARAMETERS:
+        registry.watch(name, lambda: apply(rte))
+    apply(rte)
+
+
+def apply(rte: Rte) -> None:
     choice = registry.value("mpi_yield_when_idle")
     cores = os.cpu_count() or 1
     progress.configure(

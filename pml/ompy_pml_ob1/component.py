@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
+from ompy.mca.component import Component, Context, Counter, Offer, Parameter, Refusal, hookimpl
 
 COMPONENT = Component(
     framework="pml",
@@ -18,6 +18,11 @@ COMPONENT = Component(
             "checksum", bool, False, level=3, help="check messages on arrival: what is damaged, missing or repeated is an error"
         ),
         Parameter("use_put", bool, True, level=5, help="let senders write receivers' memory where a BTL can put"),
+    ),
+    counters=(
+        Counter("messages_matched", "messages whose receive was posted when they came", unit="messages"),
+        Counter("messages_kept", "messages that came before their receive was posted", unit="messages"),
+        Counter("sends_held_back", "times that a BTL had no room and something had to be tried again", unit="times"),
     ),
 )
 

@@ -107,6 +107,7 @@ cdef class Engine(ProgressSource):
         return routes
 
     cdef int retry(self, Transfer transfer) except -1:
+        self.retries += 1
         if not transfer.queued:
             transfer.queued = True
             if not self.waiting:

@@ -24,6 +24,7 @@ cdef class Dispatcher(Receiver):
     cdef dict matchings             # context -> Matching
     cdef dict strangers             # context -> messages for a communicator that is not made here yet
     cdef void *recent[RECENT]       # Matching, by the low bits of the context
+    cdef unsigned long long matched, kept         # messages that found their receive posted, and that did not
 
     cdef Matching matching_of(self, uint64_t context)
     cdef int arrive_envelope(self, const char *data, size_t length) except -1

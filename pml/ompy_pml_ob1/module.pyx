@@ -109,7 +109,9 @@ cdef class Dispatcher(Receiver):
             if is_tracing():
                 record(EVENT_KEPT, 0, NULL, envelope.context, envelope.source, matching.communicator.rank, envelope.tag,
                        envelope.sequence, message_length(data, length), 0)
+            self.kept += 1
             return matching.store(data, length)
+        self.matched += 1
         request = <RecvRequest> posted.request
         Py_DECREF(request)
         return request.take_message(data, length)
@@ -437,6 +439,14 @@ cdef class Ob1(Pml):
             # A dead peer's message may yet be replaced by another one's; what was damaged was perhaps the one waited for.
             matching.fail_source(rank, proc.failure, proc.failure.code != ERR_PROC_FAILED)
         return 0
+
+    def statistics(self):
+        """Counters by name."""
+        return {
+            "messages_matched": self.dispatcher.matched,
+            "messages_kept": self.dispatcher.kept,
+            "sends_held_back": self.engine.retries,
+        }
 
     cpdef dict dump(self, Communicator comm):
         """Posted and unexpected queues."""

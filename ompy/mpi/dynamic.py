@@ -6,7 +6,9 @@ mpi4py's do over a library that lacks them, so that programs can look for anothe
 
 from __future__ import annotations
 
-from typing import NoReturn
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 __all__ = ["Close_port", "Lookup_name", "Open_port", "Publish_name", "Unpublish_name"]
 

@@ -117,7 +117,7 @@ def test_an_unknown_component_in_a_list_is_an_error_with_the_known_ones(outside:
     outside.component("pigeon")
     output = run("-c", SELECT, OMPY_MCA_btl="^pigoen").stdout
     assert "no btl component is called pigoen; known: " in output
-    assert "pigeon, self, sm" in output
+    assert "pigeon, portals, self, sm" in output
     assert "Did you mean pigeon?" in output
 
 

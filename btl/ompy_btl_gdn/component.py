@@ -19,7 +19,7 @@ COMPONENT = Component(
         Parameter("latency", int, 1000, unit="ns", level=6, help="what the BML takes this BTL's latency to be"),
         Parameter("bandwidth", int, 1700, unit="MB/s", level=6, help="what the BML takes this BTL's bandwidth to be"),
     ),
-    capabilities={"send": True, "put": False, "get": False, "in_order": True, "reach": "host"},
+    capabilities={"send": True, "put": False, "get": False, "in_order": True, "reach": "host", "lockstep": True},
 )
 
 

@@ -38,6 +38,7 @@ class Check(NamedTuple):
         needs: a capability that the component must declare; else the check is skipped.
         ranks: runs on so many at least.
         abroad: needs a component that reaches other processes.
+        idle: some ranks make no progress meanwhile, or sleep; no component does that in lockstep.
         unmet: begins before the ranks have met; else each has an endpoint for every peer.
         last: ends the job, or leaves it unfit for others.
         function: a collective that the component must declare algorithms of, where it declares any.
@@ -50,6 +51,7 @@ class Check(NamedTuple):
     needs: str = ""
     ranks: int = 1
     abroad: bool = False
+    idle: bool = False
     unmet: bool = False
     last: bool = False
     function: str = ""
@@ -68,6 +70,8 @@ class Check(NamedTuple):
         algorithms = capabilities.get("algorithms")
         if self.function and isinstance(algorithms, Mapping) and self.function not in algorithms:
             return "the component declares no algorithm of it"
+        if self.idle and capabilities.get("lockstep"):
+            return "the component goes on only while every rank makes progress, as it declares"
         if ranks < self.ranks:
             return f"needs {self.ranks} ranks"
         if self.option and not options.get(self.option):

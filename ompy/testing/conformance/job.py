@@ -117,7 +117,9 @@ class Job:
     def start(self) -> None:
         """Start the ranks: over the bare contract they need no launcher, and its opinion of dying ranks would be in the way."""
         order = self.order
-        pairs = [(order.framework, ",".join(order.serving)), *order.mca]
+        # What a component says of itself when it is chosen is meant for a person's jobs.
+        quiet = f"{order.framework}_base_verbose", "-1"
+        pairs = [quiet, (order.framework, ",".join(order.serving)), *order.mca]
         environment = os.environ | command_line(pairs) | handed_down() | {ADDRESS: self.address}
         # Threads of a numerical library would compete with the ranks for the cores.
         environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

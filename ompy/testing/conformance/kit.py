@@ -72,8 +72,10 @@ def run(order: Order, chosen: Sequence[Check], exitfirst: bool = False) -> Itera
             if excuse := check.excuse(declared, order.ranks, order.options):
                 yield Result(order, check, Outcome(SKIPPED, "", excuse), 0.0)
                 continue
+            opened = job is not None
             try:
                 job = job or Job(order)
+                opened = True
                 outcome = job.run(check)
             except Ended as ended:
                 outcome = ended.outcome
@@ -82,7 +84,8 @@ def run(order: Order, chosen: Sequence[Check], exitfirst: bool = False) -> Itera
                 job = None
             result = Result(order, check, judged(outcome, check, declared), time.monotonic() - begin)
             yield result
-            if exitfirst and result.outcome.word == FAILED:
+            # Where no job comes up there is nothing to make further checks on.
+            if not opened or (exitfirst and result.outcome.word == FAILED):
                 return
     finally:
         if job is not None:

@@ -59,10 +59,10 @@ def flags_and_capabilities_say_the_same(rank: BtlRank) -> None:
 
 @check("publish", unmet=True)
 def the_address_stays_the_same(rank: BtlRank) -> None:
-    published = rank.modex.card.values()
+    first = rank.address
     for address in (rank.btl.address(), rank.btl.address()):
-        if not isinstance(address, bytes) or address not in published:
-            raise Breach("publish", f"address() is {address!r}, which is not what was published")
+        if not isinstance(address, bytes) or address != first:
+            raise Breach("publish", f"address() was {first!r} and is {address!r}")
 
 
 @check("connect", ranks=2, abroad=True, unmet=True)
@@ -97,7 +97,7 @@ def every_proc_gets_an_endpoint_or_a_reason(rank: BtlRank) -> None:
     answers = rank.btl.add_procs(rank.procs)
     if len(answers) != rank.size:
         raise Breach("reach", f"add_procs gave {len(answers)} answers for {rank.size} processes")
-    reach = rank.component.capabilities["reach"]
+    reach = rank.component.capabilities.get("reach", "network")
     for peer, answer in enumerate(answers):
         if isinstance(answer, Endpoint):
             if answer.proc is not rank.procs[peer] or answer.btl is not rank.btl:
@@ -112,17 +112,17 @@ def every_proc_gets_an_endpoint_or_a_reason(rank: BtlRank) -> None:
             raise Breach("reach", f"asked again, add_procs gave another endpoint for rank {peer}")
 
 
-@check("progress")
+@check("progress", idle=True)
 def progress_without_events_returns_at_once_with_none(rank: BtlRank) -> None:
     rank.meet()
     end = time.monotonic() + rank.patience
-    while sum(rank.poll() for _ in range(CALLS)):
+    while sum(rank.progress() for _ in range(CALLS)):
         if time.monotonic() > end:
             raise Breach("progress", f"progress has been reporting events for {rank.patience:g} s, and nothing is sent")
     shortest = 1.0
     for _ in range(CALLS):
         begin = time.monotonic()
-        rank.poll()
+        rank.progress()
         shortest = min(shortest, time.monotonic() - begin)
     rank.meet()
     if shortest > WAITING:
@@ -144,7 +144,7 @@ class Awaited:
         progress.wait_request(self.request)
 
 
-@check("sleep", ranks=2, abroad=True)
+@check("sleep", ranks=2, abroad=True, idle=True)
 def a_sleeper_is_woken(rank: BtlRank) -> None:
     """Messages go round, each rank asleep until its own comes; with no back-stop a lost wake-up is a silence."""
     before, after = (rank.rank - 1) % rank.size, (rank.rank + 1) % rank.size

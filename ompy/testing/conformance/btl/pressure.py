@@ -17,7 +17,7 @@ FLOOD_BYTES = 6 << 20
 STREAM_WINDOW = 64
 
 
-@check("back-pressure", ranks=1)
+@check("back-pressure", idle=True)
 def what_is_refused_was_not_taken(rank: BtlRank) -> None:
     """Rank 0 pushes while its peers make no progress; then exactly what was taken arrives."""
     limit = rank.btl.max_send_size
@@ -60,7 +60,7 @@ def all_ranks_may_push_at_once(rank: BtlRank) -> None:
     rank.transfer(everybody(rank, [largest] * count))
 
 
-@check("asynchrony", needs="asynchronous_progress")
+@check("asynchrony", needs="asynchronous_progress", idle=True)
 def what_was_taken_completes_without_the_peer(rank: BtlRank) -> None:
     """Rank 0 sends, puts and gets; its peers are in no call."""
     require(rank, contract.ASYNCHRONOUS, "asynchronous_progress")

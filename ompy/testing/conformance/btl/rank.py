@@ -13,6 +13,7 @@ from typing import Any
 from zlib import crc32
 
 from ompy.core import progress
+from ompy.core.group import set_this_process
 from ompy.core.proc import Proc, process_table
 from ompy.mca import discovery, loading, selection
 from ompy.mca.btl import BACK_PRESSURE, FREE_TAGS, TAKEN, Btl, Descriptor, Endpoint, Receiver
@@ -91,6 +92,7 @@ class BtlRank:
 
     Attributes:
         btl: the module under test.
+        address: what the transport gave to be published.
         peers: endpoints of the ranks that it reaches, by rank; none before `reach_all`.
         sources: the ranks that reach this one.
         arrived: messages since `begin`.
@@ -155,12 +157,14 @@ class BtlRank:
         selection.load_watchers()
         waiting.configure(self.rte)
         self.modex = Modex(self.rte)
+        set_this_process(self.rank)
         process_table().clear()
         process_table().extend(self.size)
         process_table().set_resolver(self.modex.proc)
         self.modules: list[Btl] = selection.select("btl")
         self.btl = self.modules[0]
         self.component: Component = loading.load(discovery.installed()["btl"][name]).component
+        self.address = self.btl.address()
         for module in self.modules:
             self.modex.card |= module.cards()
         self.modex.publish()
@@ -183,7 +187,6 @@ class BtlRank:
         for module in self.modules:
             module.finalize()
         progress.shutdown()
-        process_table().clear()
         selection.forget()
         self.peers = {}
         del self.btl, self.modules, self.procs
@@ -201,11 +204,17 @@ class BtlRank:
 
     # -- going on
 
-    def poll(self) -> int:
-        """One call of `progress`; returns its number of events."""
+    def progress(self) -> int:
+        """One call of the transport's `progress`; returns its number of events."""
         events = self.btl.progress()
         if not isinstance(events, int) or events < 0:
             raise Breach("progress", f"progress returned {events!r}, not a number of events")
+        self.complain()
+        return events
+
+    def poll(self) -> int:
+        """The transport's `progress`, and a round of the engine, where what serves the transport may be registered."""
+        events = self.progress() + progress.progress_once()
         self.complain()
         if events:
             self.idle = 0
@@ -333,10 +342,10 @@ class BtlRank:
             self.clause = clause
         return taken[0]
 
-    def land(self) -> None:
+    def land(self, what: str = "messages") -> None:
         """Until every callback has run."""
         clause, self.clause = self.clause, "completion"
-        self.until(lambda: not self.flying, lambda: f"the callbacks of {len(self.flying)} descriptors did not run")
+        self.until(lambda: not self.flying, lambda: f"{what}: {len(self.flying)} callbacks did not run")
         self.clause = clause
 
     def afterthoughts(self) -> None:

@@ -118,7 +118,7 @@ def put_writes_exactly_its_bytes(rank: BtlRank) -> None:
                 for peer in rank.peers:
                     local.view[at : at + size] = rank.content(turn, peer, number, size)
                     issue(rank, "put", peer, local, at, windows[peer], at, size)
-                    rank.land()
+                    rank.land(f"a put of {size} bytes")
                     flush(rank, peer)
             rank.meet()
             reached = turn in rank.sources
@@ -187,7 +187,7 @@ def get_reads_exactly_its_bytes(rank: BtlRank) -> None:
         for _, size, at in places(rank, rank.btl.get_limit, alignment):
             local.view[:] = bytes(room)
             sending = issue(rank, "get", peer, local, at, windows[peer], at, size)
-            rank.land()
+            rank.land(f"a get of {size} bytes")
             if sending.calls != 1:
                 raise Breach("completion", f"the callback of a get ran {sending.calls} times")
             look(local.view, at, theirs[at : at + size], f"get of {size} bytes from rank {peer}", "get")

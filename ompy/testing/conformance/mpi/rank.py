@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 EXCLUSIVITY, LATENCY, BANDWIDTH = 1 << 20, 100, 1000
 
 
+PAUSE = 0.1  # seconds
+
+
 class Equaliser:
     """A watcher of queries, by which transports of any exclusivity serve a peer together, at equal shares."""
 
@@ -63,6 +66,10 @@ class MpiRank:
         """Before a check."""
         self.clause = check.clauses[0]
         self.alive()
+
+    def step(self) -> None:
+        """Between checks: wait a little for the kit's next word."""
+        self.wire.connection.poll(PAUSE)
 
     def alive(self) -> None:
         """A sign of life, which a check gives after each of its steps."""

@@ -1,19 +1,33 @@
-"""The kit over the tree's own transports, and what it says of them."""
+"""The kit over the tree's own transports and collectives, and what it says of them."""
 
 from __future__ import annotations
+
+import os
 
 import pytest
 
 from ompy.core.errors import MPIError
 from ompy.mca.btl import Btl, Descriptor
 from ompy.testing.conformance import clauses
+from ompy.testing.conformance.check import MODULES, checks, levels
+
+# Some jobs; all of them when this is set.
+EVERYTHING = bool(os.environ.get("OMPY_TEST_CONFORMANCE"))
+TRANSPORTS = [("self", 1), ("sm,self", 2), ("zmq,self", 3), ("portals,self", 2)]
+MORE_TRANSPORTS = [("sm,self", 3), ("sm,self", 5), ("zmq,self", 2), ("zmq,self", 5), ("portals,self", 3)]
+COLLECTIVES = [("basic", 3), ("sm,basic", 3)]
+MORE_COLLECTIVES = [("basic", 17), ("sm,basic", 17)]
 
 
-@pytest.mark.parametrize(
-    ("names", "ranks"), [("self", 1), ("sm,self", 2), ("sm,self", 3), ("zmq,self", 2), ("zmq,self", 3), ("portals,self", 2)]
-)
+@pytest.mark.parametrize(("names", "ranks"), TRANSPORTS + MORE_TRANSPORTS * EVERYTHING)
 def test_the_trees_transports_keep_the_contract(conformance, names: str, ranks: int) -> None:
     conformance("btl", names, ranks)
+
+
+@pytest.mark.parametrize(("names", "ranks"), COLLECTIVES + MORE_COLLECTIVES * EVERYTHING)
+@pytest.mark.timeout(900)
+def test_the_trees_collectives_keep_the_contract(conformance, names: str, ranks: int) -> None:
+    conformance("coll", names, ranks)
 
 
 def test_single_copy_keeps_the_contract(conformance) -> None:
@@ -21,8 +35,10 @@ def test_single_copy_keeps_the_contract(conformance) -> None:
 
 
 def test_clauses_are_numbered_from_one_on() -> None:
-    found = list(clauses.read("btl").values())
-    assert [clause.number for clause in found] == list(range(1, len(found) + 1))
+    for framework in ("btl", "coll"):
+        found = list(clauses.read(framework).values())
+        assert len(found) > 10
+        assert [clause.number for clause in found] == list(range(1, len(found) + 1))
     assert str(clauses.read("btl")["completion"]) == "clause 15 of ompy/mca/btl.pxd, completion"
     assert "exactly once" in clauses.read("btl")["completion"].text
 
@@ -33,3 +49,16 @@ def test_errors_of_the_contracts_classes_name_its_clauses() -> None:
         Descriptor(btl, 8).complete()
     with pytest.raises(MPIError, match=str(clauses.read("btl")["tag"])):
         btl.deliver_view(20, None, b"")
+
+
+def test_every_clause_of_a_check_is_one_of_the_contract() -> None:
+    for framework, level in MODULES:
+        for check in checks(framework, level):
+            assert set(check.clauses) <= clauses.read(framework).keys(), check.name
+            assert callable(check.body)
+
+
+def test_every_clause_is_examined_by_some_check() -> None:
+    examined = {clause for level in levels("btl") for check in checks("btl", level) for clause in check.clauses}
+    # What a component prints is looked at after every check.
+    assert examined == clauses.read("btl").keys() - {"quiet"}

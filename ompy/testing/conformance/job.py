@@ -71,7 +71,9 @@ class Order(NamedTuple):
         if self.bare:
             return [self.component]
         if self.level == "mixed":
-            return [self.component, *(given or (["zmq"] if self.component == "sm" else ["sm"])), *loopback]
+            # One that the component may itself ride on, or is told to, can't stand beside it.
+            taken = {self.component, *(value for _, value in self.mca)}
+            return [self.component, *(given or [next(name for name in ("zmq", "sm") if name not in taken)]), *loopback]
         return [self.component, *loopback]
 
 

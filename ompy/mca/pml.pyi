@@ -10,6 +10,7 @@ interface: int
 
 class Message:
     communicator: Communicator | None
+    def describe(self, source: int, tag: int, nbytes: int) -> None: ...
 
 class Pml:
     name: str

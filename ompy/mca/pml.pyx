@@ -12,6 +12,12 @@ cdef class Message:
     def __cinit__(self, *args, **kwargs):
         set_empty(&self.status)
 
+    def describe(self, int source, int tag, Py_ssize_t nbytes):
+        """Fill in the status, for components in plain Python: where the message comes from, and its bytes."""
+        self.status.source = source
+        self.status.tag = tag
+        self.status.nbytes = nbytes
+
 
 cdef class Pml:
     """Base of point-to-point management layers.

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools" / "suite"))
-
-from expectations import Expectations
-from job import Result, Setting
-from outcomes import Outcome, Record, merge
+from ompy.testing.suite.expectations import Expectations
+from ompy.testing.suite.job import Result, Setting
+from ompy.testing.suite.outcomes import Outcome, Record, merge
 
 
 def records(*outcomes):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import signal
 import sys
@@ -51,7 +52,7 @@ class Bytes(click.ParamType[int]):
     help="btl NAME,self: NAME is under test; others as for ompyrun.",
 )
 @click.option("-n", "-np", "ranks", type=Counts(), default="2", show_default=True, help="Numbers of ranks: 2,3,5.")
-@click.option("--level", "levels", multiple=True, help="contract, mpi or collectives; repeatable.  [default: all]")
+@click.option("--level", "levels", multiple=True, help="contract, mpi, mixed or suite; repeatable.  [default: all]")
 @click.option(
     "-k", "words", default="", metavar="WORDS", help="Only checks with these words in their names, or of this clause."
 )
@@ -59,6 +60,7 @@ class Bytes(click.ParamType[int]):
 @click.option("--seed", type=click.IntRange(0), help="Of everything random.  [default: a new one]")
 @click.option("--silence", default=20.0, show_default=True, help="Seconds without a sign of life that end a check.")
 @click.option("--bytes", "nbytes", type=Bytes(), default=0, help="Also transfer so many bytes, such as 5G.")
+@click.option("--suite", "modules", multiple=True, metavar="MODULE", help="Also this module of mpi4py's tests; repeatable.")
 @click.option("--junit", type=click.Path(path_type=Path), help="Write the results as JUnit XML.")
 def conformance(
     mca: tuple[tuple[str, str], ...],
@@ -69,6 +71,7 @@ def conformance(
     seed: int | None,
     silence: float,
     nbytes: int,
+    modules: tuple[str, ...],
     junit: Path | None,
 ) -> NoReturn:
     """Does a component keep its contract?  Every clause of ompy/mca/<framework>.pxd is tried on real ranks.
@@ -81,14 +84,14 @@ def conformance(
     the clause that is broken, and the command that shows it again.  Exit status: 0 when all is well, 1 when not.
     """
     from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     from ompy.mca.params import use
-    from ompy.testing.conformance import check, kit, report
+    from ompy.testing.conformance import check, kit, report, suite
     from ompy.testing.conformance.job import Order
 
     framework, names, others = subject(mca)
-    known = check.levels(framework)
+    known = check.levels(framework) + [suite.LEVEL] * bool(modules)
     if unknown := set(levels) - set(known):
         raise click.UsageError(f"--level {', '.join(sorted(unknown))}: {framework} has the levels {', '.join(known)}")
     use([(framework, ",".join(names)), *others])
@@ -100,20 +103,23 @@ def conformance(
         for level in (levels or known)
         for count in ranks
     ]
-    plans = [(order, kit.selected(framework, order.level, words)) for order in orders]
-    total = sum(len(chosen) for _, chosen in plans)
+    plans = [(order, kit.selected(framework, order.level, words)) for order in orders if order.level != suite.LEVEL]
+    wanted = [order for order in orders if order.level == suite.LEVEL]
+    total = sum(len(chosen) for _, chosen in plans) + len(wanted) * len(modules)
     if not total:
         raise click.UsageError(f"-k {words}: no check of {framework} has that in its name, and no clause is called so")
     results: list[kit.Result] = []
     width = None if sys.stdout.isatty() else 140
-    columns = (SpinnerColumn(), *Progress.get_default_columns()[:3], TimeElapsedColumn(), TextColumn("{task.description}"))
-    with Progress(*columns[:1], *columns[2:], console=Console(stderr=True), transient=True) as progress:
+    running = [kit.run(order, chosen, exitfirst) for order, chosen in plans] + [suite.run(order, modules) for order in wanted]
+    columns = SpinnerColumn(), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}")
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=total)
-        for order, chosen in plans:
-            for result in kit.run(order, chosen, exitfirst):
-                results.append(result)
-                progress.update(task, advance=1, description=f"{order.level}, {order.ranks} ranks: {result.check.title}")
-            if exitfirst and report.failures(results):
+        for result in itertools.chain.from_iterable(running):
+            results.append(result)
+            progress.update(
+                task, advance=1, description=f"{result.order.level}, {result.order.ranks} ranks: {result.check.title}"
+            )
+            if exitfirst and result.outcome.word == check.FAILED:
                 break
     console = Console(width=width)
     report.show(console, results)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-TOOLS = Path(__file__).resolve().parents[2] / "tools"
 SECONDS = 120
 # In front of a program: rank 0 runs it, the others are the workers of its executors.
 SERVED = ("-m", "mpi4py.futures")
@@ -18,7 +17,7 @@ SERVED = ("-m", "mpi4py.futures")
 @pytest.fixture(scope="session")
 def parts() -> tuple[Path, Path]:
     """The folder of the demos, and the one that has mpi4py's pure-Python parts."""
-    found = subprocess.run([sys.executable, str(TOOLS / "suite" / "source.py")], capture_output=True, text=True)
+    found = subprocess.run([sys.executable, "-m", "ompy.testing.suite.source"], capture_output=True, text=True)
     assert found.returncode == 0, found.stderr
     sources, installed = map(Path, found.stdout.splitlines())
     return sources / "demo" / "futures", installed

@@ -8,14 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from ompy.testing.suite import job
+from ompy.testing.suite.expectations import Expectations
+from ompy.testing.suite.job import Result, Setting
+from ompy.testing.suite.outcomes import Outcome, Record, merge
+
 SUITE = Path(__file__).resolve().parents[2] / "tools" / "suite"
-sys.path.insert(0, str(SUITE))
-
-import job  # noqa: E402
-from expectations import Expectations  # noqa: E402
-from job import Result, Setting  # noqa: E402
-from outcomes import Outcome, Record, merge  # noqa: E402
-
 PAIR = Setting(2, ())
 
 EXPECTED = """

@@ -11,7 +11,7 @@ python tools/suite --matrix                     every module on 1, 2, 3, 5 ranks
 
 The tests come from mpi4py's source distribution and its pure-Python parts from its wheel, which pip fetches into
 .cache/suite at the first run; nothing of them is in the repository.  A test has the worst of its ranks' outcomes.
-What tools/suite/expectations.toml does not expect fails the run: a failure, a skip, a pass where none is expected,
+What ompy/testing/suite/expectations.toml does not expect fails the run: a failure, a skip, a pass where none is expected,
 and a test that was not run.
 """
 
@@ -25,18 +25,18 @@ from pathlib import Path
 
 import click
 import disorder
-import job
 import junit
-from expectations import Expectations
-from job import Result, Setting
-from outcomes import OUTCOMES
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
-from source import Unreachable, installed, sources
 
-EXPECTATIONS = Path(__file__).resolve().with_name("expectations.toml")
+from ompy.testing.suite import job
+from ompy.testing.suite.expectations import OURS, Expectations
+from ompy.testing.suite.job import Result, Setting
+from ompy.testing.suite.outcomes import OUTCOMES
+from ompy.testing.suite.source import Unreachable, installed, sources
+
 MATRIX = [
     *(Setting(ranks, (("btl", "self,sm"),)) for ranks in (1, 2, 3, 5)),
     *(Setting(ranks, (("btl", "self,zmq"),)) for ranks in (2, 3)),
@@ -120,7 +120,7 @@ def main(
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     width = None if sys.stdout.isatty() else 160
     console = Console(width=width)
-    expected = Expectations(EXPECTATIONS)
+    expected = Expectations(OURS)
     if (matrix or quick) and (ranks or mca):
         raise click.UsageError("--matrix and --quick have their own ranks and parameters")
     settings = MATRIX if matrix else QUICK if quick else [Setting(count, mca) for count in ranks or (3,)]

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from fnmatch import fnmatchcase
 
-from job import Result, Setting
+from ompy.testing.suite.job import Result, Setting
 
 RATES = {"drop": "0.01", "duplicate": "0.01", "delay": "0.05", "corrupt": "0.001"}
 # What btl/chaos calls a fault of each kind once it has happened.

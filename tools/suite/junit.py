@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-from job import Result
+from ompy.testing.suite.job import Result
 
 
 def write(path: Path, results: Sequence[tuple[Result, dict[str, str]]]) -> None:

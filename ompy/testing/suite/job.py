@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from outcomes import Outcome, merge, read
-from source import installed, sources
+from ompy.testing.suite.outcomes import Outcome, merge, read
+from ompy.testing.suite.source import installed, sources
 
 OMPYRUN = (sys.executable, "-m", "ompy.cli.ompyrun")
 PROGRAM = Path(__file__).resolve().with_name("rank.py")

@@ -8,10 +8,14 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from job import Result
-from outcomes import OUTCOMES
+from ompy.testing.suite.job import Result
+from ompy.testing.suite.outcomes import OUTCOMES
 
 FIELDS = {"tests", "outcome", "ranks", "without", "reason"}
+
+
+# What is known of ompy.
+OURS = Path(__file__).resolve().with_name("expectations.toml")
 
 
 class Entry:

@@ -1,6 +1,8 @@
-"""mpi4py's tests and its pure-Python parts, from the package registry; unpacked in `.cache/suite`, never installed.
+"""mpi4py's tests and its pure-Python parts, from the package registry; unpacked in a cache, never installed.
 
-python tools/suite/source.py        prints the folder of the source distribution and that of the installed form
+The cache is `.cache/suite` of the project's tree, or `ompy/suite` in the person's cache where ompy is installed.
+
+python -m ompy.testing.suite.source        prints the folder of the source distribution and that of the installed form
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ import zipfile
 from pathlib import Path
 
 VERSION = "4.1.2"
-CACHE = Path(__file__).resolve().parents[2] / ".cache" / "suite"
+TREE = Path(__file__).resolve().parents[3]
+PERSONS = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+CACHE = TREE / ".cache" / "suite" if (TREE / "pyproject.toml").exists() else PERSONS / "ompy" / "suite"
 SECONDS = 300
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
+from ompy.mca.component import Component, Context, Counter, Offer, Parameter, Refusal, hookimpl
 
 COMPONENT = Component(
     framework="btl",
@@ -26,6 +26,12 @@ COMPONENT = Component(
         Parameter("exclusivity", int, 1024, level=7, help="of the BTLs that reach a peer, only the highest are used"),
     ),
     capabilities={"only_by_name": True, "send": True, "put": True, "get": True, "in_order": True, "reach": "network"},
+    counters=(
+        Counter("messages_sent", "active messages sent to peers' heaps", unit="messages"),
+        Counter("messages_received", "active messages taken from the heap", unit="messages"),
+        Counter("bytes_put", "bytes written into peers' regions", unit="bytes"),
+        Counter("bytes_got", "bytes read from peers' regions", unit="bytes"),
+    ),
 )
 
 

@@ -31,6 +31,7 @@ cdef class Station(Process):
     """The process of coll/portals: one for all communicators."""
     cdef QKernel qkernel
     cdef int capability
+    cdef dict exchanges                          # 64-bit context -> Exchange
 
 
 cdef class Exchange:
@@ -39,6 +40,8 @@ cdef class Exchange:
     cdef Request shown                           # for the job board
     cdef readonly uint64_t short_limit
     cdef uint64_t sequence                       # of the collective, on all ranks the same
+    cdef int ahead                               # collectives that this rank may now be ahead of another
+    cdef int users                               # modules that serve the communicator
     cdef char *heap
     cdef int heap_descriptor, heap_entry, ready_descriptor, ready_entry
     cdef uint64_t *ready                         # by rank: blocks that it has ready for us
@@ -66,3 +69,5 @@ cdef class Exchange:
 
 
 cdef Station station_over(Bml bml, uint32_t node)
+# The one exchange of a communicator; each user of it closes it once.
+cdef Exchange exchange_for(Communicator comm, Bml bml, uint32_t node, uint64_t short_limit, int drift)

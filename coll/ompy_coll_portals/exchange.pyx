@@ -56,6 +56,7 @@ cdef Station station_over(Bml bml, uint32_t node):
     if station is None:
         station = Station(STATION, node, portals=PORTALS, entries=ENTRIES, descriptors=ENTRIES, queue_limit=ENTRIES)
         station.qkernel = kernel
+        station.exchanges = {}
         kernel.create_context(station, STATION)
         station.capability = station.grant(GroupCapability(STATION, [(peer, STATION) for peer in range(len(table))]))
         for portal in range(PORTALS):
@@ -63,6 +64,16 @@ cdef Station station_over(Bml bml, uint32_t node):
             station.portals[portal].index = station.portals[portal].last = LINK_END
         stations[id(kernel)] = station
     return station
+
+
+cdef Exchange exchange_for(Communicator comm, Bml bml, uint32_t node, uint64_t short_limit, int drift):
+    cdef Station station = station_over(bml, node)
+    cdef Exchange exchange = station.exchanges.get(comm.context)
+    if exchange is None:
+        exchange = Exchange(comm, bml, node, short_limit, drift)
+        station.exchanges[comm.context] = exchange
+    exchange.users += 1
+    return exchange
 
 
 cdef struct Wait:
@@ -117,8 +128,10 @@ cdef class Exchange:
         free(self.ready)
 
     def close(self):
-        """The communicator is gone."""
-        if self.heap_entry >= 0:
+        """A module needs it no more; without any, the portals go."""
+        self.users -= 1
+        if self.users == 0:
+            del self.station.exchanges[self.comm.context]
             self.drop_entry(self.heap_entry)
             self.drop_entry(self.ready_entry)
             self.heap_entry = self.ready_entry = -1

@@ -12,7 +12,7 @@ cdef class PortalsModule(CollModule):
     cdef readonly Bml bml
     cdef readonly uint32_t node
     cdef readonly uint64_t short_limit
-    cdef readonly int drift, ahead               # collectives that a rank may be, and may now be, ahead of another
+    cdef readonly int drift                      # collectives that a rank may be ahead of another
     cdef Exchange exchange                       # from the first collective on
     cdef uint64_t *offsets                       # of each rank's block in a vector, and its end
 

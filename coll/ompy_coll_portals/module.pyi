@@ -16,5 +16,4 @@ class PortalsModule(CollModule):
     node: int
     short_limit: int
     drift: int
-    ahead: int
     def __init__(self, bml: Bml, node: int, short_limit: int, drift: int) -> None: ...

@@ -24,6 +24,7 @@ from ompy.mca.coll cimport (
 )
 
 from ompy_coll_portals cimport bucket, tree
+from ompy_coll_portals.exchange cimport exchange_for
 
 interface = INTERFACE
 
@@ -118,7 +119,7 @@ cdef class PortalsModule(CollModule):
             self.set_up(comm)
         self.exchange.sequence += 1
         self.exchange.shown.operation = operations[function]
-        self.ahead += 1
+        self.exchange.ahead += 1
         if function == BCAST:
             self.bcast(call)
         elif function == GATHER:
@@ -129,7 +130,7 @@ cdef class PortalsModule(CollModule):
             self.reduce(call, False)
         else:
             # No rank gets out of these before all are in.
-            self.ahead = 0
+            self.exchange.ahead = 0
             if function == BARRIER:
                 return tree.barrier(self.exchange, MEETING)
             if function == ALLGATHER:
@@ -137,8 +138,8 @@ cdef class PortalsModule(CollModule):
             if function == ALLREDUCE:
                 return self.reduce(call, True)
             return self.reduce_scatter_block(call)
-        if self.ahead >= self.drift:
-            self.ahead = 0
+        if self.exchange.ahead >= self.drift:
+            self.exchange.ahead = 0
             tree.barrier(self.exchange, MEETING)
         return 0
 
@@ -155,7 +156,7 @@ cdef class PortalsModule(CollModule):
         self.offsets = <uint64_t *> calloc(comm.size + 1, sizeof(uint64_t))
         if self.offsets == NULL:
             raise MemoryError(f"no memory for the offsets of {comm.size} blocks")
-        self.exchange = Exchange(comm, self.bml, self.node, self.short_limit, self.drift)
+        self.exchange = exchange_for(comm, self.bml, self.node, self.short_limit, self.drift)
         return self.hand_on(BARRIER, CollectiveCall(), comm)
 
     cpdef int free(self) except -1:

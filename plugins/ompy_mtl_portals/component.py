@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
+from ompy.mca.component import Component, Context, Counter, Offer, Parameter, Refusal, hookimpl
 
 COMPONENT = Component(
     framework="mtl",
@@ -16,6 +16,15 @@ COMPONENT = Component(
             "short_limit", int, 16384, unit="bytes", level=4, help="longer messages stay with their sender until received"
         ),
         Parameter("requests", int, 1 << 17, level=6, help="receives and long sends that may be under way at a time"),
+    ),
+    counters=(
+        Counter("unexpected", "messages that came before a receive did", unit="messages"),
+        Counter("pulled", "bodies read from their senders' memory after the match", unit="messages"),
+        Counter("ready_discarded", "ready messages for which no receive was posted", unit="messages"),
+        Counter("stalled", "sends that waited for credit or for the kernel", unit="messages"),
+        Counter("heap_used", "bytes of the heap in use", unit="bytes", kind="level"),
+        Counter("heap_most_used", "the most that ever were", unit="bytes", kind="level"),
+        Counter("heap_letters", "messages in the heap", unit="messages", kind="level"),
     ),
 )
 

@@ -30,6 +30,11 @@ def test_the_trees_collectives_keep_the_contract(conformance, names: str, ranks:
     conformance("coll", names, ranks)
 
 
+def test_trees_and_buckets_on_portals_keep_the_contract(conformance) -> None:
+    conformance("coll", "portals,basic", 3)
+    conformance("coll", "portals,basic", 5, mca={"coll_portals_short_limit": 64})
+
+
 def test_single_copy_keeps_the_contract(conformance) -> None:
     conformance("btl", "sm,self", 2, mca={"btl_sm_single_copy": "cma"})
 

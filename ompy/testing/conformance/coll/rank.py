@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ompy.core.communicator import Communicator
-from ompy.mca import discovery, loading
+from ompy.mca import discovery, loading, selection
 from ompy.mca.component import Context, Offer
 from ompy.mca.hook import hooks
 from ompy.mca.params import registry
@@ -55,7 +55,8 @@ class CollRank(MpiRank):
 
     def offer(self, communicator: Communicator) -> Offer | None:
         """What the component offers to a communicator; None when it refuses."""
-        answer = hooks.query(self.loaded.plugin, Context(self.loaded.component, record.rte, communicator))
+        context = Context(self.loaded.component, record.rte, communicator, selection.chosen_modules)
+        answer = hooks.query(self.loaded.plugin, context)
         if not isinstance(answer, Offer):
             return None
         if len(answer.modules) != 1:

@@ -41,6 +41,7 @@ cdef class GdnBtl(Btl):
     # Takes what is at the input into memory.
     cdef int take(self) except -1
     cdef int hand_over(self) except -1
+    cdef int begin_wait(self) except -1
     cdef int call_off(self) except -1
     cdef int compact(self) noexcept
     cdef int fail(self, object error) except -1

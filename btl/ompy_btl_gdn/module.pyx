@@ -104,7 +104,9 @@ cdef class GdnBtl(Btl):
                    const char *payload, size_t payload_size, int tag) except -1:
         cdef Py_ssize_t count
         cdef Tile tile = self.tile
-        if self.watched.busy or self.failure is not None:
+        if self.failure is not None:
+            raise self.failure
+        if self.watched.busy:
             return OUT_OF_RESOURCE
         self.watched.busy = True
         try:
@@ -116,7 +118,7 @@ cdef class GdnBtl(Btl):
             tile.disable()
         except TileDied as error:
             self.fail(error)
-            return OUT_OF_RESOURCE
+            raise
         finally:
             self.watched.busy = False
             wake()                               # a thread that was kept out may go in
@@ -217,16 +219,22 @@ cdef class GdnBtl(Btl):
             self.watched.busy = False
         events = self.hand_over()
         # Nothing here, and nothing elsewhere since the last time: whoever waits may wait in cycles.
-        if waiting and events == 0 and events_made == self.events_seen and not self.watched.busy:
-            self.watched.busy = True
-            try:
-                self.watched.posted = not self.tile.begin_wait(FOREVER, True)
-            except TileDied as error:
-                return self.fail(error)
-            finally:
-                self.watched.busy = False
+        if waiting and events == 0 and events_made == self.events_seen:
+            self.begin_wait()
         self.events_seen = events_made
         return events
+
+    cdef int begin_wait(self) except -1:
+        if self.watched.busy or self.watched.posted or self.watched.fresh or self.failure is not None:
+            return 0
+        self.watched.busy = True
+        try:
+            self.watched.posted = not self.tile.begin_wait(FOREVER, True)
+        except TileDied as error:
+            self.fail(error)
+        finally:
+            self.watched.busy = False
+        return 0
 
     cdef int hand_over(self) except -1:
         """Packets in memory become fragments, and whole fragments go to their receivers."""
@@ -275,12 +283,11 @@ cdef class GdnBtl(Btl):
 
     cpdef bint may_sleep(self) except -1:
         cdef double now = monotonic()
-        if not self.watched.posted and self.failure is None:
-            return False
+        self.begin_wait()
         if now >= self.next_look:
             self.next_look = now + LOOK_INTERVAL
-            self.tile.look_for_dead()
-        return True
+            self.tile.look_at_peers()
+        return not anything(&self.watched)
 
     cdef int fail(self, object error) except -1:
         """No tile can go on: every peer is out of reach."""

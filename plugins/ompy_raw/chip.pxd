@@ -10,6 +10,9 @@
 #     tile 1   wait ............................ | compute | read ........
 #     chip     stands  | runs until a word is at tile 1    | stands  | ...
 #
+# With a limit to its patience the chip goes on without a program that computes for too long in the host's time; what that
+# program posts then happens in the chip's present, and cycles depend on the host.
+#
 # Of several processes, whoever posts last runs the chip, under its lock, for all of them; the others sleep.
 from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t
 
@@ -23,13 +26,14 @@ cdef enum:
 
 cdef enum:
     LEFT = 0                                     # no program, or it is over: what arrives is thrown away
-    EXPECTED = 1                                 # the program is still to come: time stands
-    RUNNING = 2                                  # it computes: time stands
-    ADVANCING = 3                                # until a cycle
-    WAITING = 4                                  # until a word is at the input, or a cycle
-    WRITING = 5
-    READING = 6                                  # so many words
-    READING_AVAILABLE = 7                        # words, until there is none
+    PASSED = 1                                   # it computes, and patience with it is over: time goes on without it
+    EXPECTED = 2                                 # it is still to come: time stands
+    RUNNING = 3                                  # it computes: time stands
+    ADVANCING = 4                                # until a cycle
+    WAITING = 5                                  # until a word is at the input, or a cycle
+    WRITING = 6
+    READING = 7                                  # so many words
+    READING_AVAILABLE = 8                        # words, until there is none
 
 cdef enum:
     PENDING = 0
@@ -50,6 +54,7 @@ cdef struct TileState:
     int32_t enabled                              # GDN_AVAIL
     int32_t patient
     int64_t watchdog, stalled                    # cycles
+    int64_t since                                # nanoseconds of the host's time when it began to compute
     # -- its process
     int32_t pid
     Bell bell
@@ -66,6 +71,7 @@ cdef struct State:
     int32_t dead_tile                            # -1: none
     int32_t holder                               # the tile whose program has the lock, or had it last
     int32_t expected, joined                     # programs in processes
+    int64_t patience                             # nanoseconds with a program that computes, 0: without end
 
 # What a tile's processor does in the cycle under way.
 cdef struct Action:
@@ -121,6 +127,8 @@ cdef class Chip:
     cdef int sleep(self, int tile) except -1
     cdef int look_for_dead(self, int tile) except -1
     cdef int bury(self, int tile) noexcept nogil
+    # Time goes on without programs that have computed longer than patience allows; `tile` waits for them.
+    cdef int pass_over(self, int tile) except -1
     cdef int take_lock(self, int tile) noexcept nogil
     cdef void release_lock(self) noexcept nogil
 

@@ -6,6 +6,7 @@ import select
 from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
+from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
 from ompy.core.doorbell cimport ARMED_FUTEX, RemoteDoorbell, futex_wait, ring, strike
 from ompy_raw.header cimport MOST_TILES_ASIDE, SIDES, final_of, length_of, x_of, y_of
@@ -41,7 +42,13 @@ cdef extern from *:
     void release_lock "pthread_mutex_unlock"(pthread_mutex_t *lock) nogil
 
 # Nanoseconds of sleep between looks at signals and peers.
-cdef long PATIENCE = 50_000_000
+cdef long BETWEEN_LOOKS = 50_000_000
+
+
+cdef inline int64_t host_time() noexcept nogil:
+    cdef timespec moment
+    clock_gettime(CLOCK_MONOTONIC, &moment)
+    return moment.tv_sec * 1_000_000_000 + moment.tv_nsec
 
 
 cdef inline size_t whole_lines(size_t size) noexcept nogil:
@@ -155,6 +162,7 @@ cdef class Chip:
             self.state.running += 1
         state.activity = RUNNING
         state.clock = self.state.now
+        state.since = host_time()
         self.network.routers[tile].unattended = False
         self.release_lock()
         return 0
@@ -187,7 +195,7 @@ cdef class Chip:
         if self.state.deadlocked or state.activity == LEFT:
             self.release_lock()                  # what a deadlock looks like stays to be seen
             return 0
-        if state.activity <= RUNNING:
+        if EXPECTED <= state.activity <= RUNNING:
             self.state.running -= 1
         state.activity = LEFT
         self.network.routers[tile].unattended = True
@@ -231,8 +239,11 @@ cdef class Chip:
             state.outcome = DIED if self.state.dead_tile >= 0 else DEADLOCKED
             self.release_lock()
             return 0
+        if state.activity == PASSED:
+            state.next = max(state.next, self.state.now)
+        else:
+            self.state.running -= 1
         state.activity = activity
-        self.state.running -= 1
         return self.run_and_wake(tile)
 
     cdef int revoke(self, int tile) except -1:
@@ -301,11 +312,25 @@ cdef class Chip:
             state.bell.armed = ARMED_FUTEX
             self.release_lock()
             if state.outcome == PENDING:
-                futex_wait(&state.bell, word, PATIENCE)
+                futex_wait(&state.bell, word, min(BETWEEN_LOOKS, self.state.patience or BETWEEN_LOOKS))
             rung = state.bell.word != word
         if not rung and state.outcome == PENDING:
             self.look_for_dead(tile)
+            self.pass_over(tile)
         return 0
+
+    cdef int pass_over(self, int tile) except -1:
+        cdef int other
+        cdef int64_t now
+        if self.state.patience == 0 or self.state.running == 0:
+            return 0
+        now = host_time()
+        self.take_lock(tile)
+        for other in range(self.tiles):
+            if self.tile_states[other].activity == RUNNING and now - self.tile_states[other].since > self.state.patience:
+                self.tile_states[other].activity = PASSED
+                self.state.running -= 1
+        return self.run_and_wake(tile)
 
     cdef int look_for_dead(self, int tile) except -1:
         """Has a process that holds the chip back gone?"""
@@ -316,7 +341,7 @@ cdef class Chip:
         for other in range(self.tiles):
             state = &self.tile_states[other]
             # One that has something posted is found out when that has ended.
-            if state.activity == RUNNING and state.pid and self.state.dead_tile < 0 and is_gone(state.pid):
+            if PASSED <= state.activity <= RUNNING and state.pid and self.state.dead_tile < 0 and is_gone(state.pid):
                 self.take_lock(tile)
                 self.bury(other)
                 self.release_lock()
@@ -348,6 +373,8 @@ cdef class Chip:
         state.outcome = outcome
         state.clock = self.state.now
         self.state.running += 1
+        if self.state.patience:
+            state.since = host_time()
         return 0
 
     cdef int verdict(self, int tile) noexcept nogil:
@@ -478,6 +505,9 @@ cdef class Chip:
         """Nothing can ever happen: a deadlock, unless every tile waits with a patience that another thread may reward."""
         cdef bint patient = True
         cdef int index
+        for index in range(self.tiles):
+            if self.tile_states[index].activity == PASSED:
+                return 0                         # it may still act
         for index in range(engaged):
             if self.tile_states[self.engaged[index]].activity != WAITING or not self.tile_states[self.engaged[index]].patient:
                 patient = False

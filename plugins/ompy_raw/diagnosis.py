@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
 BUFFER_WORDS = 4
 WORDS_OF = {
-    3: "computes until a later cycle",
-    4: "waits for a word",
-    5: "is stalled writing, {done} of {count} words written",
-    6: "is stalled reading, {done} of {count} words read",
-    7: "reads what there is",
+    4: "computes until a later cycle",
+    5: "waits for a word",
+    6: "is stalled writing, {done} of {count} words written",
+    7: "is stalled reading, {done} of {count} words read",
+    8: "reads what there is",
 }
 
 

@@ -7,6 +7,8 @@ removes the name.
 import os
 from zlib import crc32
 
+from libc.stdint cimport int64_t
+
 from ompy.core cimport clock
 from ompy.core.segment cimport Segment, attach, create
 from ompy_raw.chip cimport Chip
@@ -81,6 +83,7 @@ cdef int make_segment(Chip chip, str name, int programs) except -1:
     try:
         chip.lay_out(staging, segment.address, True)
         chip.expect(programs)
+        chip.state.patience = 1_000_000 * <int64_t> value("patience")
         os.link(segment.path, name)
         chip.segment = segment
     except FileExistsError:

@@ -27,6 +27,15 @@ PARAMETERS = (
         level=4,
         help="stalled so long in a write, a tile drains its input into memory; 0: never, and what deadlocks ends",
     ),
+    Parameter(
+        "patience",
+        int,
+        0,
+        unit="ms",
+        level=6,
+        help="real time for which the chip stands still while a rank computes; then it goes on without that rank, and cycles "
+        "depend on the host; 0: without end",
+    ),
     Parameter("trace", str, "", level=3, help="file for a record of the run, which `ompy raw view` draws"),
     Parameter("trace_words", int, 100_000, level=6, help="words on wires that the record keeps, the first ones"),
     Parameter("trace_samples", int, 512, level=6, help="moments at which it keeps links and buffers, spread over the run"),

@@ -121,8 +121,8 @@ cdef class Tile:
     cpdef int set_watchdog(self, int64_t cycles) except -1
     # Leaves the chip for good: what still arrives is thrown away, and time goes on without this tile.
     cpdef int leave(self) except -1
-    # Ends everybody's activity when a process that holds the chip back is gone: for those who sleep elsewhere.
-    cpdef int look_for_dead(self) except -1
+    # For those who sleep elsewhere: is a process gone that holds the chip back, or has it done so for too long?
+    cpdef int look_at_peers(self) except -1
 
     # The posted activity is waited for; its outcome, with interrupts and the watchdog dealt with.
     cdef int finish(self) except -1

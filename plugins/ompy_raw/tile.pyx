@@ -311,8 +311,9 @@ cdef class Tile:
         self.settle()
         return self.chip.leave(self.number)
 
-    cpdef int look_for_dead(self) except -1:
-        return self.chip.look_for_dead(self.number)
+    cpdef int look_at_peers(self) except -1:
+        self.chip.look_for_dead(self.number)
+        return self.chip.pass_over(self.number)
 
 
 cdef int call_python(Tile tile, void *context) except -1:

@@ -122,6 +122,26 @@ def test_a_rank_that_has_left_holds_nobody_up():
     assert run.returncode == 0, run.stderr
 
 
+def test_with_a_limit_to_its_patience_the_chip_goes_on_without_a_rank_that_computes(tmp_path):
+    """Rank 1 computes until rank 0, which waits for the chip, has gone on: by the rules of a patient chip for ever."""
+    program = f"""
+        mark = {str(tmp_path / "mark")!r}
+        if rank == 0:
+            tile.wait(1000)
+            open(mark, "w").close()
+        else:
+            while not os.path.exists(mark):
+                time.sleep(0.001)
+            tile.send(0, [1])
+            assert tile.clock >= 1000            # in the chip's present
+        if rank == 0:
+            assert tile.receive(1) == [1]
+        end()
+        """
+    run = job(program, 2, patience=20)
+    assert run.returncode == 0, run.stderr
+
+
 def test_ranks_that_want_different_chips_are_told():
     run = job("end()", 33)
     assert "33 ranks do not fit the Raw chip of 4 x 4 tiles" in run.stderr

@@ -19,7 +19,7 @@ from ompy_puma.descriptor cimport (
 )
 from ompy_puma.header cimport ACKNOWLEDGEMENT, RETURN
 from ompy_puma.heap cimport format_heap, letter_body, release_letter
-from ompy_puma.kernel cimport QUEUED, SENT
+from ompy_puma.transmission cimport QUEUED, SENT
 from ompy_puma.match_list cimport ANY_GROUP, ANY_RANK, LINK_END, PORTAL_DESCRIPTOR, PORTAL_LIST
 from ompy_puma.process cimport EVENT_DEPOSITED, EVENT_DROPPED, EVENT_LOST
 

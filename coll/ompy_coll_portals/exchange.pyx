@@ -13,7 +13,7 @@ from ompy_puma.capability cimport GroupCapability
 from ompy_puma.descriptor cimport SAVE_BODY, SAVE_BOTH, SENDER_OFFSET, WRITE, make_dynamic, make_single
 from ompy_puma.header cimport Header
 from ompy_puma.heap cimport Heap, Letter, format_heap, letter_body, letter_size, release_letter
-from ompy_puma.kernel cimport QUEUED, SENT
+from ompy_puma.transmission cimport QUEUED, SENT
 from ompy_puma.match_list cimport ANY_GROUP, ANY_RANK, LINK_END, PORTAL_LIST
 from ompy_puma.process cimport EVENT_DEPOSITED
 

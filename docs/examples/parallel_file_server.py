@@ -26,10 +26,11 @@ from typing import TYPE_CHECKING
 
 from ompy_puma.application import Application, Queued
 from ompy_puma.capability import GroupCapability
-from ompy_puma.kernel import QKernel, SendVerdict
+from ompy_puma.kernel import QKernel
 from ompy_puma.kinds import kernel_managed, read_memory, sender_managed
 from ompy_puma.loop_wire import Network
 from ompy_puma.pct import ProcessControlThread
+from ompy_puma.transmission import SendVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,6 +90,8 @@ class Server:
 
     def serve(self, clients: int) -> Iterator[None]:
         """Carry requests out, one after another, until so many clients have closed."""
+        while not self.clients.done:
+            yield
         while clients:
             yield
             for inbox in self.inboxes:

@@ -23,7 +23,7 @@ from ompy_puma.descriptor cimport (
     ACKNOWLEDGE, CIRCULAR, SAVE_BOTH, SAVE_HEADER, WRITE, make_dynamic, make_independent, make_overlay,
 )
 from ompy_puma.heap cimport Heap, format_heap, letter_size, newer_letter, oldest_letter, release_letter
-from ompy_puma.kernel cimport OUT_OF_RESOURCE
+from ompy_puma.transmission cimport OUT_OF_RESOURCE
 from ompy_puma.match_list cimport ANY_GROUP, ANY_RANK, LINK_END, PORTAL_DESCRIPTOR, PORTAL_LIST
 
 # The kernel's own limit.  Its answers for us (acknowledgements, replies) are bounded by what peers may have under way, so it

@@ -27,7 +27,7 @@ from ompy_puma.btl_wire cimport forget_kernel
 from ompy_puma.descriptor cimport BUFFER_FREE
 from ompy_puma.header cimport RETURN
 from ompy_puma.heap cimport Heap, find_letter, letter_size, newer_letter, oldest_letter
-from ompy_puma.kernel cimport QUEUED, REFUSED, SENT
+from ompy_puma.transmission cimport QUEUED, REFUSED, SENT
 from ompy_puma.match_list cimport MatchEntry
 from ompy_puma.process cimport EVENT_DEPOSITED, EVENT_DROPPED, EVENT_LOST, EVENT_MATCHED, EVENT_READ
 

@@ -20,7 +20,7 @@ from ompy_puma.descriptor cimport (
 )
 from ompy_puma.header cimport ACKNOWLEDGEMENT, RETURN
 from ompy_puma.heap cimport letter_size
-from ompy_puma.kernel cimport OUT_OF_RESOURCE, QUEUED, REFUSED
+from ompy_puma.transmission cimport OUT_OF_RESOURCE, QUEUED, REFUSED
 from ompy_puma.match_list cimport ANY_GROUP, ANY_RANK, LINK_END, LINK_NEXT, MatchEntry
 
 

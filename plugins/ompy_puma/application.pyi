@@ -3,8 +3,8 @@ from typing import Any
 
 from typing_extensions import Buffer
 
-from ompy_puma.kernel import SendVerdict
 from ompy_puma.process import DropReason, EventKind, Process
+from ompy_puma.transmission import SendVerdict
 
 END: int
 NEXT: int

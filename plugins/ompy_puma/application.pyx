@@ -27,7 +27,7 @@ from ompy_puma.heap cimport (
 from ompy_puma.match_list cimport LINK_END, LINK_NEXT, PORTAL_DESCRIPTOR, PORTAL_LIST, PORTAL_NOTHING, MatchEntry, PortalEntry
 from ompy_puma.process cimport Event
 from ompy_puma.process import DropReason, EventKind
-from ompy_puma.kernel import SendVerdict
+from ompy_puma.transmission import SendVerdict
 
 END = LINK_END
 NEXT = LINK_NEXT

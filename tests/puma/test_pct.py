@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from ompy_puma.application import Application
 from ompy_puma.capability import GroupCapability
-from ompy_puma.kernel import QKernel, SendVerdict
+from ompy_puma.kernel import QKernel
 from ompy_puma.loop_wire import Network
 from ompy_puma.pct import OWN_GROUP, ProcessControlThread, launch
+from ompy_puma.transmission import SendVerdict
 
 from ompy.core.errors import MPIError
 

@@ -6,7 +6,7 @@ import pytest
 from ompy_puma.application import Application
 from ompy_puma.capability import GroupCapability, PortalCapability
 from ompy_puma.descriptor import READ, SENDER_OFFSET
-from ompy_puma.kernel import SendVerdict
+from ompy_puma.transmission import SendVerdict
 from puma_machine import GROUP, OWN, Machine, drops
 
 

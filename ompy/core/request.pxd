@@ -31,7 +31,8 @@ cdef class Request:
     cpdef int start(self) except -1
     # Try to cancel; the outcome is in `status.cancelled` once the request is complete.
     cpdef int cancel(self) except -1
-    # The user has let go of the handle: the request may go back to its pool as soon as it is complete.
+    # The user has let go of the handle: the request may go back to its pool as soon as it is complete.  The caller's is
+    # the last reference, and it does not look at the request any more.
     cpdef int release(self) except -1
     # For whoever carries the operation out: begin, then exactly one of finish and fail.
     cdef int begin(self) except -1
@@ -43,3 +44,8 @@ cdef class Request:
 
 cdef class CompletedRequest(Request):
     pass
+
+
+# What sends that were over at once share: complete, without an error, and always active, so that any number of handles
+# may stand for it and be waited for.
+cdef Request sent

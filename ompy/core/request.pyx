@@ -76,3 +76,13 @@ cdef class CompletedRequest(Request):
     def __cinit__(self):
         self.complete = True
         self.active = True
+
+
+cdef class SentRequest(CompletedRequest):
+    """See `sent`."""
+
+    cdef int retire(self) except -1:
+        return 0
+
+
+sent = SentRequest()

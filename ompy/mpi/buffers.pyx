@@ -50,7 +50,11 @@ cdef extern from *:
         PyObject *descr;
         int flags;
     } ompy_array;
+    static inline int ompy_product_overflows(Py_ssize_t a, Py_ssize_t b, Py_ssize_t *product) {
+        return __builtin_mul_overflow(a, b, product);
+    }
     """
+    bint product_overflows "ompy_product_overflows"(Py_ssize_t a, Py_ssize_t b, Py_ssize_t *product) noexcept nogil
     ctypedef struct ArrayHead "ompy_array":
         char *data
         int nd
@@ -99,18 +103,18 @@ cdef class Held:
 
 
 cdef int parse_send(object message, Spec *spec, Py_ssize_t blocks=1) except -1:
-    if blocks == 1 and (parse_array(message, False, spec) or parse_typed_array(message, False, spec)):
+    if parse_array(message, False, blocks, spec) or parse_typed_array(message, False, blocks, spec):
         return 0
     return parse(message, False, blocks, spec)
 
 
 cdef int parse_recv(object message, Spec *spec, Py_ssize_t blocks=1) except -1:
-    if blocks == 1 and (parse_array(message, True, spec) or parse_typed_array(message, True, spec)):
+    if parse_array(message, True, blocks, spec) or parse_typed_array(message, True, blocks, spec):
         return 0
     return parse(message, True, blocks, spec)
 
 
-cdef inline bint parse_array(object message, bint writable, Spec *spec) noexcept:
+cdef inline bint parse_array(object message, bint writable, Py_ssize_t blocks, Spec *spec) noexcept:
     """The fast path: a plain array of a known dtype.  False: nothing was done."""
     cdef PyObject *source = <PyObject *> message
     cdef ArrayHead *array = <ArrayHead *> source
@@ -125,6 +129,10 @@ cdef inline bint parse_array(object message, bint writable, Spec *spec) noexcept
         return False
     for i in range(array.nd):
         count *= array.dimensions[i]
+    if blocks > 1:
+        if count % blocks != 0:
+            return False
+        count //= blocks
     Py_INCREF(message)
     Py_INCREF(<object> slot.typemap)
     spec.address = <size_t> array.data
@@ -135,9 +143,9 @@ cdef inline bint parse_array(object message, bint writable, Spec *spec) noexcept
     return True
 
 
-cdef inline bint parse_typed_array(object message, bint writable, Spec *spec) except -1:
+cdef inline bint parse_typed_array(object message, bint writable, Py_ssize_t blocks, Spec *spec) except -1:
     """The fast path of [array, datatype] and [array, count, datatype].  False: nothing was done."""
-    cdef Py_ssize_t items, count = 1, nbytes, first = 0
+    cdef Py_ssize_t items, count = 1, nbytes, whole, first = 0
     cdef PyObject *source
     cdef PyObject *given = NULL
     cdef PyObject *kind
@@ -173,20 +181,24 @@ cdef inline bint parse_typed_array(object message, bint writable, Spec *spec) ex
         count *= array.dimensions[i]
     nbytes = count * (<Typemap> slot.typemap).extent
     if given == NULL:
-        if typemap.extent <= 0 or nbytes % typemap.extent != 0:
-            return False
-        count = nbytes // typemap.extent
+        if typemap.extent != (<Typemap> slot.typemap).extent:
+            if typemap.extent <= 0 or nbytes % typemap.extent != 0:
+                return False
+            count = nbytes // typemap.extent
+        if blocks > 1:
+            if count % blocks != 0:
+                return False
+            count //= blocks
     else:
         if not PyLong_CheckExact(<object> given):
             return False
         count = PyLong_AsSsize_t(<object> given)
-        if count < 0:
+        if count < 0 or product_overflows(count, max(blocks, 1), &whole):
             return False
         if typemap.contiguous:
-            # Divided rather than multiplied: no count overflows.
-            if typemap.size > 0 and count > nbytes // typemap.size:
+            if product_overflows(whole, typemap.size, &whole) or whole > nbytes:
                 return False
-        elif count > 0 and (span(typemap, count, &first) + first > nbytes or first < 0):
+        elif whole > 0 and (span(typemap, whole, &first) + first > nbytes or first < 0):
             return False
     Py_INCREF(<object> source)
     Py_INCREF(typemap)

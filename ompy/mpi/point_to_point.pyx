@@ -257,7 +257,8 @@ cdef class PointToPoint(Handle):
             except BaseException:
                 give_up(receive)
                 raise
-            sending.buffer = copied
+            if not sending.complete:
+                sending.buffer = copied
             return new_request(combine([sending, receive], receive, True), None)
         except MPIError as error:
             failed(self, error)
@@ -524,7 +525,8 @@ cdef CoreRequest begin_send(PointToPoint self, object buf, int dest, int tag, in
             send_buffered(spec.address, spec.count, <Typemap> spec.typemap, dest, tag, self.comm)
             return CompletedRequest.__new__(CompletedRequest)
         request = pml.isend(spec.address, spec.count, <Typemap> spec.typemap, dest, tag, mode, self.comm)
-        request.buffer = keep(&spec)
+        if not request.complete:
+            request.buffer = keep(&spec)
     finally:
         release(&spec)
     return request
@@ -539,7 +541,8 @@ cdef CoreRequest begin_receive(PointToPoint self, object buf, int source, int ta
     parse_recv(buf, &spec)
     try:
         request = pml.irecv(spec.address, spec.count, <Typemap> spec.typemap, source, tag, self.comm)
-        request.buffer = keep(&spec)
+        if not request.complete:
+            request.buffer = keep(&spec)
     finally:
         release(&spec)
     return request

@@ -126,7 +126,10 @@ cdef class Request(Handle):
         """
         cdef Selection selection = Selection(requests)
         selection.wait_all()
-        selection.settle_all(statuses, False)
+        if statuses is None:
+            selection.settle_quietly()
+        else:
+            selection.settle_all(statuses, False)
         return True
 
     @classmethod
@@ -425,7 +428,7 @@ cdef int settle(Request handle, StatusRecord *status) except -1:
         if status != NULL:
             set_empty(status)
         return 0
-    if isinstance(core, GeneralizedRequest):
+    if type(core) is GeneralizedRequest:
         return settle_generalized(handle, <GeneralizedRequest> core, status)
     if core.persistent:
         wait_core(core, status)
@@ -636,6 +639,23 @@ cdef class Selection:
 
     cdef list settle_all(self, object statuses, bint load):
         return self.settle_some(list(range(len(self.requests))), statuses, load)
+
+    cdef int settle_quietly(self) except -1:
+        """As `settle_all` where nobody wants a status."""
+        cdef Py_ssize_t index = 0, count = len(self.requests)
+        cdef object failure = None
+        while index < count:
+            try:
+                while index < count:
+                    index += 1
+                    settle(<Request> self.requests[index - 1], NULL)
+            except MPIError as error:
+                if failure is None:
+                    failure = MPIException(ERR_IN_STATUS, f"request {index - 1}: {error}")
+                    failure.__cause__ = error
+        if failure is not None:
+            raise failure
+        return 0
 
     cdef list settle_some(self, list indices, object statuses, bint load):
         cdef Py_ssize_t position, room = make_room(statuses, len(indices))

@@ -30,6 +30,7 @@ cdef class Engine(ProgressSource):
     cdef uint64_t generation        # high half of the numbers: a late message finds no stranger in its slot
     cdef object waiting             # deque of Transfer
     cdef readonly unsigned long long retries      # times that a transfer found no resources
+    cdef bint has_waiting           # so that the fast path need not ask Python
     cdef char *scratch              # where non-contiguous eager payload is packed
     cdef size_t scratch_size
 

@@ -113,6 +113,7 @@ cdef class Engine(ProgressSource):
             if not self.waiting:
                 register_source(self)
             self.waiting.append(transfer)
+            self.has_waiting = True
         return 0
 
     cpdef int progress(self) except -1:
@@ -137,6 +138,7 @@ cdef class Engine(ProgressSource):
             else:
                 events += 1
         if not self.waiting:
+            self.has_waiting = False
             unregister_source(self)
         return events
 

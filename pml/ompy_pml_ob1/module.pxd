@@ -45,8 +45,10 @@ cdef class Ob1(Pml):
     cdef readonly Bml bml
     cdef readonly Engine engine
     cdef Dispatcher dispatcher
-    cdef RecvRequest spare          # for blocking receives, one at a time
 
+    # A short message in standard or ready mode goes out in place, without a request; False: it could not.
+    cdef bint send_at_once(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
+                           Communicator comm) except -1
     cdef SendRequest new_send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
                               Communicator comm)
     cdef RecvRequest new_recv(self, size_t address, Py_ssize_t count, Typemap typemap, object allocate, int source,

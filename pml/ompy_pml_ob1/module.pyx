@@ -9,7 +9,7 @@ from ompy.core.constants cimport MODE_SYNCHRONOUS, OK
 from ompy.core.errors import ERR_INTERN, ERR_PROC_FAILED, MPIError
 from ompy.core.proc cimport Proc, table
 from ompy.core.progress cimport progress, wait, wait_until
-from ompy.core.request cimport Request
+from ompy.core.request cimport Request, sent
 from ompy.core.status cimport StatusRecord
 from ompy.core.trace cimport EVENT_KEPT, EVENT_SENT, is_tracing, record, trace_clock
 from ompy.core.typemap cimport Typemap
@@ -22,7 +22,8 @@ from ompy_pml_ob1.header cimport (
     KIND_ACK, KIND_FIN, KIND_FRAG, KIND_MATCH, KIND_PUT, KIND_RGET, AckHeader, Envelope, FinHeader,
     FragmentHeader, PutHeader, message_length,
 )
-from ompy_pml_ob1.matching cimport Posted, free_message, message_bytes, message_envelope
+from ompy_pml_ob1.matching cimport Peer, Posted, free_message, message_bytes, message_envelope
+from ompy_pml_ob1.recv_request cimport unused_recv
 from ompy_pml_ob1.send_request cimport SendRequest
 
 interface = INTERFACE
@@ -215,36 +216,10 @@ cdef class Ob1(Pml):
 
     cpdef int send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
                    Communicator comm) except -1:
-        """Blocking send; a short one in standard or ready mode makes no request."""
-        cdef Matching matching = <Matching> comm.pml
-        cdef Envelope envelope
-        cdef Route route
-        cdef size_t length
-        cdef int64_t begun = 0
+        """Blocking send."""
         cdef SendRequest request
-        if typemap.contiguous and mode != MODE_SYNCHRONOUS and matching.peers[dest].routes != NULL \
-                and not self.engine.waiting:
-            route = (<PeerRoutes> matching.peers[dest].routes).first
-            length = count * typemap.size
-            if length + sizeof(Envelope) <= route.btl.eager_limit and not matching.peers[dest].failed:
-                envelope.kind = KIND_MATCH
-                envelope.flags = 0
-                envelope.sequence = matching.peers[dest].next_sequence
-                envelope.source = comm.rank
-                envelope.tag = tag
-                envelope.spare = 0
-                envelope.context = comm.context
-                matching.peers[dest].next_sequence += 1
-                if is_tracing():
-                    begun = trace_clock()
-                if route.btl.sendi(route.endpoint, <char *> &envelope, sizeof(Envelope), <const char *> address,
-                                   length, TAG_PML) == OK:
-                    if is_tracing():
-                        record(EVENT_SENT, 0, NULL, envelope.context, envelope.source, dest, tag, envelope.sequence, length,
-                               begun)
-                    return 0
-                # The request made below takes this place in the order again.
-                matching.peers[dest].next_sequence -= 1
+        if self.send_at_once(address, count, typemap, dest, tag, mode, comm):
+            return 0
         request = self.new_send(address, count, typemap, dest, tag, mode, comm)
         request.operation = SEND + mode
         request.start()
@@ -253,6 +228,39 @@ cdef class Ob1(Pml):
         if request.error is not None:
             raise request.error
         return 0
+
+    cdef inline bint send_at_once(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
+                                  Communicator comm) except -1:
+        cdef Matching matching = <Matching> comm.pml
+        cdef Peer *peer = &matching.peers[dest]
+        cdef Envelope envelope
+        cdef Route route
+        cdef size_t length
+        cdef int64_t begun = 0
+        if not typemap.contiguous or mode == MODE_SYNCHRONOUS or peer.routes == NULL or self.engine.has_waiting:
+            return False
+        route = (<PeerRoutes> peer.routes).first
+        length = count * typemap.size
+        if length + sizeof(Envelope) > route.btl.eager_limit or peer.failed:
+            return False
+        envelope.kind = KIND_MATCH
+        envelope.flags = 0
+        envelope.sequence = peer.next_sequence
+        envelope.source = comm.rank
+        envelope.tag = tag
+        envelope.spare = 0
+        envelope.context = comm.context
+        peer.next_sequence += 1
+        if is_tracing():
+            begun = trace_clock()
+        if route.btl.sendi(route.endpoint, <char *> &envelope, sizeof(Envelope), <const char *> address, length,
+                           TAG_PML) == OK:
+            if is_tracing():
+                record(EVENT_SENT, 0, NULL, envelope.context, envelope.source, dest, tag, envelope.sequence, length, begun)
+            return True
+        # The request that is made instead takes this place in the order again.
+        peer.next_sequence -= 1
+        return False
 
     cdef SendRequest new_send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
                               Communicator comm):
@@ -264,7 +272,10 @@ cdef class Ob1(Pml):
     cpdef Request isend(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
                         Communicator comm):
         """Non-blocking send."""
-        cdef SendRequest request = self.new_send(address, count, typemap, dest, tag, mode, comm)
+        cdef SendRequest request
+        if self.send_at_once(address, count, typemap, dest, tag, mode, comm):
+            return sent
+        request = self.new_send(address, count, typemap, dest, tag, mode, comm)
         request.start()
         return request
 
@@ -279,17 +290,14 @@ cdef class Ob1(Pml):
 
     cdef RecvRequest new_recv(self, size_t address, Py_ssize_t count, Typemap typemap, object allocate, int source,
                               int tag, Communicator comm):
-        cdef RecvRequest request = RecvRequest.__new__(RecvRequest)
+        cdef RecvRequest request = unused_recv()
         request.prepare(self.engine, <Matching> comm.pml, address, count, typemap, allocate, source, tag)
         request.operation = IRECV
         return request
 
     cdef int recv(self, size_t address, Py_ssize_t count, Typemap typemap, int source, int tag, Communicator comm,
                   StatusRecord *status) except -1:
-        cdef RecvRequest request = self.spare
-        self.spare = None
-        if request is None:
-            request = RecvRequest.__new__(RecvRequest)
+        cdef RecvRequest request = unused_recv()
         request.prepare(self.engine, <Matching> comm.pml, address, count, typemap, None, source, tag)
         request.operation = RECV
         request.start()
@@ -303,9 +311,7 @@ cdef class Ob1(Pml):
         if status != NULL:
             status[0] = request.status
         error = request.error
-        request.communicator = None
-        request.error = None
-        self.spare = request
+        request.release()
         if error is not None:
             raise error
         return 0

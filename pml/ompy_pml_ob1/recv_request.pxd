@@ -39,3 +39,7 @@ cdef class RecvRequest(Transfer):
     cdef int report_read(self, int error) except -1
     cdef int ask_for_puts(self) except -1
     cdef int release_pieces(self) except -1
+
+
+# One that was released, or a new one; `prepare` comes next.
+cdef RecvRequest unused_recv()

@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The receiver's half of ob1's protocols."""
-cimport cython
+from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from libc.stdint cimport uint16_t, uint64_t
 from libc.string cimport memcpy, memset
 
@@ -21,8 +21,28 @@ from ompy_pml_ob1.header cimport (
 )
 from ompy_pml_ob1.matching cimport free_message, message_bytes
 
+cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(object)
 
-@cython.freelist(64)
+
+# Released requests, to be used again: making one costs as much as matching a message.
+cdef enum:
+    MOST_UNUSED = 128
+cdef PyObject *unused[MOST_UNUSED]               # holds a reference to each
+cdef int unused_count = 0
+
+
+cdef RecvRequest unused_recv():
+    global unused_count
+    cdef RecvRequest request
+    if unused_count == 0:
+        return RecvRequest.__new__(RecvRequest)
+    unused_count -= 1
+    request = <RecvRequest> unused[unused_count]
+    Py_DECREF(request)
+    return request
+
+
 cdef class RecvRequest(Transfer):
     cdef int prepare(self, Engine engine, Matching matching, size_t address, Py_ssize_t count, Typemap typemap,
                      object allocate, int source, int tag) except -1:
@@ -58,6 +78,17 @@ cdef class RecvRequest(Transfer):
             self.status.cancelled = True
             self.finish()
             self.matching.withdraw(&self.posted)
+        return 0
+
+    cpdef int release(self) except -1:
+        """Kept to be used again, when the caller's is the only reference."""
+        global unused_count
+        if self.complete and not self.persistent and Py_REFCNT(self) == 1 and unused_count < MOST_UNUSED:
+            self.error = self.buffer = self.allocate = None
+            self.communicator = self.matching = self.routes = self.typemap = None
+            Py_INCREF(self)
+            unused[unused_count] = <PyObject *> self
+            unused_count += 1
         return 0
 
     cdef int abandon(self) except -1:

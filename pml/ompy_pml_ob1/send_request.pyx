@@ -1,6 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The sender's half of ob1's protocols; pictured in `send_request.pxd`."""
-cimport cython
 from libc.string cimport memcpy, memset
 
 from ompy.core.checksum cimport crc32c
@@ -21,7 +20,6 @@ from ompy_pml_ob1.header cimport (
 )
 
 
-@cython.freelist(64)
 cdef class SendRequest(Transfer):
     cdef int prepare(self, Engine engine, Matching matching, size_t address, Py_ssize_t count, Typemap typemap,
                      int dest, int tag, int mode) except -1:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from ompy.mca.component import Component, Context, Counter, Offer, Parameter, Refusal, hookimpl
 from ompy.mca.params import registry
 
@@ -45,12 +47,37 @@ COMPONENT = Component(
             help="large messages: copied once by the kernel (cma), twice through the ring (none), or auto: as a short "
             "probe at start finds quicker",
         ),
+        Parameter(
+            "shared_heap",
+            str,
+            "auto",
+            level=4,
+            choices=("auto", "none"),
+            help="memory of MPI.Alloc_mem and Win.Allocate (and NumPy arrays, see mpi_numpy_heap) lies where peers map it, and "
+            "large messages from there are copied once, without the kernel; none: it is ordinary memory",
+        ),
+        Parameter(
+            "joint_copy",
+            int,
+            -1,
+            unit="bytes",
+            level=5,
+            help="sender and receiver both copy, a piece at a time, messages of at least so many bytes that need one copy; "
+            "0: only the receiver does, -1: 128 KiB where every rank has a core",
+        ),
         Parameter("inbox_slots", int, 0, level=7, help="rings that can be announced at a time; 0: by the number of ranks"),
         Parameter("exclusivity", int, 65535, level=7, help="of the BTLs that reach a peer, only the highest are used"),
         Parameter("latency", int, 200, unit="ns", level=6, help="what the BML takes this BTL's latency to be"),
         Parameter("bandwidth", int, 10000, unit="MB/s", level=6, help="what the BML takes this BTL's bandwidth to be"),
     ),
-    capabilities={"send": True, "put": "cma", "get": "cma", "in_order": True, "asynchronous_progress": True, "reach": "host"},
+    capabilities={
+        "send": True,
+        "put": "cma",
+        "get": "cma or heap",
+        "in_order": True,
+        "asynchronous_progress": True,
+        "reach": "host",
+    },
     counters=(
         Counter("messages_sent", "messages put into peers' rings", unit="messages"),
         Counter("bytes_sent", "bytes put into peers' rings, headers included", unit="bytes"),
@@ -58,6 +85,8 @@ COMPONENT = Component(
         Counter("bytes_received", "bytes taken out of our rings", unit="bytes"),
         Counter("ring_full", "times that a ring had no room", unit="times"),
         Counter("bytes_copied_by_kernel", "bytes read or written in peers' memory", unit="bytes"),
+        Counter("bytes_copied_in_heap", "bytes read or written in peers' shared heaps", unit="bytes"),
+        Counter("pieces_copied_for_peers", "pieces of messages from here that this process copied to their receivers", unit="pieces"),
         Counter("rings_out", "peers that we have a ring towards", unit="rings", kind="level"),
         Counter("rings_in", "peers that have a ring towards us", unit="rings", kind="level"),
     ),
@@ -65,6 +94,8 @@ COMPONENT = Component(
 CUT_BY_RING = ("eager_limit", "rndv_eager_limit", "max_send_size")
 LIMITS = (*CUT_BY_RING, "exclusivity", "latency", "bandwidth")
 
+# Below this, one side is done before the other has noticed.
+JOINT_SIZE = 128 << 10
 # Bytes of rings that a process makes when it talks to every other rank of a large host.
 BUDGET = 4 << 20
 SMALLEST_RING, LARGEST_RING = 32 << 10, 256 << 10
@@ -93,8 +124,12 @@ def ompy_query(context: Context) -> Offer | Refusal:
     if context.rte:
         belong_to(context.rte.job)
     slots = context.value("inbox_slots") or max(64, 2 * local_size)
+    heap = own_heap(context, local_size)
+    joint_size = context.value("joint_copy")
+    if joint_size < 0:
+        joint_size = JOINT_SIZE if local_size <= (os.cpu_count() or 1) else 0
     try:
-        btl = SmBtl(ring_size, context.value("backing"), slots, kernel_copies)
+        btl = SmBtl(ring_size, context.value("backing"), slots, kernel_copies, heap, joint_size)
         short = btl.in_files and reserve(btl, local_size)
     except MPIError as error:
         context.inform(f"{error}; other transports serve", private=True)
@@ -105,6 +140,8 @@ def ompy_query(context: Context) -> Offer | Refusal:
         return Refusal(short)
     for name, limit in limits.items():
         setattr(btl, name, limit)
+    if registry.value("btl_base_verbose") >= 1:
+        context.inform(choices(kernel_copies, heap is not None, joint_size))
     btl.on_fallback = lambda line: context.inform(f"{line}; large messages go through the ring")
     # In files, a peer may have found no room for its rings.
     return Offer(modules=[btl], certain=not btl.in_files)
@@ -130,6 +167,25 @@ def usual_ring_size(local_size: int) -> int:
     while size > SMALLEST_RING and size * local_size > BUDGET:
         size //= 2
     return size
+
+
+def choices(kernel_copies: bool, has_heap: bool, joint_size: int) -> str:
+    """How large messages will go, in a line for people."""
+    way = "copied once by the kernel" if kernel_copies else "copied twice, through the ring"
+    shared = "; from the shared heap once, without the kernel" if has_heap else "; there is no shared heap"
+    joint = f"; sender and receiver share copies from {joint_size} bytes on" if joint_size else "; the receiver copies alone"
+    return f"large messages are {way}{shared}{joint}"
+
+
+def own_heap(context: Context, local_size: int) -> tuple[bytes, int, int] | None:
+    """This process's shared heap, where there are peers for it and the kernel lets them at what lies outside too."""
+    from ompy_btl_sm.single_copy import refusal
+
+    if context.value("shared_heap") == "none" or context.value("backing") == "file" or local_size < 2 or refusal():
+        return None
+    from ompy.core.heap import open_heap
+
+    return open_heap()
 
 
 def single_copy(context: Context) -> bool:

@@ -1,4 +1,6 @@
 # One peer on this host: the ring towards it, the ring from it, its doorbell.
+from libc.stdint cimport uint64_t
+
 from ompy.core.doorbell cimport RemoteDoorbell
 from ompy.core.segment cimport Segment
 from ompy.mca.btl cimport Endpoint
@@ -12,6 +14,17 @@ cdef class Card:
     cdef readonly bytes inbox, doorbell
     cdef readonly int slots
     cdef readonly size_t probe_address           # of PROBE, in the process's memory
+    cdef readonly bytes heap                     # where its shared heap is; b"" for none
+    cdef readonly size_t heap_address, heap_size
+
+
+# How this process gets at the peer's memory, for use without the GIL.
+cdef struct Reach:
+    int pid
+    int pidfd                                    # readable once the peer is gone; -1 when not watched
+    char *heap                                   # where the peer's heap is mapped here, NULL while it is not
+    uint64_t heap_address                        # in the peer
+    uint64_t heap_size                           # 0: it can't be mapped
 
 
 cdef class Incoming:
@@ -35,12 +48,20 @@ cdef class SmEndpoint(Endpoint):
     cdef bint connected                          # the peer knows of it
     cdef RemoteDoorbell doorbell
     cdef Incoming incoming                       # None until the peer has announced its ring
-    cdef int pidfd                               # readable once the peer is gone; -1 when not watched
+    cdef Segment heap                            # the peer's, from the first transfer on that needs it
+    cdef Reach reach
     cdef readonly object failure
 
     # Makes the ring and announces it; False: try again later.
     cdef bint connect(self, size_t ring_size, str backing, bytes own_doorbell) except -1
     cdef int watch(self) except -1
+    # Whether memory of the peer's lies in its heap, which is mapped now if it was not.
+    cdef bint sees(self, uint64_t address, size_t size) except -1
     # Gone without closing its rings?
     cdef bint is_dead(self) except -1
     cdef int close(self) except -1
+
+
+# A MoveFunction and a GoneFunction (see `joint_copy.pxd`); `peer` is a Reach.
+cdef int move(void *peer, size_t here, uint64_t there, size_t size, bint inward) noexcept nogil
+cdef bint has_gone(void *peer) noexcept nogil

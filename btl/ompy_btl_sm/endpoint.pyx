@@ -2,23 +2,33 @@
 """One peer on this host: the ring towards it, the ring from it, its doorbell."""
 import os
 
+from libc.stdint cimport uint64_t
+from libc.string cimport memcpy
+
 from ompy.core.atomic cimport acquire32, release, release32
 from ompy.core.doorbell cimport RemoteDoorbell, full_fence, ring
+from ompy.core.errors import MPIError
+from ompy.core.heap cimport map_heap
 from ompy.mca.btl cimport Endpoint
 from ompy_btl_sm.inbox cimport announce
 from ompy_btl_sm.ring cimport CARD_SIZE, make, open_reader, peek
+from ompy_btl_sm.single_copy cimport read_memory, write_memory
 
 cdef extern from "<string.h>":
     size_t strnlen(const char *text, size_t limit) nogil
 
 cdef extern from *:
     """
+    #include <errno.h>
     #include <poll.h>
+    #include <signal.h>
     static int ompy_is_readable(int descriptor) {
         struct pollfd one = {descriptor, POLLIN, 0};
         return poll(&one, 1, 0) > 0;
     }
+    static int ompy_is_alive(int pid) { return kill(pid, 0) == 0 || errno != ESRCH; }
     """
+    bint is_alive "ompy_is_alive"(int pid) noexcept nogil
     bint is_readable "ompy_is_readable"(int descriptor) noexcept nogil
 
 PROBE = b"ompy cma"
@@ -34,20 +44,24 @@ def host_identity() -> str:
 
 cdef class Card:
     @staticmethod
-    def write(bytes inbox, int slots, bytes doorbell) -> bytes:
-        """This process's card."""
+    def write(bytes inbox, int slots, bytes doorbell, heap: tuple[bytes, int, int] | None) -> bytes:
+        """This process's card; `heap` is what `open_heap` returned."""
         probe = <size_t> <char *> probe_bytes
-        fields = (str(os.getpid()), host_identity(), inbox.decode(), str(slots), str(probe), doorbell.decode())
-        return "\n".join(fields).encode()
+        where, address, size = heap or (b"", 0, 0)
+        fields = (os.getpid(), host_identity(), inbox.decode(), slots, probe, doorbell.decode(), where.decode(), address, size)
+        return "\n".join(map(str, fields)).encode()
 
     def __init__(self, bytes text):
-        pid, host, inbox, slots, probe, doorbell = text.decode().split("\n")
+        pid, host, inbox, slots, probe, doorbell, heap, address, size = text.decode().split("\n")
         self.pid = int(pid)
         self.host = host
         self.inbox = inbox.encode()
         self.slots = int(slots)
         self.probe_address = int(probe)
         self.doorbell = doorbell.encode()
+        self.heap = heap.encode()
+        self.heap_address = int(address)
+        self.heap_size = int(size)
 
 
 cdef class Incoming:
@@ -81,11 +95,14 @@ cdef class Incoming:
 
 cdef class SmEndpoint(Endpoint):
     def __cinit__(self):
-        self.pidfd = -1
+        self.reach.pidfd = -1
 
     def __init__(self, btl, proc, Card card):
         Endpoint.__init__(self, btl, proc)
         self.card = card
+        self.reach.pid = card.pid
+        self.reach.heap_address = card.heap_address
+        self.reach.heap_size = card.heap_size
 
     cdef bint connect(self, size_t ring_size, str backing, bytes own_doorbell) except -1:
         if self.connecting:
@@ -107,23 +124,28 @@ cdef class SmEndpoint(Endpoint):
             self.connecting = False
 
     cdef int watch(self) except -1:
-        if self.pidfd < 0:
+        if self.reach.pidfd < 0:
             try:
-                self.pidfd = os.pidfd_open(self.card.pid)
+                self.reach.pidfd = os.pidfd_open(self.card.pid)
             except OSError:
                 pass                             # gone already, or an old kernel: `is_dead` asks in another way
         return 0
 
-    cdef bint is_dead(self) except -1:
-        if self.pidfd >= 0:
-            gone = is_readable(self.pidfd)
-        else:
+    cdef bint sees(self, uint64_t address, size_t size) except -1:
+        cdef uint64_t offset = address - self.reach.heap_address
+        if offset >= self.reach.heap_size or size > self.reach.heap_size - offset:
+            return False
+        if self.heap is None:
             try:
-                os.kill(self.card.pid, 0)
-                gone = False
-            except ProcessLookupError:
-                gone = True
-        if not gone:
+                self.heap = map_heap(self.card.heap, self.card.heap_size)
+            except MPIError:
+                self.reach.heap_size = 0
+                return False
+            self.reach.heap = self.heap.address
+        return True
+
+    cdef bint is_dead(self) except -1:
+        if not has_gone(&self.reach):
             return False
         if self.incoming is not None:
             # What it sent before it went is still to be received.
@@ -142,7 +164,31 @@ cdef class SmEndpoint(Endpoint):
         if self.doorbell is not None:
             self.doorbell.close()
             self.doorbell = None
-        if self.pidfd >= 0:
-            os.close(self.pidfd)
-            self.pidfd = -1
+        if self.reach.pidfd >= 0:
+            os.close(self.reach.pidfd)
+            self.reach.pidfd = -1
+        if self.heap is not None:
+            self.reach.heap = NULL
+            self.heap.close()
+            self.heap = None
+        self.reach.heap_size = 0
         return 0
+
+
+cdef int move(void *peer, size_t here, uint64_t there, size_t size, bint inward) noexcept nogil:
+    cdef Reach *reach = <Reach *> peer
+    cdef uint64_t offset = there - reach.heap_address
+    if reach.heap != NULL and offset < reach.heap_size:
+        if inward:
+            memcpy(<char *> here, reach.heap + offset, size)
+        else:
+            memcpy(reach.heap + offset, <char *> here, size)
+        return 0
+    if inward:
+        return read_memory(reach.pid, here, there, size)
+    return write_memory(reach.pid, here, there, size)
+
+
+cdef bint has_gone(void *peer) noexcept nogil:
+    cdef Reach *reach = <Reach *> peer
+    return is_readable(reach.pidfd) if reach.pidfd >= 0 else not is_alive(reach.pid)

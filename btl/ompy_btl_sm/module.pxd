@@ -29,7 +29,10 @@ cdef class SmBtl(Btl):
     cdef list incoming                           # Incoming, in the order of `watched.readers`
     cdef dict endpoints                          # pid -> SmEndpoint
     cdef double next_look                        # when peers are next looked at, seconds
-    cdef uint64_t sent, received, bytes_sent, bytes_received, refused, copied_by_kernel
+    cdef bint kernel_copies                      # of memory outside heaps
+    cdef tuple heap                              # location, address and size of this process's shared heap, or None
+    cdef size_t joint_size                       # bytes from which on both sides work at a get; 0: never
+    cdef uint64_t sent, received, bytes_sent, bytes_received, refused, copied_by_kernel, copied_in_heap, pieces_helped
 
     cdef int accept(self) except -1
     cdef int drop_incoming(self, Incoming incoming) except -1
@@ -39,4 +42,5 @@ cdef class SmBtl(Btl):
     cdef int cannot_write(self, SmEndpoint endpoint) except -1
     cdef int look_at_peers(self) except -1
     cdef int make_room(self) except -1
-    cdef int copied(self, Descriptor descriptor, int error) except -1
+    cdef int copied(self, Descriptor descriptor, int error, bint in_heap) except -1
+    cdef int help_with(self, Incoming incoming) except -1

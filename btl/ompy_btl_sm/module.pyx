@@ -9,17 +9,19 @@ from libc.string cimport memcpy
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.core.doorbell cimport own, ring
 from ompy.core.errors import ERR_INTERN, ERR_OTHER, ERR_PROC_FAILED, MPIError
+from ompy.core.heap cimport holds
 from ompy.core.proc cimport Proc
 from ompy.core.progress cimport exclude_watchers, goal, unregister_source
 from ompy.mca.btl cimport (
     FLAG_ASYNCHRONOUS, FLAG_GET, FLAG_IN_ORDER, FLAG_PUT, FLAG_SEND, FLAG_SENDI, INTERFACE, Btl, Descriptor, Endpoint,
 )
-from ompy_btl_sm.endpoint cimport Card, Incoming, SmEndpoint
+from ompy_btl_sm.endpoint cimport Card, Incoming, SmEndpoint, has_gone, move
 from ompy_btl_sm.inbox cimport Inbox
 from ompy_btl_sm.ring cimport (
     DATA_OFFSET, HEAD, Reader, Writer, acquire32, has_space, lines, peek, publish, reserve, round_size,
 )
-from ompy_btl_sm.single_copy cimport allow_peers, can_read, read_memory, write_memory
+from ompy_btl_sm.joint_copy cimport JointCopy, help_along, receive_jointly
+from ompy_btl_sm.single_copy cimport allow_peers, can_read
 from ompy_btl_sm.endpoint import PROBE, host_identity
 
 interface = INTERFACE
@@ -34,7 +36,7 @@ cdef bint anything(void *context) noexcept nogil:
     cdef Watch *watched = <Watch *> context
     cdef int index
     for index in range(watched.reader_count):
-        if peek(watched.readers[index]):
+        if peek(watched.readers[index]) or acquire32(&watched.readers[index].header.joint.open):
             return True
     for index in range(watched.blocked_count):
         if has_space(watched.blocked[index]):
@@ -50,14 +52,24 @@ cdef class SmBtl(Btl):
         backing: `auto`, `memfd` or `file`, see `ompy.core.segment`.
         slots: rings towards this process that can be announced at a time.
         single_copy: let the kernel copy between processes (`put` and `get`).
+        heap: what `ompy.core.heap.open_heap` returned; None: this process's memory is not read in place.
+        joint_size: bytes from which on both processes work at a `get`; 0: never.
     """
 
-    def __init__(self, size_t ring_size=262144, str backing="auto", int slots=64, bint single_copy=True):
+    def __init__(self, size_t ring_size=262144, str backing="auto", int slots=64, bint single_copy=True, heap=None,
+                 size_t joint_size=0):
         self.name = "sm"
         self.flags = FLAG_SEND | FLAG_SENDI | FLAG_IN_ORDER | FLAG_ASYNCHRONOUS
+        self.kernel_copies = single_copy
+        self.heap = heap
         if single_copy:
             self.flags |= FLAG_PUT | FLAG_GET
+        if heap is not None:
+            # What lies elsewhere the kernel reads, though it may not be the quickest way (`exposes`).
+            self.flags |= FLAG_GET
+        if self.flags & FLAG_GET:
             allow_peers()
+        self.joint_size = joint_size
         self.ring_size = round_size(ring_size)
         self.backing = backing
         self.incoming = []
@@ -84,7 +96,7 @@ cdef class SmBtl(Btl):
         return DATA_OFFSET + self.ring_size
 
     cpdef bytes address(self):
-        return Card.write(self.inbox.segment.location(), self.inbox.header.slot_count, self.own_doorbell)
+        return Card.write(self.inbox.segment.location(), self.inbox.header.slot_count, self.own_doorbell, self.heap)
 
     # -- peers
 
@@ -114,6 +126,7 @@ cdef class SmBtl(Btl):
                         endpoint.incoming = incoming
                         endpoint.watch()
                 if self.flags & (FLAG_PUT | FLAG_GET) and not can_read(card.pid, card.probe_address, PROBE):
+                    self.kernel_copies = False
                     self.flags &= ~(FLAG_PUT | FLAG_GET)
                     if self.on_fallback is not None:
                         self.on_fallback(f"the kernel does not let this process read the memory of process {card.pid}")
@@ -177,6 +190,8 @@ cdef class SmBtl(Btl):
             "bytes_received": self.bytes_received,
             "ring_full": self.refused,
             "bytes_copied_by_kernel": self.copied_by_kernel,
+            "bytes_copied_in_heap": self.copied_in_heap,
+            "pieces_copied_for_peers": self.pieces_helped,
             "rings_out": rings_out,
             "rings_in": len(self.incoming),
         }
@@ -310,6 +325,8 @@ cdef class SmBtl(Btl):
             head = peek(self.watched.readers[index])
             if head:
                 events += self.drain(<Incoming> self.incoming[index], head)
+            elif acquire32(&self.watched.readers[index].header.joint.open):
+                events += self.help_with(<Incoming> self.incoming[index])
             index += 1
         if self.watched.blocked_count:
             events += self.unblock()
@@ -369,20 +386,45 @@ cdef class SmBtl(Btl):
 
     # -- single copy
 
+    cpdef bint exposes(self, Endpoint endpoint, size_t address, size_t size) except -1:
+        return self.kernel_copies or (self.heap is not None and holds(address, size))
+
     cpdef int put(self, Endpoint endpoint, Descriptor descriptor) except -1:
-        cdef int error = write_memory((<SmEndpoint> endpoint).card.pid, descriptor.local_address,
-                                      descriptor.remote_address, descriptor.size)
-        return self.copied(descriptor, error)
+        cdef SmEndpoint peer = <SmEndpoint> endpoint
+        cdef bint in_heap = peer.sees(descriptor.remote_address, descriptor.size)
+        cdef int error = move(&peer.reach, descriptor.local_address, descriptor.remote_address, descriptor.size, False)
+        return self.copied(descriptor, error, in_heap)
 
     cpdef int get(self, Endpoint endpoint, Descriptor descriptor) except -1:
-        cdef int error = read_memory((<SmEndpoint> endpoint).card.pid, descriptor.local_address,
-                                     descriptor.remote_address, descriptor.size)
-        return self.copied(descriptor, error)
+        cdef SmEndpoint peer = <SmEndpoint> endpoint
+        cdef bint in_heap = peer.sees(descriptor.remote_address, descriptor.size)
+        cdef int error
+        if self.joint_size and descriptor.size >= self.joint_size and peer.connected \
+                and (self.kernel_copies or holds(descriptor.local_address, descriptor.size)):
+            error = receive_jointly(&peer.writer.header.joint, descriptor.remote_address, descriptor.local_address,
+                                    descriptor.size, &peer.reach, move, has_gone)
+        else:
+            error = move(&peer.reach, descriptor.local_address, descriptor.remote_address, descriptor.size, True)
+        return self.copied(descriptor, error, in_heap)
 
-    cdef int copied(self, Descriptor descriptor, int error) except -1:
-        """The kernel has copied, or has refused: then the PML takes another way."""
+    cdef int copied(self, Descriptor descriptor, int error, bint in_heap) except -1:
+        """The copy is made, or can't be: then the PML takes another way."""
         if error == 0:
-            self.copied_by_kernel += descriptor.size
+            if in_heap:
+                self.copied_in_heap += descriptor.size
+            else:
+                self.copied_by_kernel += descriptor.size
         descriptor.in_flight = True
         descriptor.complete(ERR_OTHER if error else 0)
         return OK
+
+    cdef int help_with(self, Incoming incoming) except -1:
+        """A peer that receives a long message from here offers part of the copy."""
+        cdef JointCopy *joint = &incoming.reader.header.joint
+        cdef SmEndpoint peer = incoming.endpoint
+        cdef int pieces
+        if peer is None or not (peer.sees(joint.target, joint.size) or self.kernel_copies):
+            return 0
+        pieces = help_along(joint, &peer.reach, move)
+        self.pieces_helped += pieces
+        return pieces

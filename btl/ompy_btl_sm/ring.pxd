@@ -23,6 +23,7 @@ from libc.string cimport memcpy
 
 from ompy.core.atomic cimport acquire, acquire32, release, release32
 from ompy.core.segment cimport Segment
+from ompy_btl_sm.joint_copy cimport JointCopy
 
 cdef enum:
     LINE = 64
@@ -47,10 +48,13 @@ cdef struct RingHeader:
     uint64_t returned                            # everything before this position may be overwritten
     uint32_t attached
     uint32_t reader_closed
-    char pad[48]
+    char pad0[48]
     # written by the writer
     uint32_t wants_space                         # ring the doorbell when space is returned
     uint32_t writer_closed
+    char pad1[56]
+    # a long copy for the other direction that the reader may help with
+    JointCopy joint
 
 
 cdef struct Writer:

@@ -108,6 +108,29 @@ cpdef Segment create(str name, size_t size, str backing="auto", size_t mirror=0)
     return segment
 
 
+def create_sparse(str name not None, size_t size) -> Segment:
+    """Makes a memfd whose pages are made when they are touched, of any size that the address space has room for.
+
+    Raises:
+        MPIError: ERR_OTHER where peers can't open a memfd, ERR_NO_MEM when there is no room to map it.
+    """
+    cdef Segment segment = Segment.__new__(Segment)
+    segment.size = (size + page_size - 1) // page_size * page_size
+    segment.owner = True
+    segment.descriptor = _memfd(name, "memfd")
+    try:
+        os.fchmod(segment.descriptor, 0o600)
+        os.ftruncate(segment.descriptor, segment.size)
+        segment.map(0)
+    except OSError as error:
+        segment.seal()
+        raise MPIError(ERR_NO_MEM, _shortage(segment, error)) from error
+    except MPIError:
+        segment.seal()
+        raise
+    return segment
+
+
 cpdef Segment attach(bytes location, size_t size, size_t mirror=0):
     """Maps a peer's segment.
 

@@ -174,6 +174,8 @@ cdef class Btl(ProgressSource):
     # Header and payload out at once, no descriptor, no callback: both may be reused when it returns OK.
     cdef int sendi(self, Endpoint endpoint, const char *header, size_t header_size,
                    const char *payload, size_t payload_size, int tag) except -1
+    # Whether the peer's `get` may read this memory of this process's, for a BTL whose reach depends on where memory lies.
+    cpdef bint exposes(self, Endpoint endpoint, size_t address, size_t size) except -1
     cpdef int put(self, Endpoint endpoint, Descriptor descriptor) except -1
     cpdef int get(self, Endpoint endpoint, Descriptor descriptor) except -1
     # operation: "add", "and", "or", "xor", "swap", "min", "max", "cswap" on 8 bytes; the old value lands at local_address

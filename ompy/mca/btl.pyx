@@ -249,6 +249,10 @@ cdef class Btl(ProgressSource):
         """`sendi` for callers in Python: the bytes of `data`, at once; returns `TAKEN` or `BACK_PRESSURE`."""
         return self.sendi(endpoint, <const char *> &data[0] if data.shape[0] else NULL, data.shape[0], NULL, 0, tag)
 
+    cpdef bint exposes(self, Endpoint endpoint, size_t address, size_t size) except -1:
+        """Whether the peer's `get` may read this memory; here, whenever there is `get` at all."""
+        return True
+
     cpdef int put(self, Endpoint endpoint, Descriptor descriptor) except -1:
         """Write `size` bytes at `local_address` to the peer's `remote_address`."""
         raise NotImplementedError(f"btl {self.name} has no put")

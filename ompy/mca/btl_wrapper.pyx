@@ -114,6 +114,9 @@ cdef class Wrapper(Btl):
     cpdef Descriptor prepare_src(self, Endpoint endpoint, size_t address, size_t header_size, size_t size):
         return self.inner.prepare_src((<WrapperEndpoint?> endpoint).inner, address, header_size, size)
 
+    cpdef bint exposes(self, Endpoint endpoint, size_t address, size_t size) except -1:
+        return self.inner.exposes((<WrapperEndpoint?> endpoint).inner, address, size)
+
     cpdef int free(self, Descriptor descriptor) except -1:
         if descriptor.btl is self:
             return Btl.free(self, descriptor)

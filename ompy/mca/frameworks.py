@@ -81,6 +81,18 @@ CORE: tuple[tuple[str, Parameter], ...] = (
     (
         "mpi",
         Parameter(
+            "numpy_heap",
+            int,
+            0,
+            unit="bytes",
+            level=4,
+            help="NumPy arrays of at least so many bytes live in the shared heap, where peers on this host read them in "
+            "place; 0: none do",
+        ),
+    ),
+    (
+        "mpi",
+        Parameter(
             "spin_us", float, -1.0, unit="us", level=6, scope="local", help="a wait polls so long at first; -1: by itself"
         ),
     ),

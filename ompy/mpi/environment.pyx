@@ -122,6 +122,9 @@ def bring_up() -> None:
     registry.watch("mpi_param_check", set_check_level)
     set_check_level()
     object_reductions.set_fast_reduce(rc.fast_reduce)
+    if registry.value("mpi_numpy_heap"):
+        from ompy.mpi.array_memory import use_heap_for_arrays
+        use_heap_for_arrays(registry.value("mpi_numpy_heap"))
     open_world(state.instance)
     choose_error_handler()
     atexit.register(leave)

@@ -16,3 +16,5 @@ cdef int acquire(object source, Py_buffer *view, int flags) except -1
 cdef buffer buffer_over(size_t address, Py_ssize_t nbytes, object owner, bint readonly)
 # Fresh memory, 64-byte aligned, freed with the buffer.
 cdef buffer allocate_buffer(Py_ssize_t nbytes, bint clear)
+# The same in the shared heap, where there is one and the memory is not short.
+cdef buffer allocate_shared(Py_ssize_t nbytes, bint clear)

@@ -16,6 +16,7 @@ from cpython.number cimport PyNumber_Index
 from libc.stdlib cimport free
 from libc.string cimport memmove, memset
 
+from ompy.core.heap cimport give_back, holds, take
 from ompy.core.registration cimport forget as forget_registrations
 from ompy.mpi.device cimport (
     DEVICE_CPU,
@@ -38,6 +39,8 @@ cdef extern from "stdlib.h" nogil:
 
 # A cache line: what the transports copy fastest, and enough for every vector instruction.
 cdef size_t ALIGNMENT = 64
+# Blocks of the shared heap are whole pages, and short messages are copied through the rings anyway.
+cdef Py_ssize_t SMALLEST_SHARED = 16384
 
 
 cdef int acquire(object source, Py_buffer *view, int flags) except -1:
@@ -53,22 +56,28 @@ cdef int acquire(object source, Py_buffer *view, int flags) except -1:
 
 
 cdef class Allocation:
-    """Aligned memory, freed with the object."""
+    """Aligned memory, freed with the object; in the shared heap where `shared` and there is one."""
 
     cdef void *memory
     cdef Py_ssize_t nbytes
 
-    def __cinit__(self, Py_ssize_t nbytes, bint clear):
+    def __cinit__(self, Py_ssize_t nbytes, bint clear, bint shared):
+        cdef bint zeroed = False
+        if shared and nbytes >= SMALLEST_SHARED:
+            self.memory = take(<size_t> nbytes, &zeroed)
         # At least a byte, so that empty memory has an address of its own.
-        if posix_memalign(&self.memory, ALIGNMENT, <size_t> max(nbytes, 1)) != 0:
+        if self.memory == NULL and posix_memalign(&self.memory, ALIGNMENT, <size_t> max(nbytes, 1)) != 0:
             self.memory = NULL
             raise MemoryError(f"no memory for {nbytes} bytes")
         self.nbytes = nbytes
-        if clear:
+        if clear and not zeroed:
             memset(self.memory, 0, <size_t> nbytes)
 
     def __dealloc__(self):
-        free(self.memory)
+        if holds(<size_t> self.memory, 1):
+            give_back(self.memory)
+        else:
+            free(self.memory)
 
     def __getbuffer__(self, Py_buffer *view, int flags):
         PyBuffer_FillInfo(view, self, self.memory, self.nbytes, 0, flags)
@@ -248,7 +257,12 @@ cdef buffer buffer_over(size_t address, Py_ssize_t nbytes, object owner, bint re
 
 
 cdef buffer allocate_buffer(Py_ssize_t nbytes, bint clear):
-    cdef Allocation allocation = Allocation(nbytes, clear)
+    cdef Allocation allocation = Allocation(nbytes, clear, False)
+    return buffer_over(<size_t> allocation.memory, nbytes, allocation, False)
+
+
+cdef buffer allocate_shared(Py_ssize_t nbytes, bint clear):
+    cdef Allocation allocation = Allocation(nbytes, clear, True)
     return buffer_over(<size_t> allocation.memory, nbytes, allocation, False)
 
 
@@ -259,13 +273,15 @@ cdef dict allocations = {}
 def Alloc_mem(size: int, info=None) -> buffer:
     """Memory for messages and windows, `size` bytes (MPI-4.1, 9.2).  Free it with `Free_mem`.
 
+    From 16 KiB on it lies in the shared heap, where peers on this host read and write large messages in place.
+
     Raises:
         Exception: ERR_ARG for a negative size.
         MemoryError: no memory.
     """
     if size < 0:
         raise MPIException(ERR_ARG, f"size: a number of bytes expected, not {size}")
-    cdef Allocation allocation = Allocation(size, False)
+    cdef Allocation allocation = Allocation(size, False, True)
     allocations[<size_t> allocation.memory] = allocation
     return buffer_over(<size_t> allocation.memory, size, None, False)
 

@@ -15,7 +15,7 @@ from ompy.mpi.errhandler cimport (
 from ompy.mpi.group cimport Group, new_group
 from ompy.mpi.handle cimport forget, predefine
 from ompy.mpi.info cimport Info, hints, new_info
-from ompy.mpi.memory cimport acquire, allocate_buffer, buffer, buffer_over
+from ompy.mpi.memory cimport acquire, allocate_shared, buffer, buffer_over
 from ompy.mpi.one_sided cimport OneSided
 from ompy.mpi.sentinels cimport bottom
 
@@ -84,7 +84,7 @@ cdef class Win(OneSided):
     def Allocate(cls, size: int, disp_unit: int = 1, Info info=None, Comm comm=None):
         """A window on new memory of `size` bytes, zero at first; collective (MPI-4.1, 12.2.2)."""
         cdef Py_ssize_t nbytes = size
-        cdef buffer held = allocate_buffer(max(nbytes, 0), True)
+        cdef buffer held = allocate_shared(max(nbytes, 0), True)
         return created(cls, FLAVOR_ALLOCATE, <size_t> held.view.buf, nbytes, disp_unit, held, info, comm)
 
     @classmethod

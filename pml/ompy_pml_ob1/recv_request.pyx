@@ -83,8 +83,8 @@ cdef class RecvRequest(Transfer):
     cpdef int release(self) except -1:
         """Kept to be used again, when the caller's is the only reference."""
         global unused_count
-        if self.complete and not self.persistent and Py_REFCNT(self) == 1 and unused_count < MOST_UNUSED:
-            self.error = self.buffer = self.allocate = None
+        if self.complete and self.error is None and not self.persistent and Py_REFCNT(self) == 1 and unused_count < MOST_UNUSED:
+            self.buffer = self.allocate = self.convertor = self.pieces = None
             self.communicator = self.matching = self.routes = self.typemap = None
             Py_INCREF(self)
             unused[unused_count] = <PyObject *> self

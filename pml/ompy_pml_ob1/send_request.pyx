@@ -101,7 +101,7 @@ cdef class SendRequest(Transfer):
             self.engine.enroll(self)
         if self.convertor is None and self.length + sizeof(RendezvousHeader) > limit:
             reader = route_with(self.routes, FLAG_GET) if self.engine.use_get else None
-            if reader is not None:
+            if reader is not None and reader.btl.exposes(reader.endpoint, self.address, self.length):
                 return self.announce_get(route, reader)
         return self.announce_rendezvous(route)
 

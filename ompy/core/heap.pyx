@@ -1,0 +1,170 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Memory that peers on this host read and write in place; `heap.pxd` has the picture."""
+import os
+
+from libc.stdint cimport uint8_t, uint32_t
+
+from ompy.core.errors import MPIError
+from ompy.core.segment cimport Segment, attach
+from ompy.core.segment import create_sparse
+
+cdef extern from *:
+    """
+    #include <pthread.h>
+    #include <stdint.h>
+    #include <sys/mman.h>
+
+    #ifndef MADV_POPULATE_WRITE
+    #define MADV_POPULATE_WRITE 23
+    #endif
+
+    static pthread_mutex_t ompy_heap_mutex = PTHREAD_MUTEX_INITIALIZER;
+    static void ompy_heap_lock(void) { pthread_mutex_lock(&ompy_heap_mutex); }
+    static void ompy_heap_unlock(void) { pthread_mutex_unlock(&ompy_heap_mutex); }
+
+    /* Pages made and mapped now: want of memory is an answer here, not a SIGBUS later. */
+    static int ompy_populate(char *address, size_t size) { return madvise(address, size, MADV_POPULATE_WRITE) == 0; }
+    static void ompy_keep_out_of_dumps(char *address, size_t size) { madvise(address, size, MADV_DONTDUMP); }
+    static int ompy_punch(char *address, size_t size) { return madvise(address, size, MADV_REMOVE) == 0; }
+
+    /* Zeroed when first looked at: costs memory only where the heap is used. */
+    static void *ompy_table(size_t size) {
+        void *table = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        return table == MAP_FAILED ? NULL : table;
+    }
+    """
+    void lock "ompy_heap_lock"() noexcept nogil
+    void unlock "ompy_heap_unlock"() noexcept nogil
+    bint populate "ompy_populate"(char *address, size_t size) noexcept nogil
+    void keep_out_of_dumps "ompy_keep_out_of_dumps"(char *address, size_t size) noexcept nogil
+    bint punch "ompy_punch"(char *address, size_t size) noexcept nogil
+    void *lazy_table "ompy_table"(size_t size) noexcept nogil
+
+cdef enum:
+    PAGE = 4096
+    KINDS = 256
+    HOLLOW = 0x80                                # of a page's kind: the block waits without its pages
+    NOBODY = 0xFFFFFFFF
+
+# Bytes that may wait with their pages.
+cdef size_t KEPT = 256 << 20
+
+base = NULL
+span = 0
+cdef Segment own = None
+cdef size_t top = 0                              # pages ever given out
+cdef size_t used = 0                             # bytes in use
+cdef size_t kept = 0                             # bytes that wait with their pages
+cdef uint8_t *kinds = NULL                       # of the block that begins at each page
+cdef uint32_t *links = NULL                      # of a waiting block: the next one of its kind
+cdef uint32_t waiting[KINDS]
+
+
+cdef inline size_t pages_of(int kind) noexcept nogil:
+    """1 2 3 4, 5 6 7 8, 10 12 14 16, 20 24 28 32 ..."""
+    if kind < 8:
+        return kind + 1
+    return <size_t> (5 + kind % 4) << (kind // 4 - 1)
+
+
+cdef int kind_of(size_t pages) noexcept nogil:
+    """The smallest kind that has so many pages."""
+    cdef int kind = 0
+    while kind < HOLLOW and pages_of(kind) < pages:
+        kind += 1
+    return kind
+
+
+def open_heap() -> tuple[bytes, int, int] | None:
+    """Make this process's heap; returns what peers need to map it: location, address, bytes.  None: not here.
+
+    It is of the machine's physical memory, and stays until the process ends.
+    """
+    global base, span, own, kinds, links
+    cdef int kind
+    cdef size_t pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // PAGE
+    if own is None:
+        for kind in range(KINDS):
+            waiting[kind] = NOBODY
+        try:
+            own = create_sparse("ompy-heap", pages * PAGE)
+        except MPIError:
+            return None
+        kinds = <uint8_t *> lazy_table(pages)
+        links = <uint32_t *> lazy_table(pages * sizeof(uint32_t))
+        if kinds == NULL or links == NULL:
+            return None
+        keep_out_of_dumps(own.address, pages * PAGE)
+        span = pages * PAGE
+        base = own.address
+    return own.location(), <size_t> base, span
+
+
+cdef Segment map_heap(bytes location, size_t size):
+    return attach(location, size)
+
+
+cdef void *take(size_t nbytes, bint *fresh) noexcept nogil:
+    global top, used, kept
+    cdef int kind
+    cdef size_t page, pages
+    cdef bint ready = False
+    fresh[0] = False
+    if base == NULL or nbytes > span:
+        return NULL
+    kind = kind_of(max((nbytes + PAGE - 1) // PAGE, <size_t> 1))
+    pages = pages_of(kind)
+    lock()
+    if kind < HOLLOW and waiting[kind] != NOBODY:
+        page = waiting[kind]
+        waiting[kind] = links[page]
+        ready = not kinds[page] & HOLLOW
+        if ready:
+            kept -= pages * PAGE
+    elif kind < HOLLOW and top + pages <= span // PAGE:
+        page = top
+        top += pages
+    else:
+        unlock()
+        return NULL
+    kinds[page] = kind
+    used += pages * PAGE
+    unlock()
+    if not ready:
+        fresh[0] = True
+        if not populate(base + page * PAGE, pages * PAGE):
+            put_away(page, True)
+            return NULL
+    return base + page * PAGE
+
+
+cdef void give_back(void *address) noexcept nogil:
+    cdef size_t page = <size_t> (<char *> address - base) // PAGE
+    put_away(page, kept + pages_of(kinds[page]) * PAGE > KEPT)
+
+
+cdef void put_away(size_t page, bint hollow) noexcept nogil:
+    """Let a block wait for the next request of its size, with or without its pages."""
+    global used, kept
+    cdef int kind = kinds[page]
+    cdef size_t size = pages_of(kind) * PAGE
+    if hollow:
+        hollow = punch(base + page * PAGE, size)
+    lock()
+    used -= size
+    if hollow:
+        kinds[page] = <uint8_t> (kind | HOLLOW)
+    else:
+        kept += size
+    links[page] = waiting[kind]
+    waiting[kind] = <uint32_t> page
+    unlock()
+
+
+cdef size_t room_of(void *address) noexcept nogil:
+    return pages_of(kinds[<size_t> (<char *> address - base) // PAGE]) * PAGE
+
+
+def counters() -> dict[str, int]:
+    """Bytes in use, bytes that wait with their pages, bytes of address space ever given out."""
+    return {"used": used, "kept": kept, "top": top * PAGE}

@@ -8,8 +8,8 @@ from ompy.core.clock import is_simulated
 from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
 
 SERVED = (
-    "barrier", "bcast", "reduce", "allreduce", "reduce_scatter_block", "scan", "exscan", "gather", "scatter", "allgather",
-    "alltoall",
+    "barrier", "bcast", "reduce", "allreduce", "reduce_scatter_block", "reduce_scatter", "scan", "exscan", "gather",
+    "gatherv", "scatter", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw",
 )  # fmt: skip
 
 COMPONENT = Component(

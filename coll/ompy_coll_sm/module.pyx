@@ -8,13 +8,14 @@ from ompy.core.segment cimport Segment, attach, create
 from ompy.core.typemap cimport Typemap, predefined
 from ompy.mca.coll import FUNCTIONS
 from ompy.mca.coll cimport (
-    ALLGATHER, ALLREDUCE, ALLTOALL, BARRIER, BCAST, EXSCAN, FUNCTION_COUNT, GATHER, INTERFACE, REDUCE,
-    REDUCE_SCATTER_BLOCK, SCAN, SCATTER,
+    ALLGATHER, ALLGATHERV, ALLREDUCE, ALLTOALL, ALLTOALLV, ALLTOALLW, BARRIER, BCAST, EXSCAN, FUNCTION_COUNT, GATHER,
+    GATHERV, INTERFACE, REDUCE, REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, SCAN, SCATTER, SCATTERV,
 )
 
 from ompy_coll_sm.area cimport CARD_SIZE, LINE, bytes_needed
 from ompy_coll_sm.exchange cimport allgather, alltoall, barrier, bcast, gather, scatter
-from ompy_coll_sm.reduction cimport allreduce, reduce, reduce_scatter_block, scan
+from ompy_coll_sm.reduction cimport allreduce, reduce, reduce_scatter, reduce_scatter_block, scan
+from ompy_coll_sm.vectors cimport allgatherv, alltoallv, alltoallw, gatherv, scatterv
 
 interface = INTERFACE
 
@@ -53,8 +54,10 @@ cdef class SmModule(CollModule):
         cdef Typemap typemap
         if self.unusable:
             return False
-        if function in (REDUCE, ALLREDUCE, REDUCE_SCATTER_BLOCK, SCAN, EXSCAN):
-            typemap = call.recv_type if call.send_in_place or function == REDUCE_SCATTER_BLOCK else call.send_type
+        if function in (REDUCE, ALLREDUCE, REDUCE_SCATTER_BLOCK, REDUCE_SCATTER, SCAN, EXSCAN):
+            typemap = call.send_type
+            if call.send_in_place or function == REDUCE_SCATTER_BLOCK or function == REDUCE_SCATTER:
+                typemap = call.recv_type
             return call.operation.predefined and typemap.basic >= 0 and typemap.contiguous and typemap.size <= LINE
         return True
 
@@ -87,6 +90,18 @@ cdef class SmModule(CollModule):
             return scatter(area, call)
         if function == REDUCE_SCATTER_BLOCK:
             return reduce_scatter_block(area, call)
+        if function == REDUCE_SCATTER:
+            return reduce_scatter(area, call)
+        if function == ALLGATHERV:
+            return allgatherv(area, call)
+        if function == ALLTOALLV:
+            return alltoallv(area, call)
+        if function == ALLTOALLW:
+            return alltoallw(area, call)
+        if function == GATHERV:
+            return gatherv(area, call)
+        if function == SCATTERV:
+            return scatterv(area, call)
         return scan(area, call, function == SCAN)
 
     cpdef int free(self) except -1:

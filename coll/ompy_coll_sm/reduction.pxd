@@ -6,4 +6,5 @@ from ompy_coll_sm.area cimport Area
 cdef int reduce(Area area, CollectiveCall call) except -1
 cdef int allreduce(Area area, CollectiveCall call) except -1
 cdef int reduce_scatter_block(Area area, CollectiveCall call) except -1
+cdef int reduce_scatter(Area area, CollectiveCall call) except -1
 cdef int scan(Area area, CollectiveCall call, bint inclusive) except -1

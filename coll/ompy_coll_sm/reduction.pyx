@@ -147,6 +147,37 @@ cdef int reduce_scatter_block(Area area, CollectiveCall call) except -1:
     return 0
 
 
+cdef int reduce_scatter(Area area, CollectiveCall call) except -1:
+    """As `reduce_scatter_block`, in as many steps as the longest block asks for."""
+    cdef Typemap typemap = call.recv_type
+    cdef size_t source = call.recv_address if call.send_in_place else call.send_address
+    cdef size_t longest = 0, own = call.recv_counts[area.rank] * typemap.size, part, piece, offset = 0, begin
+    cdef char *place
+    cdef int rank
+    for rank in range(area.size):
+        longest = max(longest, <size_t> (call.recv_counts[rank] * typemap.size))
+    part = longest if longest * area.size <= SHORT else min(longest, whole(area.chunk // area.size, typemap.size))
+    piece = part * area.size
+    while True:
+        place = area.claim(piece)
+        begin = 0
+        for rank in range(area.size):
+            if offset < <size_t> (call.recv_counts[rank] * typemap.size):
+                memcpy(place + rank * part, <char *> (source + begin + offset),
+                       min(part, call.recv_counts[rank] * typemap.size - offset))
+            begin += call.recv_counts[rank] * typemap.size
+        area.put_up(longest)
+        meet(area, longest)
+        if offset < own:
+            fold(area, <char *> (call.recv_address + offset), area.look_at(area.size - 1, piece), area.rank * part, 0,
+                 min(part, own - offset), piece, 0, area.size, typemap, call.operation)
+        area.end()
+        offset += part
+        if offset >= longest:
+            break
+    return 0
+
+
 cdef int scan(Area area, CollectiveCall call, bint inclusive) except -1:
     cdef Typemap typemap = call.recv_type if call.send_in_place else call.send_type
     cdef size_t total = (call.recv_count if call.send_in_place else call.send_count) * typemap.size

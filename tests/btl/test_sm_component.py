@@ -60,11 +60,24 @@ def test_limit_that_no_ring_can_hold_is_refused(query):
 
 def test_single_copy_is_used_when_asked_for_or_when_it_pays(query, monkeypatch):
     monkeypatch.setattr(single_copy, "pays", lambda: True)
-    assert query(single_copy="auto").modules[0].flags & (PUT | GET) == PUT | GET
+    assert query(single_copy="auto", shared_heap="none").modules[0].flags & (PUT | GET) == PUT | GET
     monkeypatch.setattr(single_copy, "pays", lambda: False)
     assert not query(single_copy="auto").modules[0].flags & (PUT | GET)
     assert query(single_copy="cma").modules[0].flags & (PUT | GET) == PUT | GET
     assert not query(single_copy="none").modules[0].flags & (PUT | GET)
+
+
+def test_memory_of_the_shared_heap_is_exposed_where_other_memory_is_not(query):
+    from ompy.core.heap import open_heap
+
+    btl = query(single_copy="none", shared_heap="auto").modules[0]
+    assert btl.flags & (PUT | GET) == GET
+    _, begin, size = open_heap()
+    assert btl.exposes(None, begin, size)
+    assert not btl.exposes(None, begin + 1, size)
+    assert not btl.exposes(None, begin - 1, 1)
+    assert query(single_copy="cma").modules[0].exposes(None, begin - 1, 1)
+    assert not query(single_copy="none", shared_heap="none").modules[0].flags & GET
 
 
 @pytest.mark.parametrize("choice", ["auto", "cma"])

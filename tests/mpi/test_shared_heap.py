@@ -104,7 +104,8 @@ def test_numpy_arrays_live_in_the_heap_and_behave_like_arrays():
     before = bytes_in_heap()
     small, large = np.ones(100), np.ones(100_000)
     assert bytes_in_heap() - before >= large.nbytes
-    assert small.sum() == 100 and large.sum() == 100_000
+    assert small.sum() == 100
+    assert large.sum() == 100_000
     zeros = np.zeros(50_000)
     assert not zeros.any()
     zeros[:] = 7
@@ -112,7 +113,8 @@ def test_numpy_arrays_live_in_the_heap_and_behave_like_arrays():
     assert not np.zeros(50_000).any(), "memory that is used again is zeroed again"
     grown = np.arange(20_000)
     grown.resize(200_000, refcheck=False)
-    assert (grown[:20_000] == np.arange(20_000)).all() and not grown[20_000:].any()
+    assert (grown[:20_000] == np.arange(20_000)).all()
+    assert not grown[20_000:].any()
     grown.resize(10, refcheck=False)
     assert (grown == np.arange(10)).all()
     exchange(lambda size: np.empty(size, np.uint8), (1 << 20,))
@@ -157,5 +159,3 @@ def test_window_memory_is_zero_even_where_it_was_used_before():
     window = MPI.Win.Allocate(1 << 16, comm=MPI.COMM_WORLD)
     assert not np.frombuffer(window.tomemory(), np.uint8).any()
     window.Free()
-
-

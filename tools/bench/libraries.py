@@ -40,9 +40,13 @@ class Library:
         binding = self.bound if ranks <= CORES else self.unbound
         return [*self.launcher, "-n", str(ranks), *binding, str(self.python), *arguments]
 
-    def run(self, ranks: int, *arguments: str, timeout: float = 300) -> str:
-        """Run it; returns what it printed.  Raises RuntimeError with its words when it failed."""
-        environment = {**os.environ, **self.environment, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    def run(self, ranks: int, *arguments: str, timeout: float = 300, settings: dict[str, str] | None = None) -> str:
+        """Run it, with more environment variables; returns what it printed.
+
+        Raises RuntimeError with its words when it failed.
+        """
+        threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        environment = {**os.environ, **self.environment, **threads, **(settings or {})}
         command = self.command(ranks, *arguments)
         result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout, check=False)
         if result.returncode:

@@ -2,19 +2,23 @@
 
     <launcher> -n N python rows.py ROW [ROW ...]
 
-Rank 0 prints one JSON object, {row: [seconds of one operation, a sample each]}.  A sample is the mean of a batch that
-takes at least 200 microseconds; the first 50 operations are not counted.  Of collectives the slowest rank counts.
+Rank 0 prints one JSON object, {row: {"samples": [seconds of one operation, each], "cpu": CPU seconds of one operation, all
+ranks together}}.  A sample is the mean of a batch that takes at least 200 microseconds; the first 50 operations are not
+counted.  Of collectives the slowest rank counts.  Two bound ranks probe how far their cores are apart before and after
+each sample, and drop it when that has changed.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import sys
 from collections.abc import Callable
-from time import perf_counter
+from time import perf_counter, process_time
 
 import numpy as np
+from line import Line
 from mpi4py import MPI
 
 comm = MPI.COMM_WORLD
@@ -24,6 +28,13 @@ WARM_UP = 50
 SHORTEST_BATCH = 200e-6
 SAMPLES = 15
 LONGEST_ROW = 2.0
+# Probes before and after a sample may differ by this factor.
+STEADY = 1.3
+# Memory that cold rows rotate over, bytes: more than any cache.
+COLD = 96 << 20
+
+line = Line(comm) if size == 2 else None
+cpu_seconds: dict[str, float] = {}
 
 
 def batches(operation: Callable[[], object], shared: float = 1.0) -> list[float]:
@@ -42,15 +53,21 @@ def batches(operation: Callable[[], object], shared: float = 1.0) -> list[float]
     once = comm.bcast((perf_counter() - begin) / 10, root=0)
     count = max(1, int(SHORTEST_BATCH / max(once, 1e-9)) + 1)
     samples = max(5, min(SAMPLES * 4, int(LONGEST_ROW / (count * once))))
-    found = []
+    found, unsteady, cpu = [], [], 0.0
     for _ in range(samples):
         comm.Barrier()
+        before = line.probe() if line else 0.0
+        began = process_time()
         begin = perf_counter()
         for _ in range(count):
             operation()
-        elapsed = comm.allreduce(perf_counter() - begin, op=MPI.MAX)
-        found.append(elapsed / count / shared)
-    return found
+        elapsed = perf_counter() - begin
+        cpu += process_time() - began
+        after = line.probe() if line else 0.0
+        elapsed, apart = comm.allreduce(elapsed, op=MPI.MAX), max(before, after) > STEADY * min(before, after)
+        (unsteady if comm.bcast(apart, root=0) else found).append(elapsed / count / shared)
+    cpu_seconds["last"] = comm.allreduce(cpu, op=MPI.SUM) / samples / count / shared
+    return found if len(found) >= 3 else found + unsteady
 
 
 def round_trip(nbytes: int, *, heap: bool = False) -> Callable[[], object]:
@@ -70,6 +87,22 @@ def round_trip(nbytes: int, *, heap: bool = False) -> Callable[[], object]:
     def pong() -> None:
         recv(incoming, 0, 1)
         send(outgoing, 0, 1)
+
+    return (ping, pong)[rank] if rank < 2 else (lambda: None)
+
+
+def cold(nbytes: int) -> Callable[[], object]:
+    """Ping and pong of arrays that no cache holds any more."""
+    arrays = [np.ones(nbytes, dtype=np.uint8) for _ in range(max(2, COLD // nbytes))]
+    turn = itertools.cycle(arrays)
+
+    def ping() -> None:
+        comm.Send([next(turn), MPI.BYTE], 1, 1)
+        comm.Recv([next(turn), MPI.BYTE], 1, 1)
+
+    def pong() -> None:
+        comm.Recv([next(turn), MPI.BYTE], 0, 1)
+        comm.Send([next(turn), MPI.BYTE], 0, 1)
 
     return (ping, pong)[rank] if rank < 2 else (lambda: None)
 
@@ -178,8 +211,10 @@ def measure(row: str) -> list[float]:
     """The samples of one row: `name`, `name:bytes`, or `name:bytes:more`."""
     name, *arguments = row.split(":")
     numbers = [int(argument) for argument in arguments if argument.isdigit()]
-    if name == "latency":
+    if name in ("latency", "numpy_heap"):
         return batches(round_trip(*numbers), 2)
+    if name == "cold":
+        return batches(cold(*numbers), 2)
     if name == "heap":
         return batches(round_trip(*numbers, heap=True), 2)
     if name == "window":
@@ -198,7 +233,10 @@ def measure(row: str) -> list[float]:
 
 
 def main() -> None:
-    found = {row: measure(row) for row in sys.argv[1:]}
+    found = {}
+    for row in sys.argv[1:]:
+        cpu_seconds.clear()
+        found[row] = {"samples": measure(row), "cpu": cpu_seconds.get("last", 0.0)}
     if rank == 0:
         print(json.dumps(found), flush=True)
 

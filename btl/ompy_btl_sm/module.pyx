@@ -26,6 +26,12 @@ from ompy_btl_sm.endpoint import PROBE, host_identity
 
 interface = INTERFACE
 
+cdef extern from *:
+    """
+    static inline void ompy_prefetch(const void *line) { __builtin_prefetch(line); }
+    """
+    void prefetch "ompy_prefetch"(const void *line) noexcept nogil
+
 # Messages taken from one ring before the next source has its turn.
 cdef int BATCH = 64
 # Seconds between looks at whether peers are alive; only a process that is about to sleep looks.
@@ -344,6 +350,9 @@ cdef class SmBtl(Btl):
             tag = (head >> 32) & 0xFF
             data = reader.data + (reader.position & reader.mask) + HEAD
             reader.position += lines(length)
+            if events:
+                # In a stream the next message is there already: its line comes while this one is handled.
+                prefetch(reader.data + (reader.position & reader.mask))
             events += 1
             self.received += 1
             self.bytes_received += length

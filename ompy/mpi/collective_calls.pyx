@@ -20,12 +20,17 @@ from ompy.mpi.op cimport Op
 from ompy.core.errors import ERR_OP, ERR_ROOT, ERR_TOPOLOGY, MPIError
 
 
+# What every barrier passes.
+cdef CollectiveCall nothing = CollectiveCall()
+
+
 cdef CollectiveCall make_call(int function, Communicator comm, object send, object recv, object op, object counts,
                               int root):
-    cdef CollectiveCall call = CollectiveCall.__new__(CollectiveCall)
+    cdef CollectiveCall call
     if function == BARRIER:
-        pass
-    elif function == BCAST:
+        return nothing
+    call = CollectiveCall.__new__(CollectiveCall)
+    if function == BCAST:
         fill_bcast(call, comm, send, root)
     elif function == REDUCE:
         fill_reduce(call, comm, send, recv, op, root)

@@ -53,6 +53,10 @@ cdef inline Py_ssize_t padding(Py_ssize_t length) noexcept:
     return (ALIGNMENT - length % ALIGNMENT) % ALIGNMENT
 
 
+# Of this class and the next one object a message is made, and neither can be part of a cycle: the garbage collector need not
+# hear of them.
+@cython.freelist(8)
+@cython.no_gc
 cdef class Collector:
     """What pickle calls for each buffer: keeps the large ones out of the pickle."""
 
@@ -156,6 +160,8 @@ cdef object plain_dumps(Pickle pickle, object obj):
     return pickle.dump(obj) if pickle.protocol is None else pickle.dump(obj, pickle.protocol)
 
 
+@cython.freelist(8)
+@cython.no_gc
 cdef class Parcel:
     """A pickled object, ready to be sent."""
 

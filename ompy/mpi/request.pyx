@@ -593,9 +593,11 @@ cdef class Selection:
         return index
 
     cdef int wait_all(self) except -1:
-        cdef Request handle
-        for handle in self.requests:
-            wait_for(handle)
+        # The last first: while it is waited for, those before it are completed in one go.
+        cdef Py_ssize_t index = len(self.requests)
+        while index > 0:
+            index -= 1
+            wait_for(<Request> self.requests[index])
         return 0
 
     cdef bint test_all(self) except -1:

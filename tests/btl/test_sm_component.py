@@ -103,3 +103,17 @@ def test_want_of_memory_is_a_reason(query, monkeypatch):
     assert isinstance(answer, Refusal)
     assert "/dev/shm has no room" in answer.reason
     assert "memfd" in answer.reason
+
+
+def test_a_verbose_run_says_how_large_messages_will_go(query, monkeypatch, capfd):
+    monkeypatch.setattr(registry.lookup("btl_base_verbose"), "value", 1)
+    query(single_copy="none", joint_copy=131072)
+    told = capfd.readouterr().err
+    assert "through the ring" in told
+    assert "from the shared heap once" in told
+    assert "131072" in told
+    query(single_copy="cma", shared_heap="none", joint_copy=0)
+    told = capfd.readouterr().err
+    assert "by the kernel" in told
+    assert "no shared heap" in told
+    assert "alone" in told

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import weakref
 
 import numpy
 import pytest
@@ -192,3 +193,51 @@ def test_copies_and_integers_stand_for_the_same_operation():
     SELF.Send(b"a", 0)
     request.Wait()
     assert request.handle == 0
+
+
+def test_a_copied_handle_has_no_part_in_later_receives():
+    """Receives are used again once nobody refers to them, and not before."""
+    got, later = numpy.zeros(1), numpy.zeros(1)
+    first = SELF.Irecv(got, 0, 1)
+    copy = MPI.Request(first)
+    SELF.Send(numpy.ones(1), 0, 1)
+    first.Wait()
+    others = [SELF.Irecv(later, 0, 2) for _ in range(3)]
+    assert copy.Test()
+    assert not any(other.Test() for other in others)
+    for other in others:
+        other.Cancel()
+        other.Wait()
+    assert got[0] == 1
+    assert later[0] == 0
+
+
+def test_short_sends_are_complete_however_often_they_are_asked():
+    sends = [SELF.Isend(numpy.array([float(number)]), 0, 3) for number in range(5)]
+    status = MPI.Status()
+    assert sends[0].Test(status)
+    assert not sends[0]
+    assert not status.Is_cancelled()
+    sends[1].Cancel()
+    sends[1].Wait(status)
+    assert not status.Is_cancelled()
+    sends[2].Free()
+    MPI.Request.Waitall(sends)
+    assert not any(sends)
+    got = numpy.zeros(1)
+    for number in range(5):
+        SELF.Recv(got, 0, 3)
+        assert got[0] == number
+
+
+def test_memory_of_a_complete_send_is_let_go():
+    class Memory(bytearray):
+        pass
+
+    memory = Memory(8)
+    gone = weakref.ref(memory)
+    request = SELF.Isend(memory, 0, 4)
+    request.Wait()
+    del memory
+    SELF.Recv(bytearray(8), 0, 4)
+    assert gone() is None

@@ -2,7 +2,7 @@
 """Long copies that sender and receiver share out; see `joint_copy.pxd`."""
 from libc.stdint cimport uint32_t, uint64_t
 
-from ompy.core.atomic cimport acquire32, release32
+from ompy.core.atomic cimport release32
 
 cdef extern from *:
     """

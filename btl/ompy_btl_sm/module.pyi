@@ -14,4 +14,12 @@ class SmBtl(Btl):
     def in_files(self) -> bool: ...
     @property
     def ring_bytes(self) -> int: ...
-    def __init__(self, ring_size: int = 262144, backing: str = "auto", slots: int = 64, single_copy: bool = True, heap: tuple[bytes, int, int] | None = None, joint_size: int = 0) -> None: ...
+    def __init__(
+        self,
+        ring_size: int = 262144,
+        backing: str = "auto",
+        slots: int = 64,
+        single_copy: bool = True,
+        heap: tuple[bytes, int, int] | None = None,
+        joint_size: int = 0,
+    ) -> None: ...

@@ -56,8 +56,10 @@ cdef void *array_malloc(void *ctx, size_t size) noexcept nogil:
 
 cdef void *array_calloc(void *ctx, size_t count, size_t size) noexcept nogil:
     cdef bint fresh
+    cdef void *found = NULL
     # Counts whose product overflows are the usual allocator's to refuse.
-    cdef void *found = take(count * size, &fresh) if size and count >= smallest // size and count < <size_t> -1 // size else NULL
+    if size and count < <size_t> -1 // size and count * size >= smallest:
+        found = take(count * size, &fresh)
     if found == NULL:
         return usual.calloc(usual.ctx, count, size)
     if not fresh:

@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 from libraries import CORES, HERE, Library, libraries
@@ -91,6 +91,7 @@ def compare(group: list[Library], rounds: int, wanted: tuple[str, ...], console:
             for order in in_turns(group, rounds):
                 for library in order:
                     progress.update(task, description=f"{library.name}, {ranks} ranks, {len(rows)} rows")
+                    found: dict[str, Any]
                     try:
                         if kind == "start_up":
                             found = {"start_up": {"samples": [start_up(library, ranks)], "cpu": 0.0}}

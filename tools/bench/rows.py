@@ -53,7 +53,9 @@ def batches(operation: Callable[[], object], shared: float = 1.0) -> list[float]
     once = comm.bcast((perf_counter() - begin) / 10, root=0)
     count = max(1, int(SHORTEST_BATCH / max(once, 1e-9)) + 1)
     samples = max(5, min(SAMPLES * 4, int(LONGEST_ROW / (count * once))))
-    found, unsteady, cpu = [], [], 0.0
+    found: list[float] = []
+    unsteady: list[float] = []
+    cpu = 0.0
     for _ in range(samples):
         comm.Barrier()
         before = line.probe() if line else 0.0

@@ -25,7 +25,8 @@ rank = comm.Get_rank()
 
 def sockets() -> zmq.Socket[bytes]:
     """A pair of connected sockets, one in each rank."""
-    socket = zmq.Context.instance().socket(zmq.PAIR)
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
+    socket = context.socket(zmq.PAIR)
     if rank == 0:
         comm.send(socket.bind_to_random_port("tcp://127.0.0.1"), dest=1)
     else:
@@ -48,11 +49,11 @@ def by_mpi(size: int) -> Callable[[], None]:
 
 
 def by_pyzmq(size: int, socket: zmq.Socket[bytes]) -> Callable[[], None]:
-    """Sent without a copy, received into an array, as MPI's is."""
-    out, into = np.ones(size, dtype=np.uint8), np.zeros(size, dtype=np.uint8)
+    """Long messages are sent without a copy, and received into memory that is there, as MPI's are."""
+    out, into = bytearray(size), bytearray(size)
 
     def receive() -> None:
-        into[:] = np.frombuffer(socket.recv(copy=False).buffer, dtype=np.uint8)
+        into[:] = socket.recv(copy=False).buffer
 
     def ping() -> None:
         socket.send(out, copy=size < 65536)

@@ -56,12 +56,12 @@ def by_pyzmq(size: int, socket: zmq.Socket[bytes]) -> Callable[[], None]:
         into[:] = socket.recv(copy=False).buffer
 
     def ping() -> None:
-        socket.send(out, copy=size < 65536)
+        socket.send(out, 0, size < 65536)
         receive()
 
     def pong() -> None:
         receive()
-        socket.send(out, copy=size < 65536)
+        socket.send(out, 0, size < 65536)
 
     return pong if rank else ping
 

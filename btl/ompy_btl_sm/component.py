@@ -86,7 +86,7 @@ COMPONENT = Component(
         Counter("ring_full", "times that a ring had no room", unit="times"),
         Counter("bytes_copied_by_kernel", "bytes read or written in peers' memory", unit="bytes"),
         Counter("bytes_copied_in_heap", "bytes read or written in peers' shared heaps", unit="bytes"),
-        Counter("pieces_copied_for_peers", "pieces of messages from here that this process copied to their receivers", unit="pieces"),
+        Counter("pieces_copied_for_peers", "pieces of our messages that we copied for their receivers", unit="pieces"),
         Counter("rings_out", "peers that we have a ring towards", unit="rings", kind="level"),
         Counter("rings_in", "peers that have a ring towards us", unit="rings", kind="level"),
     ),

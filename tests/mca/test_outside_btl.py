@@ -54,6 +54,16 @@ def test_it_is_shown_as_the_trees_own_are(mailbox: Outside, run, info) -> None:
     assert "exclusivity 1000 is below sm's" in told
 
 
+def test_its_choice_is_told_as_those_of_the_trees_own(mailbox: Outside, run) -> None:
+    result = run(
+        "-m", "ompy.cli.ompyrun", "-n", "2", "--mca", "btl", "mailbox,self", "--mca", "btl_base_verbose", "1",
+        sys.executable, "-c", "from ompy import MPI",
+    )  # fmt: skip
+    for rank in (0, 1):
+        assert f"[ompy rank {rank}] btl: mailbox chosen, priority 0: asked for by name" in result.stderr
+        assert f"[ompy rank {rank}] btl: sm not chosen: not in the list of parameter btl" in result.stderr
+
+
 def test_it_is_not_imported_when_excluded(mailbox: Outside, run) -> None:
     program = "import sys; from ompy import MPI; print([name for name in sys.modules if 'mailbox' in name])"
     result = run("-m", "ompy.cli.ompyrun", "-n", "1", "--mca", "btl", "^mailbox", sys.executable, "-c", program)

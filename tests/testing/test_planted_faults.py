@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import sys
 from datetime import date
 from pathlib import Path
 
 import pytest
 
-from ompy.mca import discovery
-from ompy.mca.loading import loaded_components
-from ompy.mca.params import registry
 from ompy.testing.conformance import clauses, kit
 from ompy.testing.conformance.check import FAILED
 from ompy.testing.conformance.job import Order
@@ -25,24 +21,6 @@ from ompy_btl_planted.faults import FAULTS, RANKS
 EVERYTHING = bool(os.environ.get("OMPY_TEST_CONFORMANCE"))
 SAMPLE = 12
 SILENCE = 2.5
-
-
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory):
-    """The transport's distribution, found by the kit and by the ranks as any that is installed."""
-    site = tmp_path_factory.mktemp("site")
-    shutil.copytree(Path(__file__).parent / "planted", site, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
-    metadata = site / "ompy_btl_planted-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: ompy-btl-planted\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("[ompy.btl]\nplanted = ompy_btl_planted.component\n")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(site))
-        patch.setenv("PYTHONPATH", str(site))
-        patch.setattr(discovery, "installed_components", None)
-        yield
-    loaded_components.pop(("btl", "planted"), None)
-    registry.entries.pop("btl_planted_fault", None)
 
 
 def first_failure(fault: str, seed: int) -> kit.Result | None:
@@ -57,12 +35,12 @@ def chosen() -> list[str]:
     return names if EVERYTHING else sorted(random.Random(date.today().toordinal()).sample(names, SAMPLE))
 
 
-def test_the_transport_without_a_fault_passes(installed, seed: int) -> None:
+def test_the_transport_without_a_fault_passes(planted, seed: int) -> None:
     assert first_failure("", seed) is None
 
 
 @pytest.mark.parametrize("fault", chosen())
-def test_the_kit_names_the_broken_clause(installed, seed: int, fault: str) -> None:
+def test_the_kit_names_the_broken_clause(planted, seed: int, fault: str) -> None:
     result = first_failure(fault, seed)
     assert result is not None, f"the kit finds nothing wrong with {fault}"
     expected = FAULTS[fault].clause

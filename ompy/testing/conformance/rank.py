@@ -46,19 +46,35 @@ def subject_of(wire: Wire) -> Subject:
 NAMED = re.compile(r"clause \d+ of ompy/mca/\w+\.pxd, ([a-z -]+)")
 
 
+def failure(error: Exception, subject: Subject, rank: int) -> Outcome:
+    """What an exception says is broken: the clause that it names, or else the one that was being examined."""
+    if isinstance(error, Breach):
+        return Outcome(FAILED, error.clause, error.words, rank)
+    named = NAMED.search(str(error))
+    return Outcome(FAILED, named[1] if named else subject.clause, "".join(traceback.format_exception(error)), rank)
+
+
 def run(check: Check, subject: Subject, rank: int) -> Outcome:
     """Run a check and say how it went."""
     try:
         subject.begin(check)
         check.body(subject)
-    except Breach as breach:
-        return Outcome(FAILED, breach.clause, breach.words, rank)
     except Unsuitable as reason:
         return Outcome(SKIPPED, "", str(reason), rank)
     except Exception as error:
-        named = NAMED.search(str(error))
-        return Outcome(FAILED, named[1] if named else subject.clause, traceback.format_exc(), rank)
+        return failure(error, subject, rank)
     return Outcome(PASSED, rank=rank)
+
+
+def wait(wire: Wire, subject: Subject) -> Exception | None:
+    """Until the kit speaks; what goes wrong in the transport meanwhile, which must go on for its peers' sake."""
+    while not wire.connection.poll():
+        try:
+            subject.step()
+        except Exception as error:
+            wire.connection.poll(None)
+            return error
+    return None
 
 
 def main() -> None:
@@ -72,13 +88,12 @@ def main() -> None:
         sys.exit(1)
     wire.say(OUTCOME, Outcome(PASSED, rank=wire.rank))
     while True:
+        problem = wait(wire, subject)
         try:
-            while not wire.connection.poll():
-                subject.step()
             name = wire.connection.recv()
         except EOFError:
             break  # the kit wants no more
-        outcome = run(known[name], subject, wire.rank)
+        outcome = failure(problem, subject, wire.rank) if problem else run(known[name], subject, wire.rank)
         sys.stdout.flush()
         sys.stderr.flush()
         wire.say(OUTCOME, outcome)

@@ -1,0 +1,30 @@
+"""An outside distribution with a transport that can be told to break its contract."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ompy.mca import discovery
+from ompy.mca.loading import loaded_components
+from ompy.mca.params import registry
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory):
+    """The transport's distribution, found by the kit and by the ranks as any that is installed."""
+    site = tmp_path_factory.mktemp("site")
+    shutil.copytree(Path(__file__).parent / "planted", site, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    metadata = site / "ompy_btl_planted-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: ompy-btl-planted\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[ompy.btl]\nplanted = ompy_btl_planted.component\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(site))
+        patch.setenv("PYTHONPATH", str(site))
+        patch.setattr(discovery, "installed_components", None)
+        yield
+    loaded_components.pop(("btl", "planted"), None)
+    registry.entries.pop("btl_planted_fault", None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
+from ompy.mca.component import Component, Context, Counter, Offer, Parameter, Refusal, hookimpl
 
 RATES = ("drop", "duplicate", "corrupt", "delay", "reorder", "stall")
 
@@ -28,6 +28,14 @@ COMPONENT = Component(
         Parameter("stall_time", float, 50.0, unit="ms", level=3, help="how long it is shut"),
         Parameter("kill_rank", int, -1, level=2, help="rank that kills itself; -1: none"),
         Parameter("kill_at", int, 1, unit="messages", level=2, help="before which of its messages, counted from 1"),
+    ),
+    counters=(
+        Counter("dropped", "messages, puts and gets that were lost", unit="messages"),
+        Counter("duplicated", "those that were carried out twice", unit="messages"),
+        Counter("corrupted", "those in which one bit was changed", unit="messages"),
+        Counter("delayed", "those that were held back", unit="messages"),
+        Counter("reordered", "those that others were let pass", unit="messages"),
+        Counter("stalls", "times that the way to a peer was shut", unit="times"),
     ),
     capabilities={
         "only_by_name": True,

@@ -41,6 +41,9 @@ cdef class FramedBtl(Wrapper):
     # The peer of that rank, met now if need be; None when it can't be reached or told.
     cdef WrapperEndpoint peer(self, uint32_t job, int32_t rank)
 
+    # What it counts itself, besides what the inner BTL does.
+    cpdef dict own_statistics(self)
+
     # For subclasses: a frame and its data are as they were sent; or they are not.  `endpoint` is the sender, or None when
     # the frame is damaged too and the inner BTL does not know.
     cdef int accept(self, int tag, WrapperEndpoint endpoint, const Frame *frame, const char *data, size_t length) except -1

@@ -124,6 +124,14 @@ cdef class FramedBtl(Wrapper):
     cdef int refuse(self, WrapperEndpoint endpoint, size_t length) except -1:
         raise NotImplementedError
 
+    cpdef dict own_statistics(self):
+        """Counters of this layer alone, by name."""
+        return {}
+
+    cpdef dict statistics(self):
+        """The inner BTL's counters, and those of this layer."""
+        return {**self.inner.statistics(), **self.own_statistics()}
+
     # -- progress: the inner BTL has its own
 
     cpdef int progress(self) except -1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
+from ompy.mca.component import Component, Context, Counter, Offer, Parameter, Refusal, hookimpl
 
 COMPONENT = Component(
     framework="pml",
@@ -39,6 +39,15 @@ COMPONENT = Component(
         ),
     ),
     capabilities={"only_by_name": True},
+    counters=(
+        Counter("packets_sent", "packets, each counted once", unit="packets"),
+        Counter("packets_sent_again", "times that a packet was sent again", unit="times"),
+        Counter("repeated_packets_dropped", "packets that had come before", unit="packets"),
+        Counter("damaged_packets_dropped", "packets whose checksum was wrong", unit="packets"),
+        Counter("acknowledgements_sent", "acknowledgements that found no message to ride on", unit="packets"),
+        Counter("window_full", "times that as much was under way to a peer as may be", unit="times"),
+        Counter("peers_lost", "peers that were given up", unit="peers"),
+    ),
 )
 
 

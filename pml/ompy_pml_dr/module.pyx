@@ -81,15 +81,14 @@ cdef class ReliableBtl(FramedBtl):
         self.tag = tag
         return FramedBtl.register(self, tag, receiver)
 
-    cpdef dict statistics(self):
+    cpdef dict own_statistics(self):
         return {
-            **self.inner.statistics(),
             "packets_sent": self.sent,
             "packets_sent_again": self.sent_again,
             "repeated_packets_dropped": self.repeated,
             "damaged_packets_dropped": self.damaged,
             "acknowledgements_sent": self.acknowledgements,
-            "sends_held_back": self.held_back,
+            "window_full": self.held_back,
             "peers_lost": self.peers_lost,
         }
 

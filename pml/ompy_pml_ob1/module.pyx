@@ -15,6 +15,7 @@ from ompy.core.trace cimport EVENT_KEPT, EVENT_SENT, is_tracing, record, trace_c
 from ompy.core.typemap cimport Typemap
 from ompy.mca.bml cimport PeerRoutes, Route
 from ompy.mca.btl cimport TAG_PML, Btl, Endpoint
+from ompy.mca.framed_btl cimport FramedBtl
 from ompy.mca.pml cimport INTERFACE
 
 from ompy_pml_ob1.engine cimport Transfer
@@ -447,12 +448,18 @@ cdef class Ob1(Pml):
         return 0
 
     def statistics(self):
-        """Counters by name."""
-        return {
+        """Counters by name, those of a layer over the BTLs included."""
+        cdef Btl btl
+        numbers = {
             "messages_matched": self.dispatcher.matched,
             "messages_kept": self.dispatcher.kept,
             "sends_held_back": self.engine.retries,
         }
+        for btl in self.bml.btls:
+            if isinstance(btl, FramedBtl):
+                for name, number in (<FramedBtl> btl).own_statistics().items():
+                    numbers[name] = numbers.get(name, 0) + number
+        return numbers
 
     cpdef dict dump(self, Communicator comm):
         """Posted and unexpected queues."""

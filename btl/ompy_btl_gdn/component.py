@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
-from ompy.mca.lists import named
+from ompy.mca.component import Component, Context, Offer, Parameter, hookimpl
 
 COMPONENT = Component(
     framework="btl",
@@ -19,7 +18,15 @@ COMPONENT = Component(
         Parameter("latency", int, 1000, unit="ns", level=6, help="what the BML takes this BTL's latency to be"),
         Parameter("bandwidth", int, 1700, unit="MB/s", level=6, help="what the BML takes this BTL's bandwidth to be"),
     ),
-    capabilities={"send": True, "put": False, "get": False, "in_order": True, "reach": "host", "lockstep": True},
+    capabilities={
+        "send": True,
+        "put": False,
+        "get": False,
+        "in_order": True,
+        "reach": "host",
+        "lockstep": True,
+        "only_by_name": True,
+    },
 )
 
 
@@ -29,10 +36,7 @@ def ompy_component() -> Component:
 
 
 @hookimpl
-def ompy_query(context: Context) -> Offer | Refusal:
-    names, excluding = named("btl")
-    if excluding or COMPONENT.name not in names:
-        return Refusal("a simulation: serves only when it is named, `--mca btl gdn,self`")
+def ompy_query(context: Context) -> Offer:
     from ompy_btl_gdn.module import GdnBtl
 
     btl = GdnBtl(context)

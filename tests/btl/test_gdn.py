@@ -103,7 +103,7 @@ def test_it_serves_only_when_it_is_named():
         [sys.executable, "-c", "from ompy import MPI; from ompy.mca.selection import verdicts; print(verdicts('btl'))"],
         capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
-    assert "serves only when it is named" in run.stdout
+    assert "serves only where it is named" in run.stdout
 
 
 def test_more_ranks_than_tiles_are_refused_with_the_remedy():

@@ -1,3 +1,5 @@
+from typing import Any
+
 class Request:
     complete: bool
     active: bool
@@ -8,10 +10,21 @@ class Request:
     peer: int
     tag: int
     nbytes: int
-    communicator: object
+    communicator: Any
     def start(self) -> int: ...
     def cancel(self) -> int: ...
     def release(self) -> int: ...
+    def activate(self) -> None: ...
+    def persist(self) -> None: ...
+    def settle(
+        self,
+        source: int = -1,
+        tag: int = -1,
+        nbytes: int = 0,
+        *,
+        error: BaseException | None = None,
+        cancelled: bool = False,
+    ) -> None: ...
     def succeed(self, source: int = -1, tag: int = -1, nbytes: int = 0) -> None: ...
     def fail(self, error: BaseException) -> int: ...
     @property

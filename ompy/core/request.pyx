@@ -60,6 +60,25 @@ cdef class Request:
         self.status.nbytes = nbytes
         self.finish()
 
+    def activate(self):
+        """Begin, for components in plain Python."""
+        self.begin()
+
+    def persist(self):
+        """The request is a persistent one, which its user starts; for components in plain Python."""
+        self.persistent = True
+
+    def settle(self, int source=-1, int tag=-1, Py_ssize_t nbytes=0, *, error=None, bint cancelled=False):
+        """Complete with this status, for components in plain Python; `error` is raised by the wait."""
+        self.error = error
+        self.status.source = source
+        self.status.tag = tag
+        self.status.nbytes = nbytes
+        self.status.cancelled = cancelled
+        if error is not None:
+            self.status.error = error.code if isinstance(error, MPIError) else 16
+        self.finish()
+
     cdef int retire(self) except -1:
         self.active = False
         return 0

@@ -1,6 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Base classes of point-to-point management layers.  The contract is in `pml.pxd`."""
+from ompy.core.board cimport PROBE, RECV, SEND
 from ompy.core.constants cimport TAG_UPPER_BOUND
+from ompy.core.progress cimport progress, wait, wait_until
 from ompy.core.status cimport set_empty
 
 interface = INTERFACE
@@ -17,6 +19,18 @@ cdef class Message:
         self.status.source = source
         self.status.tag = tag
         self.status.nbytes = nbytes
+
+
+cdef struct Probe:
+    void *pml
+    void *comm
+    int source
+    int tag
+
+
+cdef bint message_is_there(void *context) except -1:
+    cdef Probe *state = <Probe *> context
+    return (<Pml> state.pml).seen(state.source, state.tag, <Communicator> state.comm) is not None
 
 
 cdef class Pml:
@@ -51,8 +65,13 @@ cdef class Pml:
 
     cpdef int send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
                    Communicator comm) except -1:
-        """Blocking send (MPI-4.1, 3.2.1 and 3.4)."""
-        raise NotImplementedError
+        """Blocking send (MPI-4.1, 3.2.1 and 3.4); here by a request."""
+        cdef Request request = self.isend(address, count, typemap, dest, tag, mode, comm)
+        request.operation = SEND + mode
+        wait(request)
+        if request.error is not None:
+            raise request.error
+        return 0
 
     cpdef Request isend(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
                         Communicator comm):
@@ -66,7 +85,18 @@ cdef class Pml:
 
     cdef int recv(self, size_t address, Py_ssize_t count, Typemap typemap, int source, int tag, Communicator comm,
                   StatusRecord *status) except -1:
-        raise NotImplementedError
+        cdef Request request = self.irecv(address, count, typemap, source, tag, comm)
+        request.operation = RECV
+        try:
+            wait(request)
+        except BaseException:
+            request.cancel()                     # the caller's memory may go
+            raise
+        if status != NULL:
+            status[0] = request.status
+        if request.error is not None:
+            raise request.error
+        return 0
 
     cpdef Request irecv(self, size_t address, Py_ssize_t count, Typemap typemap, int source, int tag,
                         Communicator comm):
@@ -82,19 +112,43 @@ cdef class Pml:
         """A receive of any size: `allocate(nbytes)` gives the memory once the message is matched."""
         raise NotImplementedError
 
-    cdef bint iprobe(self, int source, int tag, Communicator comm, StatusRecord *status) except -1:
+    def seen(self, int source, int tag, Communicator comm):
+        """(source, tag, bytes) of the oldest message that a receive would take, or None; what the probes of a PML in plain
+        Python ask."""
         raise NotImplementedError
 
+    cdef bint iprobe(self, int source, int tag, Communicator comm, StatusRecord *status) except -1:
+        progress()
+        found = self.seen(source, tag, comm)
+        if found is None:
+            return False
+        if status != NULL:
+            set_empty(status)
+            status.source, status.tag, status.nbytes = found
+        return True
+
     cdef int probe(self, int source, int tag, Communicator comm, StatusRecord *status) except -1:
-        raise NotImplementedError
+        cdef Request shown = Request()
+        cdef Probe state = Probe(<void *> self, <void *> comm, source, tag)
+        shown.operation = PROBE
+        shown.peer = source
+        shown.tag = tag
+        shown.communicator = comm
+        wait_until(message_is_there, &state, shown)
+        self.iprobe(source, tag, comm, status)
+        return 0
 
     cpdef Message improbe(self, int source, int tag, Communicator comm):
         """Take a message out of the queues, or None (MPI-4.1, 3.8.2)."""
         raise NotImplementedError
 
     cpdef Message mprobe(self, int source, int tag, Communicator comm):
-        """Wait for a message and take it out of the queues."""
-        raise NotImplementedError
+        """Wait for a message and take it out of the queues; here by `probe` and `improbe`."""
+        cdef Message message = None
+        while message is None:                   # another thread may be quicker
+            self.probe(source, tag, comm, NULL)
+            message = self.improbe(source, tag, comm)
+        return message
 
     cpdef Request imrecv(self, size_t address, Py_ssize_t count, Typemap typemap, Message message):
         """Receive a message that was taken out (MPI-4.1, 3.8.3)."""

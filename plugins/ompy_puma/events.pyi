@@ -1,0 +1,1 @@
+# Nothing for Python: this module is cimported only.

@@ -226,6 +226,15 @@ def test_dr_gives_up_a_peer_that_never_answers_and_names_it() -> None:
     assert "has not acknowledged a packet that was sent 4 times" in done.stderr, done.stderr
 
 
+def test_dr_leaves_no_thread_behind() -> None:
+    program = (
+        "import os; from ompy import MPI; c = MPI.COMM_WORLD; c.sendrecv(0, 1 - c.rank); MPI.Finalize(); "
+        "print(len(os.listdir('/proc/self/task')))"
+    )
+    done = job(2, {"pml": "dr", "btl": "sm,self"}, "-c", program)
+    assert done.stdout.split() == ["1", "1"], done.stderr
+
+
 def test_a_component_that_is_wrapped_is_not_to_be_named_as_well() -> None:
     done = job(1, {"btl": "chaos,self,zmq", "btl_chaos_wraps": "zmq"}, "-c", "from ompy import MPI")
     assert "zmq is to serve through chaos: leave it out of parameter btl" in done.stderr

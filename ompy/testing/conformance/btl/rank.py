@@ -129,6 +129,10 @@ class BtlRank:
             self.examined = name
             self.wire.say(SIGN, name)
 
+    def alive(self) -> None:
+        """A sign of life, for what takes long without an event."""
+        self.wire.say(SIGN, self.examined)
+
     def begin(self, check: Check) -> None:
         """Before a check: nothing of an earlier one may be left over."""
         self.clause = check.clauses[0]
@@ -222,7 +226,7 @@ class BtlRank:
             self.last_event = now
             if now - self.last_sign > SIGN_INTERVAL:
                 self.last_sign = now
-                self.wire.say(SIGN, self.examined)
+                self.alive()
         return events
 
     idle = 0

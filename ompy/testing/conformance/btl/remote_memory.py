@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator
+from mmap import mmap
 from typing import NamedTuple
 
 from ompy.core.memory import address_of
@@ -27,7 +28,7 @@ class Region:
 
     def __init__(self, rank: BtlRank, size: int, alignment: int) -> None:
         self.rank = rank
-        self.memory = bytearray(size + alignment)
+        self.memory = mmap(-1, size + alignment)  # costs nothing where it is not touched
         start = address_of(self.memory)
         self.skipped = -start % alignment
         self.address = start + self.skipped
@@ -214,6 +215,7 @@ def so_many_bytes_are_read(rank: BtlRank) -> None:
     piece = rank.content(rank.rank, 0, 0, 1 << 20)
     for at in range(0, total, len(piece)):
         mine.view[at : at + len(piece)] = piece[: total - at]
+        rank.alive()
     windows = exposed(rank, mine)
     peer = (rank.rank + 1) % rank.size
     if peer not in rank.peers:
@@ -226,6 +228,7 @@ def so_many_bytes_are_read(rank: BtlRank) -> None:
     for at in range(0, total, len(piece)):
         if local.view[at : at + len(piece)] != piece[: total - at]:
             raise Breach("get", f"of {total} bytes those from {at} on are wrong")
+        rank.alive()
     rank.meet()
     mine.close()
     local.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mmap import mmap
+
 from ompy.testing.conformance.check import Breach, Collection
 from ompy.testing.conformance.mpi.rank import MpiRank
 
@@ -240,10 +242,10 @@ def one_message_of_so_many_bytes_arrives(rank: MpiRank) -> None:
     before, after = neighbours(rank)
     total = int(rank.wire.setting.options["bytes"])
     piece = rank.content(rank.rank, 0, 0, 1 << 20)
-    sent = bytearray(total)
+    sent, got = mmap(-1, total), mmap(-1, total)
     for at in range(0, total, len(piece)):
         sent[at : at + len(piece)] = piece[: total - at]
-    got = bytearray(total)
+        rank.alive()
     requests = [rank.comm.Irecv([got, total, MPI.BYTE], before, 0), rank.comm.Isend([sent, total, MPI.BYTE], after, 0)]
     while not MPI.Request.Testall(requests):
         rank.alive()
@@ -251,6 +253,7 @@ def one_message_of_so_many_bytes_arrives(rank: MpiRank) -> None:
     for at in range(0, total, len(theirs)):
         if got[at : at + len(theirs)] != theirs[: total - at]:
             raise Breach("size", f"of {total} bytes those from {at} on are wrong")
+        rank.alive()
 
 
 @check("close", last=True)

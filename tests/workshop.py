@@ -47,7 +47,7 @@ class Workshop:
     def install(self, distribution: Path, **environment: str) -> None:
         """What `pip install ./distribution` does, without the network and without touching this environment."""
         options = ["--quiet", "--disable-pip-version-check", "--no-build-isolation", "--no-deps", "--target", str(self.site)]
-        done = self.run("-m", "pip", "install", *options, str(distribution), timeout=300, **environment)
+        done = self.run("-m", "pip", "install", *options, str(distribution), timeout=300, **{"CFLAGS": "-O0"} | environment)
         assert done.returncode == 0, done.stderr
 
     def new(self, framework: str, name: str, *options: str) -> Path:

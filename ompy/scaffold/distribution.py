@@ -25,7 +25,7 @@ def frameworks() -> list[str]:
 
 def forms(framework: str) -> list[str]:
     """ "python", "cython", or both: in which the framework's component can be had."""
-    written = any((TEMPLATES / framework).rglob("module.py" + SUFFIX))
+    written = (TEMPLATES / framework / "package" / f"module.py{SUFFIX}").exists()
     compiled = (TEMPLATES / f"{framework}-cython").exists()
     return ["python"] * written + ["cython"] * compiled
 

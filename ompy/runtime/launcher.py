@@ -123,7 +123,8 @@ class Launcher:
                 allowed = os.sched_getaffinity(0)
                 os.sched_setaffinity(0, processors)
             try:
-                process = Process(rank, program, own, self.streams.input_of(rank), self.job.stack_traces)
+                crowded = self.job.size > (os.cpu_count() or 1)
+                process = Process(rank, program, own, self.streams.input_of(rank), self.job.stack_traces, crowded)
             finally:
                 if processors is not None:
                     os.sched_setaffinity(0, allowed)
@@ -198,7 +199,7 @@ class Launcher:
                 self.signal_ranks(number)
                 self.fail(128 + number, f"got {number.name}, ending the job")
             elif number == signal.SIGTSTP:
-                # A session without a terminal ignores TSTP.
+                # A session without a terminal ignores TSTP, and so does a group that nobody would continue.
                 self.signal_ranks(signal.SIGSTOP)
                 os.kill(os.getpid(), signal.SIGSTOP)
             elif number == signal.SIGQUIT:

@@ -13,6 +13,8 @@ from ompy.runtime.signals import STACKS_SIGNAL, name_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from ompy.runtime.pmi_server import Session
 
 # Python ignores these two; a rank starts with what every other program expects.
@@ -24,10 +26,13 @@ STACK_LOOKS = 50
 
 
 class Process:
-    """A rank's process, leader of a session of its own.
+    """A rank's process, leader of a process group of its own, and mostly of a session.
 
-    So signals from the terminal reach the launcher alone, which passes them on in order; what the rank starts ends with
-    it; and a kernel that shares the processors out by session (autogroup) gives each rank a share, not all of them one.
+    So signals from the terminal reach the launcher alone, which passes them on in order, and what the rank starts ends with
+    it.  A kernel that shares the processors out by session (autogroup) gives each rank a share, not all of them one.  Where
+    ranks outnumber the processors that would be wrong: across sessions sched_yield gives nothing away, and ranks would wait
+    for the end of each other's time slices.  There they stay in the launcher's session, but for one that reads a terminal,
+    which background groups of the terminal's session may not.
 
     Attributes:
         rank: in the job.
@@ -38,7 +43,13 @@ class Process:
     """
 
     def __init__(
-        self, rank: int, program: Program, environment: dict[str, str], stdin: int | None, stack_traces: bool = False
+        self,
+        rank: int,
+        program: Program,
+        environment: dict[str, str],
+        stdin: int | None,
+        stack_traces: bool = False,
+        crowded: bool = False,
     ) -> None:
         """Start it.
 
@@ -46,6 +57,7 @@ class Process:
             environment: whole; `PMI_FD` is added here.
             stdin: descriptor to read from, or None for an empty input.
             stack_traces: give it a file to write its Python stacks to when `stacks` asks for them.
+            crowded: ranks outnumber the processors.
 
         Raises `OSError` when the program can't be started.
         """
@@ -65,13 +77,15 @@ class Process:
             os.set_inheritable(self.stack_file, True)
             environment["OMPY_STACKS_FD"] = str(self.stack_file)
         source = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0) if stdin is None else (os.POSIX_SPAWN_DUP2, stdin, 0)
+        alone = not crowded or (stdin is not None and os.isatty(stdin))
+        placing: dict[str, Any] = {"setsid": True} if alone else {"setpgroup": 0}
         try:
             self.pid = os.posix_spawnp(
                 program.command[0],
                 program.command,
                 environment,
                 file_actions=[source, (os.POSIX_SPAWN_DUP2, out, 1), (os.POSIX_SPAWN_DUP2, err, 2)],
-                setsid=True,
+                **placing,
                 setsigdef=DEFAULTED,
                 setsigmask=(),
             )

@@ -133,3 +133,11 @@ def test_help_names_every_option() -> None:
 def test_program_knows_its_number_on_the_command_line() -> None:
     source = "print(comm.Get_attr(MPI.APPNUM), comm.Get_attr(MPI.UNIVERSE_SIZE))"
     assert sorted(launch("-n", "1", *mpi(source), ":", "-n", "2", *mpi(source)).stdout.splitlines()) == ["0 3", "1 3", "1 3"]
+
+
+@pytest.mark.parametrize("crowded", [False, True])
+def test_ranks_that_outnumber_the_processors_share_a_session_and_lead_groups_of_their_own(crowded: bool) -> None:
+    ranks = (os.cpu_count() or 1) + crowded
+    source = "import os; print(os.getsid(0) == os.getsid(os.getppid()), os.getpgrp() == os.getpid())"
+    job = launch("-n", str(ranks), *python(source))
+    assert job.stdout.splitlines() == [f"{crowded} True"] * ranks

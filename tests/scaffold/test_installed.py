@@ -50,21 +50,39 @@ def test_every_contract_can_be_cimported_and_has_a_stub(installed: Path) -> None
             assert (installed / "ompy" / "mca" / contract.name).with_suffix(".pyi").exists()
 
 
-def test_an_outside_compiled_component_is_built_against_them_and_runs(installed: Path, workshop: Workshop) -> None:
+@pytest.fixture(scope="module")
+def seen(installed: Path, workshop: Workshop) -> dict[str, str]:
+    """Where Python finds those files, before the tree's, and what the workshop installs."""
     path = {"PYTHONPATH": os.pathsep.join((str(installed), str(workshop.site)))}
     where = workshop.run("-c", "import ompy; print(ompy.__path__[0])", **path).stdout
     assert Path(where.strip()) == installed / "ompy"
+    return path
+
+
+@pytest.fixture(scope="module")
+def cynet(seen: dict[str, str], workshop: Workshop) -> Path:
+    """A compiled transport, built against them."""
+    assert workshop.run("-m", "ompy.cli", "new", "btl", "cynet", "--cython", **seen).returncode == 0
     folder = workshop.folder / "ompy-btl-cynet"
-    assert workshop.run("-m", "ompy.cli", "new", "btl", "cynet", "--cython", **path).returncode == 0
-    workshop.install(folder, **path)
-    done = workshop.run("-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder), **path)
+    workshop.install(folder, **seen)
+    return folder
+
+
+def test_an_outside_compiled_component_that_was_built_against_them_runs(
+    seen: dict[str, str], workshop: Workshop, cynet: Path
+) -> None:
+    done = workshop.run("-m", "pytest", "-q", "-p", "no:cacheprovider", str(cynet), **seen)
     assert done.returncode == 0, done.stdout
     assert "5 passed" in done.stdout
 
 
-def test_a_component_of_another_interface_is_refused(workshop: Workshop) -> None:
-    [module] = workshop.site.glob("ompy_btl_cynet/component.py")
-    module.write_text(module.read_text().replace('interface="ompy_btl_cynet.module",', "interface=99,"))
-    done = workshop.ranks(1, "cynet", sys.executable, "-c", "from ompy import MPI")
+def test_a_component_of_another_interface_is_refused(workshop: Workshop, cynet: Path) -> None:
+    module = workshop.site / "ompy_btl_cynet" / "component.py"
+    before = module.read_text()
+    module.write_text(before.replace('interface="ompy_btl_cynet.module",', "interface=99,"))
+    try:
+        done = workshop.ranks(1, "cynet", sys.executable, "-c", "from ompy import MPI")
+    finally:
+        module.write_text(before)
     assert done.returncode != 0
     assert "was built for interface 99 of the btl framework" in done.stderr

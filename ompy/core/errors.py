@@ -174,5 +174,7 @@ class MPIError(RuntimeError):
         self.detail = detail
 
     def __str__(self) -> str:
+        if self.code == ERR_OTHER and self.detail:
+            return self.detail  # the class says no more than that there is no class for it
         words = DESCRIPTIONS.get(self.code, f"error code {self.code}")
         return f"{words}: {self.detail}" if self.detail else words

@@ -19,8 +19,8 @@ from ompy_btl_planted.faults import FAULTS, RANKS
 
 # Some of the table, other ones each day; all of it when this is set.
 EVERYTHING = bool(os.environ.get("OMPY_TEST_CONFORMANCE"))
-SAMPLE = 12
-SILENCE = 2.5
+SAMPLE = 10
+SILENCE = 6.0
 
 
 def first_failure(fault: str, seed: int) -> kit.Result | None:

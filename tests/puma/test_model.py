@@ -317,10 +317,11 @@ def test_the_kernel_does_what_the_papers_say(wire, seed):
     for portal in range(PORTALS):
         if not trial.lists[portal]:
             trial.attach()
-    for _ in range(OPERATIONS if wire is WIRES["whole"] else OPERATIONS // 4):
+    operations = OPERATIONS if wire is WIRES["whole"] else OPERATIONS // 4
+    for _ in range(operations):
         trial.step()
     for index, descriptor in trial.model.descriptors.items():
         if descriptor.below is None:
             trial.compare_memory(index)
     used = [descriptor.messages for descriptor in trial.model.descriptors.values()]
-    assert sum(used) > OPERATIONS // 40
+    assert sum(used) > operations // 40

@@ -11,12 +11,12 @@ import os
 import re
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
 import pytest
 
-VERSION = "4.1.2"
+from ompy.testing.suite.source import Unreachable, sources
+
 SECONDS = 120
 EVERY = bool(os.environ.get("OMPY_EVERY_DEMO"))
 PEER = os.environ.get("OMPY_OPENMPI")
@@ -61,20 +61,10 @@ def demos() -> Path:
     """The folder of the programs."""
     if given := os.environ.get("OMPY_MPI4PY_SOURCE"):
         return Path(given) / "demo"
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "ompy"
-    source = cache / f"mpi4py-{VERSION}"
-    if not source.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        command = ["download", "--quiet", "--no-deps", "--no-binary", "mpi4py", "--dest", str(cache), f"mpi4py=={VERSION}"]
-        try:
-            fetched = subprocess.run([sys.executable, "-m", "pip", *command], capture_output=True, text=True, timeout=SECONDS)
-        except subprocess.TimeoutExpired:
-            pytest.skip("pip did not fetch mpi4py's sdist in time; OMPY_MPI4PY_SOURCE names a local copy")
-        if fetched.returncode:
-            pytest.skip(f"mpi4py's sdist can't be fetched: {fetched.stderr.strip()[-200:]}")
-        with tarfile.open(cache / f"mpi4py-{VERSION}.tar.gz") as archive:
-            archive.extractall(cache, filter="data")
-    return source / "demo"
+    try:
+        return sources() / "demo"
+    except Unreachable as error:
+        pytest.skip(f"{error}\nOMPY_MPI4PY_SOURCE can name a local copy")
 
 
 def run(command: list[str], program: Path, given: str) -> tuple[int, str]:

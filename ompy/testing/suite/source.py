@@ -65,7 +65,8 @@ def unpacked(name: str, form: str) -> Path:
             else:
                 with tarfile.open(file) as archive:
                     # Pythons from before the filters' time (3.11.3 and earlier) trust what pip has verified.
-                    archive.extractall(scratch, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
+                    archive.extraction_filter = getattr(tarfile, "data_filter", lambda member, path: member)
+                    archive.extractall(scratch)
                 Path(scratch, f"mpi4py-{VERSION}").rename(whole)
             try:
                 os.rename(whole, folder)

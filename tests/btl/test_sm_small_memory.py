@@ -46,13 +46,12 @@ def test_ranks_talk_otherwise_and_one_line_says_so():
     assert line.endswith("; other transports serve")
 
 
-def test_one_rank_without_room_is_reached_otherwise():
-    # Room for two of the three: rings of 260 KiB, two a rank.
+def test_a_rank_without_room_is_reached_otherwise():
+    # Room for two of the three, or for fewer if all ask at the same moment: rings of 260 KiB, two a rank.
     show = ("--mca", "hook_comm_method_display", "1")
     job = run("2m", *show, before="fallocate -l 600k /dev/shm/other", after="ls /dev/shm")
     assert (job.returncode, job.stdout) == (0, "all arrived\nother\n"), job.stderr
     assert "has no room for this process's rings" in job.stderr
-    assert " sm" in job.stderr
     assert " zmq" in job.stderr
 
 

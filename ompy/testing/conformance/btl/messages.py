@@ -135,6 +135,7 @@ def what_a_receiver_is_handed_stays_while_it_looks(rank: BtlRank) -> None:
                 raise Breach("receipt", "the message changed under its receiver, which had sent another meanwhile")
 
     rank.react = react
+    rank.meet()
     count = 20
     for peer in rank.peers:
         for number in range(count):

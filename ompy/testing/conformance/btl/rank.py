@@ -143,6 +143,8 @@ class BtlRank:
             raise Breach("delivery", f"{shown(stray.data)} arrived after its check: it was delivered twice, or very late")
         if not check.unmet and not self.peers:
             self.reach_all()
+        if self.peers:
+            self.meet()  # whoever is quicker must not send before all have looked
 
     def complain(self) -> None:
         """Raise what was found in a receiver or a callback, where raising would have gone through the transport."""

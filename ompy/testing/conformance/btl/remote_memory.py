@@ -152,6 +152,7 @@ def a_message_after_a_put_finds_it_done(rank: BtlRank) -> None:
     mine, local = Region(rank, place * rank.size, alignment), Region(rank, place * rank.size, alignment)
     windows = exposed(rank, mine)
     rank.react = lambda arrival, endpoint, view: notice(rank, mine, place, size, int(arrival.data[0]))
+    rank.meet()
     for peer in rank.peers:
         at = place * rank.rank
         local.view[at : at + size] = rank.content(rank.rank, peer, 0, size)

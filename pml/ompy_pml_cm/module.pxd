@@ -16,5 +16,4 @@ cdef class Cm(Pml):
                           Communicator comm)
     cdef MtlRecv new_recv(self, size_t address, Py_ssize_t count, Typemap typemap, object allocate, int source, int tag,
                           Communicator comm)
-    cdef int await_message(self, int source, int tag, Communicator comm, StatusRecord *status) except -1
     cdef Request receive_taken(self, MtlRecv request, Message message)

@@ -164,7 +164,7 @@ cdef class Cm(Pml):
         progress()
         return self.mtl.iprobe(source, tag, comm, status)
 
-    cdef int await_message(self, int source, int tag, Communicator comm, StatusRecord *status) except -1:
+    cdef int probe(self, int source, int tag, Communicator comm, StatusRecord *status) except -1:
         cdef ProbeState state
         cdef Request shown
         state.mtl = <void *> self.mtl
@@ -182,9 +182,6 @@ cdef class Cm(Pml):
             status[0] = state.status
         return 0
 
-    cdef int probe(self, int source, int tag, Communicator comm, StatusRecord *status) except -1:
-        return self.await_message(source, tag, comm, status)
-
     cpdef Message improbe(self, int source, int tag, Communicator comm):
         """Take a message out of the queues; None when there is none."""
         cdef Message message = self.mtl.improbe(source, tag, comm)
@@ -192,11 +189,6 @@ cdef class Cm(Pml):
             progress()
             message = self.mtl.improbe(source, tag, comm)
         return message
-
-    cpdef Message mprobe(self, int source, int tag, Communicator comm):
-        """Wait for a message and take it out of the queues."""
-        self.await_message(source, tag, comm, NULL)
-        return self.mtl.improbe(source, tag, comm)
 
     cpdef Request imrecv(self, size_t address, Py_ssize_t count, Typemap typemap, Message message):
         """Receive a message that was taken out."""

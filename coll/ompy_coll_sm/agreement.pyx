@@ -11,7 +11,7 @@ cdef int meet(Area area, size_t total) except -1:
             other = rank
     area.met()
     if other >= 0:
-        length = area.slot(other).length
+        length = area.line(other).length
         area.end()
         raise MPIError(ERR_TRUNCATE, f"rank {other} has {length} bytes in this collective, rank {area.rank} has {total}")
     return 0

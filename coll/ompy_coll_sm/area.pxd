@@ -1,39 +1,58 @@
 # The shared memory of one communicator, and the one pattern of all its collectives: *put up* a contribution, *look at*
 # those of others, be *done*.
 #
-# Steps are numbered alike on every rank (`step`).  In each step a rank may put one contribution up, in one of its slots:
+# Steps are numbered alike on every rank (`step`).  In each step a rank may put one contribution up:
 #
-#     rank 0   | slot 0 | slot 1 | ... | slot 7 |          step n stands in slot n mod 8;
-#     rank 1   | slot 0 | slot 1 | ... | slot 7 |          up to 4 KiB inline, more in one of four chunks
-#     done     |  n  |  n-2  |                             a line a rank
+#     rank 0   | line 0 | line 1 | ... | line 63 |         step n stands in line n mod 64,
+#              | slot 0 | ... | slot 7 |                   from 49 bytes on in slot n mod 8,
+#              | chunk 0 | ... | chunk 3 |                 from 4 KiB on in chunk n mod 4
+#     rank 1   | line 0 | ...
+#     desks    | done: n | done: n - 2 |                   a rank's own words
 #
-# The first line of a slot holds the step's number and the first 40 bytes, so that a short contribution is one cache line.
-# A slot is used again once every rank is done with the step that stood in it: a rank runs at most so many steps ahead.
+# A line holds the step's number and a short contribution, so that one cache line is all that crosses.  While a rank waits
+# or computes it already fetches the next line of its own, which takes as long as a crossing: others have read it.
+#
+# A place is used again once every rank is done with the step that stood in it: a rank runs at most so many steps ahead.
+# Where data go one way (bcast, reduce, scan) that is what ranks that share a core need: each takes many steps in its turn.
 from libc.stdint cimport uint32_t, uint64_t
 
 from ompy.core.atomic cimport acquire, acquire32, release
 from ompy.core.communicator cimport Communicator
+from ompy.core.doorbell cimport Bell, after_publishing
 from ompy.core.progress cimport ProgressSource
 from ompy.core.request cimport Request
 from ompy.core.segment cimport Segment
 
+cdef extern from *:
+    """
+    static inline void ompy_fetch_to_write(void *place) { __builtin_prefetch(place, 1, 3); }
+    """
+    void fetch_to_write "ompy_fetch_to_write"(void *place) noexcept nogil
+
 cdef enum:
     LINE = 64
+    LINES = 64
+    INLINE = LINE - 16                           # bytes of a contribution that stand in its line
     SLOTS = 8
-    SLOT_SIZE = 4096
-    SHORT = SLOT_SIZE - 24                       # bytes of a contribution that stands in its slot
+    SHORT = 4096                                 # bytes of a contribution that stand in a slot
     CHUNKS = 4
     CARD_SIZE = 256
     HEADER = 64
 
-cdef struct Slot:
+cdef struct Line:
     uint64_t step                                # whose contribution stands here
-    uint64_t second                              # the same of the second stage, where a collective has two
     uint64_t length                              # bytes of all the rank's pieces, so that differences are noticed
-    char data[SHORT]
+    char data[INLINE]
+
+cdef struct Desk:
+    uint64_t done                                # with this step and those before
+    char padding[LINE - 8]
+    uint64_t second                              # step whose second stage is put up, where a collective has two
+    uint32_t core                                # where the rank last waited, from 1 on
+    char more_padding[LINE - 12]
 
 cdef struct Header:
-    uint32_t blocked                             # ranks that wait for somebody to be done
+    uint32_t blocked                             # ranks that sleep until somebody is done
 
 
 cdef class Area(ProgressSource):
@@ -43,41 +62,44 @@ cdef class Area(ProgressSource):
     cdef uint64_t step                           # of this rank
     cdef uint64_t floor                          # every rank is known to be done with this step
     cdef Header *header
-    cdef char *done_lines
+    cdef Desk *desks
+    cdef Line *lines
     cdef char *slots
     cdef char *chunks
-    cdef list doorbells                          # RemoteDoorbell of each peer, None of this rank
+    cdef list doorbells                          # RemoteDoorbell of each peer
+    cdef Bell **bells                            # theirs
     cdef int spins
     cdef bint crowded
     cdef Request shown                           # on the job board
     cdef const uint64_t *awaited                 # what `ready` looks at, NULL for nothing
     cdef uint64_t awaited_step
 
-    cdef inline Slot *slot(self, int rank) noexcept:
-        """The slot of the present step."""
-        return <Slot *> (self.slots + (rank * SLOTS + self.step % SLOTS) * SLOT_SIZE)
+    cdef inline Line *line(self, int rank) noexcept:
+        """The line of the present step."""
+        return self.lines + rank * LINES + self.step % LINES
 
     cdef inline char *place(self, int rank, size_t nbytes) noexcept:
         """Where a contribution of so many bytes stands."""
+        if nbytes <= INLINE:
+            return self.line(rank).data
         if nbytes <= SHORT:
-            return self.slot(rank).data
+            return self.slots + (rank * SLOTS + self.step % SLOTS) * SHORT
         return self.chunks + (rank * CHUNKS + self.step % CHUNKS) * self.chunk
-
-    cdef inline uint64_t *done_of(self, int rank) noexcept:
-        return <uint64_t *> (self.done_lines + rank * LINE)
 
     cdef inline char *claim(self, size_t nbytes) except NULL:
         """Begin a step; where this rank's contribution of at most so many bytes is to be written."""
-        cdef uint64_t depth = SLOTS if nbytes <= SHORT else CHUNKS
+        cdef uint64_t depth = LINES if nbytes <= INLINE else SLOTS if nbytes <= SHORT else CHUNKS
         self.step += 1
         if self.step > self.floor + depth:
-            self.raise_floor(self.step - depth)
+            self.raise_floor(depth)
         return self.place(self.rank, nbytes)
 
     cdef inline int put_up(self, uint64_t length) except -1:
         """What was written is there for the others."""
-        self.slot(self.rank).length = length
-        release(&self.slot(self.rank).step, self.step)
+        cdef Line *line = self.line(self.rank)
+        line.length = length
+        release(&line.step, self.step)
+        fetch_to_write(self.lines + self.rank * LINES + (self.step + 1) % LINES)
         return self.ring()
 
     cdef inline char *look_at(self, int rank, size_t nbytes) except NULL:
@@ -87,13 +109,15 @@ cdef class Area(ProgressSource):
 
     cdef inline uint64_t length_of(self, int rank) except? 0xFFFFFFFFFFFFFFFF:
         """Bytes that a rank contributes in all, as soon as its present contribution is there."""
-        if acquire(&self.slot(rank).step) != self.step:
-            self.wait_for(&self.slot(rank).step, self.step, rank)
-        return self.slot(rank).length
+        cdef Line *line = self.line(rank)
+        if acquire(&line.step) != self.step:
+            self.wait_for(&line.step, self.step, rank)
+        return line.length
 
     cdef inline int end(self) except -1:
         """This rank has seen all that it wanted to of this step."""
-        release(self.done_of(self.rank), self.step)
+        release(&self.desks[self.rank].done, self.step)
+        after_publishing()
         if acquire32(&self.header.blocked):
             self.ring()
         return 0
@@ -102,11 +126,24 @@ cdef class Area(ProgressSource):
         """Every rank was seen in this step: it is done with those before."""
         self.floor = self.step - 1
 
+    cdef inline int ring(self) except -1:
+        """Wake those who sleep."""
+        cdef int peer
+        after_publishing()
+        for peer in range(self.size - 1):
+            if self.bells[peer].armed:
+                self.wake_up(peer)
+        return 0
+
+    cdef int wake_up(self, int peer) except -1
     cdef int put_up_second(self) except -1
     cdef int look_at_second(self, int rank) except -1
-    cdef int ring(self) except -1
     cdef int wait_for(self, const uint64_t *word, uint64_t step, int rank) except -1
-    cdef int raise_floor(self, uint64_t step) except -1
+    cdef bint spin(self, const uint64_t *word, uint64_t step) except -1
+    cdef bint take_turns(self, const uint64_t *word, uint64_t step) except -1
+    cdef bint core_is_wanted(self, uint32_t core) noexcept
+    cdef uint32_t sit_down(self) noexcept
+    cdef int raise_floor(self, uint64_t depth) except -1
     cdef int connect(self, list cards) except -1
     cdef int close(self) except -1
 

@@ -1,20 +1,26 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The slow paths of a communicator's shared memory; `area.pxd` has the picture."""
-from ompy.core.atomic cimport add32
+from cpython.mem cimport PyMem_Calloc, PyMem_Free
+
+from ompy.core.atomic cimport add32, release32
 from ompy.core.doorbell cimport RemoteDoorbell
-from ompy.core.doorbell cimport ring as ring_doorbell
 from ompy.core.progress cimport exclude_watchers, register_source, unregister_source, wait_until
 from ompy.core.progress cimport progress as poll
 
 cdef extern from "<sched.h>" nogil:
     int sched_yield()
+    int sched_getcpu()
 
 # Looks at a word between two rounds of the progress engine.
-cdef int LOOKS = 64
+cdef int LOOKS = 200
+# Looks before a rank offers its core to others, where those that share it are as far as it is.
+cdef int PATIENCE = 1000
+# Turns between two rounds of the progress engine.
+cdef int TURNS = 16
 
 
 cdef size_t bytes_needed(int size, size_t chunk) noexcept:
-    return HEADER + size * (LINE + SLOTS * SLOT_SIZE + CHUNKS * chunk) + SLOT_SIZE
+    return HEADER + size * (sizeof(Desk) + LINES * sizeof(Line) + SLOTS * SHORT + CHUNKS * chunk) + SHORT
 
 
 cdef bint has_come(void *context) noexcept nogil:
@@ -35,7 +41,7 @@ cdef class Area(ProgressSource):
         comm: the communicator.
         chunk: bytes of a chunk, a multiple of 64.
         spins: rounds of looking and progress before the engine waits its own way.
-        crowded: ranks outnumber cores: every round offers the core to the others.
+        crowded: ranks outnumber cores: who waits offers its core to the others.
     """
 
     def __init__(self, Segment segment not None, Communicator comm not None, size_t chunk, int spins, bint crowded):
@@ -47,79 +53,131 @@ cdef class Area(ProgressSource):
         self.spins = spins
         self.crowded = crowded
         self.header = <Header *> segment.address
-        self.done_lines = segment.address + HEADER
-        slots_at = (HEADER + self.size * LINE + SLOT_SIZE - 1) & ~<size_t> (SLOT_SIZE - 1)
-        self.slots = segment.address + slots_at
-        self.chunks = self.slots + self.size * SLOTS * SLOT_SIZE
+        self.desks = <Desk *> (segment.address + HEADER)
+        self.lines = <Line *> (self.desks + self.size)
+        slots_at = HEADER + self.size * (sizeof(Desk) + LINES * sizeof(Line))
+        self.slots = segment.address + ((slots_at + SHORT - 1) & ~<size_t> (SHORT - 1))
+        self.chunks = self.slots + self.size * SLOTS * SHORT
         self.doorbells = []
+        self.bells = <Bell **> PyMem_Calloc(self.size, sizeof(Bell *))
+        if self.bells == NULL:
+            raise MemoryError()
         self.shown = Request()
         self.shown.communicator = comm
         self.ready = has_come
         self.ready_context = <void *> self
+        self.sit_down()
+
+    def __dealloc__(self):
+        PyMem_Free(self.bells)
 
     cpdef int progress(self) except -1:
         """What is waited for is memory, which the waiter looks at itself."""
         return 1 if has_come(<void *> self) else 0
 
     cdef int connect(self, list cards) except -1:
+        cdef RemoteDoorbell peer
         cdef int rank
         for rank in range(self.size):
-            self.doorbells.append(None if rank == self.rank else RemoteDoorbell(cards[rank]))
+            if rank != self.rank:
+                peer = RemoteDoorbell(cards[rank])
+                self.bells[len(self.doorbells)] = peer.bell
+                self.doorbells.append(peer)
         return 0
 
-    cdef int ring(self) except -1:
-        cdef RemoteDoorbell peer
-        for peer in self.doorbells:
-            if peer is not None:
-                ring_doorbell(peer)
+    cdef int wake_up(self, int peer) except -1:
+        (<RemoteDoorbell> self.doorbells[peer]).ring_now()
         return 0
 
     cdef int put_up_second(self) except -1:
-        release(&self.slot(self.rank).second, self.step)
+        release(&self.desks[self.rank].second, self.step)
         return self.ring()
 
     cdef int look_at_second(self, int rank) except -1:
-        if acquire(&self.slot(rank).second) != self.step:
-            self.wait_for(&self.slot(rank).second, self.step, rank)
+        if acquire(&self.desks[rank].second) < self.step:
+            self.wait_for(&self.desks[rank].second, self.step, rank)
         return 0
 
+    # -- waiting --------------------------------------------------------------------------------------------------
+
     cdef int wait_for(self, const uint64_t *word, uint64_t step, int rank) except -1:
-        cdef int _spin, _look
-        cdef int looks = 1 if self.crowded else LOOKS
-        for _spin in range(self.spins):
-            for _look in range(looks):
-                if acquire(word) >= step:
-                    return 0
-            poll()
-            if self.crowded:
-                with nogil:
-                    sched_yield()
+        """Until the word, which is the rank's, has reached the step."""
+        # Who puts up rings all sleepers; who is done does so only where somebody sleeps until then.
+        cdef int until_done = word == &self.desks[rank].done
+        if self.take_turns(word, step) if self.crowded else self.spin(word, step):
+            return 0
         self.awaited_step = step
         self.awaited = word
         self.shown.peer = rank
+        add32(&self.header.blocked, until_done)
         register_source(self)
         try:
             wait_until(is_there, <void *> self, self.shown)
         finally:
             self.awaited = NULL
             unregister_source(self)
+            add32(&self.header.blocked, -until_done)
         return 0
 
-    cdef int raise_floor(self, uint64_t step) except -1:
-        """Wait until every rank is done with the step."""
+    cdef bint spin(self, const uint64_t *word, uint64_t step) except -1:
+        """Every rank has a core."""
+        cdef int _spin, _look
+        for _spin in range(self.spins):
+            for _look in range(LOOKS):
+                if acquire(word) >= step:
+                    return True
+            poll()
+        return False
+
+    cdef bint take_turns(self, const uint64_t *word, uint64_t step) except -1:
+        """Ranks share cores: whoever can do more with this one has it at once."""
+        cdef int _look, turn
+        for turn in range(self.spins):
+            if not self.core_is_wanted(self.sit_down()):
+                for _look in range(PATIENCE):
+                    if acquire(word) >= step:
+                        return True
+            sched_yield()
+            if acquire(word) >= step:
+                return True
+            if turn % TURNS == TURNS - 1:
+                with nogil:
+                    sched_yield()
+                poll()
+        return False
+
+    cdef uint32_t sit_down(self) noexcept:
+        """Tell the others which core this rank is on."""
+        cdef uint32_t core = sched_getcpu() + 1
+        if self.desks[self.rank].core != core:
+            release32(&self.desks[self.rank].core, core)
+        return core
+
+    cdef bint core_is_wanted(self, uint32_t core) noexcept:
+        """Does a rank that shares this core have yet to put up what this one has?"""
         cdef int rank
-        cdef uint64_t done, lowest = self.step
+        for rank in range(self.size):
+            if acquire32(&self.desks[rank].core) == core and acquire(&self.line(rank).step) < self.step and rank != self.rank:
+                return True
+        return False
+
+    cdef int raise_floor(self, uint64_t depth) except -1:
+        """Wait until every rank is done with what stands where this step's contribution is to stand.
+
+        Who has to wait at all waits until half of the places are free, so that it does not wait again at once; but chunks
+        are better filled and read at the same time, by ranks that have a core each.
+        """
+        cdef int rank
+        cdef uint64_t done, needed = self.step - depth, wanted = needed, lowest = self.step
+        if depth > CHUNKS or self.crowded:
+            wanted += depth // 2
         for rank in range(self.size):
             if rank == self.rank:
                 continue
-            done = acquire(self.done_of(rank))
-            if done < step:
-                add32(&self.header.blocked, 1)
-                try:
-                    self.wait_for(self.done_of(rank), step, rank)
-                finally:
-                    add32(&self.header.blocked, -1)
-                done = acquire(self.done_of(rank))
+            done = acquire(&self.desks[rank].done)
+            if done < needed:
+                self.wait_for(&self.desks[rank].done, wanted, rank)
+                done = acquire(&self.desks[rank].done)
             lowest = min(lowest, done)
         self.floor = lowest
         return 0
@@ -128,8 +186,7 @@ cdef class Area(ProgressSource):
         cdef RemoteDoorbell peer
         exclude_watchers()
         for peer in self.doorbells:
-            if peer is not None:
-                peer.close()
+            peer.close()
         self.doorbells = []
         self.segment.close()
         return 0

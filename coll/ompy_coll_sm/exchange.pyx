@@ -71,7 +71,7 @@ cdef int gather(Area area, CollectiveCall call) except -1:
             for rank in range(area.size):
                 if rank != area.rank:
                     store(call.recv_address + rank * stride, received[rank], offset, area.look_at(rank, piece), nbytes)
-                    if area.slot(rank).length != total:
+                    if area.line(rank).length != total:
                         other = rank
         area.end()
         offset += nbytes
@@ -108,7 +108,7 @@ cdef int scatter(Area area, CollectiveCall call) except -1:
         else:
             area.step += 1
             store(call.recv_address, received, offset, area.look_at(call.root, piece) + area.rank * part, nbytes)
-            if area.slot(call.root).length != total:
+            if area.line(call.root).length != total:
                 other = call.root
         area.end()
         offset += nbytes

@@ -60,7 +60,7 @@ cdef int reduce(Area area, CollectiveCall call) except -1:
             fold(area, <char *> (call.recv_address + offset), last, 0, own, nbytes, piece, 0, area.size, typemap,
                  call.operation)
             for rank in range(area.size):
-                if rank != area.rank and area.slot(rank).length != total:
+                if rank != area.rank and area.line(rank).length != total:
                     other = rank
         area.end()
         offset += nbytes

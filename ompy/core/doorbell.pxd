@@ -70,12 +70,17 @@ cdef extern from *:
     void compiler_fence "ompy_compiler_fence"() noexcept nogil
 
 
-# After publishing.
-cdef inline void ring(RemoteDoorbell peer) noexcept:
+# Between publishing and looking at the bells.
+cdef inline void after_publishing() noexcept nogil:
     if peers_fence:
         full_fence()
     else:
         compiler_fence()
+
+
+# After publishing.
+cdef inline void ring(RemoteDoorbell peer) noexcept:
+    after_publishing()
     if peer.bell.armed:
         peer.ring_now()
 

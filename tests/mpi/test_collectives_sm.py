@@ -6,9 +6,22 @@ import numpy
 import pytest
 
 CHUNK = 8192
-SHORT = 4072
-# Elements of 8 bytes: nothing, one, around a slot, around a piece, several pieces and a rest.
-COUNTS = (0, 1, SHORT // 8 - 1, SHORT // 8, SHORT // 8 + 1, CHUNK // 8 - 1, CHUNK // 8, CHUNK // 8 + 1, 5 * CHUNK // 8 + 3)
+INLINE = 48
+SHORT = 4096
+# Elements of 8 bytes: nothing, one, around a line, around a slot, around a piece, several pieces and a rest.
+COUNTS = (
+    0,
+    1,
+    INLINE // 8,
+    INLINE // 8 + 1,
+    SHORT // 8 - 1,
+    SHORT // 8,
+    SHORT // 8 + 1,
+    CHUNK // 8 - 1,
+    CHUNK // 8,
+    CHUNK // 8 + 1,
+    5 * CHUNK // 8 + 3,
+)
 SMALL_PIECES = {"coll_sm_chunk_size": str(CHUNK)}
 
 
@@ -94,6 +107,17 @@ def test_every_size_around_slots_and_pieces_is_served_alike(comm):
         comm.Barrier()
 
 
+@pytest.mark.mpi(2, 4, mca={**SMALL_PIECES, "coll_sm_spins": "0"})
+def test_who_sleeps_at_once_is_woken(comm):
+    rank = comm.Get_rank()
+    for number, count in enumerate(COUNTS):
+        all_collectives(comm, count, number % comm.Get_size())
+    for turn in range(200):
+        got = numpy.full(1, float(turn)) if rank == 0 else numpy.zeros(1)
+        comm.Bcast(got, 0)
+        assert got[0] == turn
+
+
 @pytest.mark.mpi(3, mca={**SMALL_PIECES, "coll_sm_backing": "file"})
 def test_shared_memory_may_live_in_a_file_that_is_gone_once_attached(comm):
     import os
@@ -116,7 +140,7 @@ def test_collectives_go_over_messages_where_no_memory_can_be_shared(comm):
 @pytest.mark.mpi(4, mca=SMALL_PIECES)
 def test_a_root_runs_ahead_of_slow_readers_without_overwriting(comm):
     rank = comm.Get_rank()
-    for count in (1, CHUNK // 8):
+    for count in (1, 100, CHUNK // 8):
         for turn in range(200):
             got = numpy.full(count, float(turn)) if rank == 0 else numpy.zeros(count)
             comm.Bcast(got, 0)

@@ -2,7 +2,7 @@
 """Shared memory between processes of one user on one host."""
 from time import monotonic
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
@@ -346,8 +346,8 @@ cdef class SmBtl(Btl):
         cdef int tag
         cdef const char *data
         while head and events < BATCH:
-            length = head & 0xFFFFFFFF
-            tag = (head >> 32) & 0xFF
+            length = <uint32_t> head
+            tag = <uint8_t> (head >> 32)
             data = reader.data + (reader.position & reader.mask) + HEAD
             reader.position += lines(length)
             if events:

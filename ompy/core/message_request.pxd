@@ -19,6 +19,7 @@ cdef class MessageRequest(Request):
     # -- of a receive
     cdef object allocate            # makes the memory at match time, or None
     cdef int wanted_source, wanted_tag
+    cdef bint plain                 # the memory is there already, and contiguous
     cdef uint64_t wanted            # bytes of the message that fit
     cdef uint64_t received          # bytes that have arrived
     cdef bint abandoned             # the program's memory may be gone: drop what comes
@@ -27,5 +28,7 @@ cdef class MessageRequest(Request):
     # The message is known: fill in the status, make the memory if that is left to us, find out how much fits.
     cdef int open(self, int source, int tag, uint64_t length) except -1
     cdef int make_memory(self, uint64_t length) except -1
+    # The same and `place` for a message that is here in one piece.
+    cdef int take_whole(self, int source, int tag, const char *data, size_t length) except -1
     # Put bytes of the message, from `offset` on, where they belong.
     cdef int place(self, uint64_t offset, const char *data, size_t length) except -1

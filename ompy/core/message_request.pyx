@@ -19,7 +19,12 @@ cdef class MessageRequest(Request):
         self.wanted_tag = tag
         self.peer = source
         self.tag = tag
-        self.nbytes = count * typemap.size if typemap is not None else 0
+        if typemap is None:
+            self.nbytes = 0
+            self.plain = False
+        else:
+            self.nbytes = count * typemap.size
+            self.plain = typemap.contiguous and allocate is None
         self.abandoned = False
         return 0
 
@@ -45,6 +50,18 @@ cdef class MessageRequest(Request):
         if self.typemap is not None and not self.typemap.contiguous and self.wanted and not self.abandoned:
             self.convertor = Convertor.__new__(Convertor)
             self.convertor.prepare(<char *> self.address, self.count, self.typemap)
+        return 0
+
+    cdef int take_whole(self, int source, int tag, const char *data, size_t length) except -1:
+        if not self.plain or length > <size_t> self.nbytes or self.abandoned:
+            self.open(source, tag, length)
+            return self.place(0, data, length)
+        self.peer = source
+        self.tag = tag
+        self.status.source = source
+        self.status.tag = tag
+        self.status.nbytes = length
+        memcpy(<char *> self.address, data, length)
         return 0
 
     cdef int make_memory(self, uint64_t length) except -1:

@@ -38,7 +38,9 @@ cdef int progress() except -1
 
 # Until the request is complete.  Raises KeyboardInterrupt when a signal handler did; the request stays as it was.
 cdef int wait(Request request) except -1
-# Until `done(context)` is true; `what` is the request shown on the job board, or None.
+# Until the word is not zero; `what` is the request shown on the job board, or None.
+cdef int wait_for(int *word, Request what) except -1
+# Until `done(context)` is true.
 ctypedef bint (*DoneFunction)(void *context) except -1
 cdef int wait_until(DoneFunction done, void *context, Request what) except -1
 
@@ -53,7 +55,7 @@ cdef inline void wake() noexcept:
 # mappings), it calls this: until the GIL is next let go, none is.
 cdef void exclude_watchers() noexcept
 
-# Set once the request is complete that the wait in progress is for.  A source that has more to hand over may stop then:
+# Not zero once what the wait in progress is for has come.  A source that has more to hand over may stop then:
 # what is asked for next is better matched than stored.
 cdef int *goal
 

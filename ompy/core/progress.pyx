@@ -218,25 +218,28 @@ cdef int progress() except -1:
 # -- waiting
 
 cdef int wait(Request request) except -1:
-    if request.complete:
+    return wait_for(<int *> &request.complete, request)
+
+
+cdef int wait_for(int *word, Request what) except -1:
+    if word[0]:
         return 0
-    return wait_long(request, NULL, NULL, request)
+    return wait_long(word, NULL, NULL, what)
 
 
 cdef int wait_until(DoneFunction done, void *context, Request what) except -1:
     if done(context):
         return 0
-    return wait_long(None, done, context, what)
+    return wait_long(&never, done, context, what)
 
 
-cdef inline bint is_done(Request request, DoneFunction done, void *context) except -1:
-    return request.complete if done == NULL else done(context)
+cdef inline bint is_done(int *word, DoneFunction done, void *context) except -1:
+    return word[0] if done == NULL else done(context)
 
 
-cdef int wait_long(Request request, DoneFunction done, void *context, Request what) except -1:
-    """`request` is what is waited for, or None when `done` is."""
+cdef int wait_long(int *word, DoneFunction done, void *context, Request what) except -1:
+    """Until the word is not zero, or `done`, if there is one, says so."""
     global waiting, waits
-    cdef void *flag = <void *> &request.complete if request is not None else &never
     cdef long backstop = shortest_sleep
     cdef unsigned long long before, after
     cdef bint noted = False
@@ -246,19 +249,19 @@ cdef int wait_long(Request request, DoneFunction done, void *context, Request wh
     waiting += 1
     waits += 1
     try:
-        while not spin(request, done, context):
+        while not spin(word, done, context):
             # Counted before the last look at the goal: whatever another thread completes from here on changes it.
             before = events_made
-            if is_done(request, done, context):
+            if is_done(word, done, context):
                 break
-            if watch(flag, before):
+            if watch(word, before):
                 continue
             while True:
                 if not noted:
                     note_wait(what)
                     noted = True
                 begun = clock_now()
-                sleep(flag, before, backstop)
+                sleep(word, before, backstop)
                 in_vain = in_vain + 1 if clock_now() - begun < REST else 0
                 if in_vain > 2:
                     with nogil:
@@ -266,7 +269,7 @@ cdef int wait_long(Request request, DoneFunction done, void *context, Request wh
                 PyErr_CheckSignals()
                 poll_all()
                 after = events_made
-                if is_done(request, done, context):
+                if is_done(word, done, context):
                     return 0
                 if after != before:
                     in_vain = 0
@@ -291,19 +294,17 @@ cdef int record_wait(Request what, int64_t begun) except -1:
     return 0
 
 
-cdef bint spin(Request request, DoneFunction done, void *context) except -1:
+cdef bint spin(int *word, DoneFunction done, void *context) except -1:
     """Polls with the GIL held; True when the wait is over."""
     global goal
-    if done != NULL:
-        return spin_towards(request, done, context)
-    goal = <int *> &request.complete
+    goal = word
     try:
-        return spin_towards(request, done, context)
+        return spin_towards(word, done, context)
     finally:
-        goal = &never                            # the request may be gone before the next wait
+        goal = &never                            # the word may be gone before the next wait
 
 
-cdef inline bint spin_towards(Request request, DoneFunction done, void *context) except -1:
+cdef inline bint spin_towards(int *word, DoneFunction done, void *context) except -1:
     cdef int64_t start = 0
     cdef int64_t last_event = 0
     cdef int64_t now
@@ -312,7 +313,7 @@ cdef inline bint spin_towards(Request request, DoneFunction done, void *context)
     while True:
         for _round in range(rounds):
             events += poll_once()
-            if is_done(request, done, context):
+            if is_done(word, done, context):
                 return True
         PyErr_CheckSignals()
         now = clock_now()
@@ -333,10 +334,10 @@ cdef int poll_all() except -1:
     return poll_once()
 
 
-cdef bint look(void *flag, unsigned long long before) noexcept nogil:
+cdef bint look(int *word, unsigned long long before) noexcept nogil:
     """Is there anything to take the GIL for?"""
     cdef int index
-    if peek(&eviction) or peek(<int *> flag) or peek_long(&events_made) != before:
+    if peek(&eviction) or peek(word) or peek_long(&events_made) != before:
         return True
     for index in range(entry_count):
         if entries[index].ready != NULL and entries[index].ready(entries[index].ready_context):
@@ -367,7 +368,7 @@ cdef int gather(Descriptors *found) except -1:
     return 0
 
 
-cdef bint watch(void *flag, unsigned long long before) except -1:
+cdef bint watch(int *word, unsigned long long before) except -1:
     """Watches without the GIL, at last offering the core to others; False when nothing came in time."""
     global sleepers
     cdef Descriptors descriptors
@@ -383,7 +384,7 @@ cdef bint watch(void *flag, unsigned long long before) except -1:
         start = clock_now()
         while not found:
             for _look in range(LOOKS if waited < watch_time else LOOKS_BETWEEN_YIELDS):
-                if look(flag, before):
+                if look(word, before):
                     found = True
                     break
             if not found:
@@ -400,11 +401,11 @@ cdef bint watch(void *flag, unsigned long long before) except -1:
     return found
 
 
-cdef int sleep(void *flag, unsigned long long before, long nanoseconds) except -1:
+cdef int sleep(int *word, unsigned long long before, long nanoseconds) except -1:
     """Sleeps until the doorbell rings, a descriptor is readable, a signal comes, or the time is over."""
     global sleepers, sleeps, bell, led
     cdef Descriptors descriptors
-    cdef uint32_t word
+    cdef uint32_t rung
     cdef bint awake = False
     cdef int index = 0
     while index < entry_count:
@@ -428,8 +429,8 @@ cdef int sleep(void *flag, unsigned long long before, long nanoseconds) except -
     sleepers += 1
     enter(&watchers)
     with nogil:
-        word = arm(here, how)
-        awake = look(flag, before)
+        rung = arm(here, how)
+        awake = look(word, before)
         leave(&watchers)
         if awake:
             pass
@@ -437,7 +438,7 @@ cdef int sleep(void *flag, unsigned long long before, long nanoseconds) except -
             descriptors.list[descriptors.count] = pollfd(bell.reader, POLLIN, 0)
             poll_for(descriptors.list, descriptors.count + 1, nanoseconds)
         else:
-            futex_wait(here, word, nanoseconds)
+            futex_wait(here, rung, nanoseconds)
     sleepers -= 1
     if leads:
         bell.drain()

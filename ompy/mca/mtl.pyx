@@ -98,8 +98,7 @@ cdef class MtlRecv(MessageRequest):
         return self.landed()
 
     cdef int copied(self, int source, int tag, const char *body, uint64_t length) except -1:
-        self.open(source, tag, length)
-        self.place(0, body, length)
+        self.take_whole(source, tag, body, length)
         return self.finish()
 
     cdef char *landing(self, int source, int tag, uint64_t length) except? NULL:

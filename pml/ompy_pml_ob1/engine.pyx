@@ -3,6 +3,7 @@
 from collections import deque
 
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
+from libc.stdint cimport uint32_t
 
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.core.errors import ERR_OTHER, MPIError
@@ -70,18 +71,18 @@ cdef class Engine(ProgressSource):
         else:
             slot = len(self.slots)
             self.slots.append(transfer)
-        transfer.number = ((self.generation & 0xFFFFFFFF) << 32) | slot
+        transfer.number = self.generation << 32 | slot
         return 0
 
     cdef int strike(self, Transfer transfer) except -1:
-        cdef uint64_t slot = transfer.number & 0xFFFFFFFF
+        cdef uint64_t slot = <uint32_t> transfer.number
         self.slots[slot] = None
         self.free_slots.append(slot)
         transfer.number = 0
         return 0
 
     cdef Transfer enrolled(self, uint64_t number):
-        cdef uint64_t slot = number & 0xFFFFFFFF
+        cdef uint64_t slot = <uint32_t> number
         cdef Transfer transfer
         if slot >= <uint64_t> len(self.slots):
             return None

@@ -6,14 +6,23 @@
 #     posted      one queue a pair.  A message (s, t) looks at the heads of (s,t) (s,*) (*,t) (*,*) and takes the oldest.
 #     unexpected  each message stands in all four queues that a receive may ask for; it takes the head of the one.
 #
-# The cost of a match is at most four look-ups, whatever the depth.
+# The cost of a match is at most four look-ups, whatever the depth.  A queue that has become empty stays in its table, since
+# the same pair is likely to come again, until the table is full.
+from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint16_t, uint64_t
 
 from ompy.core.communicator cimport Communicator
+from ompy.core.constants cimport ANY_SOURCE, ANY_TAG
 from ompy.core.request cimport Request
+from ompy.core.status cimport StatusRecord
+from ompy.core.typemap cimport Typemap
 from ompy.mca.bml cimport PeerRoutes
 
 from ompy_pml_ob1.header cimport Envelope
+
+# Released receives that are kept for the next ones: making one costs as much as matching a message.
+cdef enum:
+    MOST_UNUSED = 128
 
 cdef struct Queue
 
@@ -23,6 +32,21 @@ cdef struct Posted:
     Posted *next
     Queue *queue                    # NULL when not posted
     uint64_t serial
+
+# A blocking receive into contiguous memory while it waits.  A short message that it takes goes straight to the program's
+# memory, without a queue or a request; for a long one a request is made that carries on.  Threads other than the first use
+# requests.
+cdef struct Direct:
+    int source
+    int tag
+    uint64_t serial
+    size_t address
+    Py_ssize_t count
+    size_t capacity                 # bytes
+    PyObject *typemap               # the caller's
+    int over                        # nothing is left to be done, or the request does it
+    PyObject *request               # that carries on, with a reference; NULL: the message is there
+    StatusRecord status
 
 cdef struct Unexpected
 
@@ -56,6 +80,10 @@ cdef struct Peer:
     uint8_t failed
 
 
+cdef inline bint wants(Direct *direct, int source, int tag) noexcept nogil:
+    return (direct.source == source or direct.source == ANY_SOURCE) and (direct.tag == tag or (direct.tag == ANY_TAG and tag >= 0))
+
+
 cdef inline char *message_bytes(Unexpected *message) noexcept nogil:
     return <char *> message + sizeof(Unexpected)
 
@@ -71,17 +99,27 @@ cdef class Matching:
     cdef QueueTable posted
     cdef QueueTable unexpected
     cdef uint64_t serial
+    cdef Direct *direct             # of the thread that waits in a blocking receive, or NULL
+    cdef Request shown              # stands for it on the job board
     cdef readonly size_t posted_count, unexpected_count
     cdef size_t wild_source_count, wild_tag_count, wild_both_count
     cdef dict failures              # source or ANY_SOURCE -> why nothing more can come from there; mostly None
     cdef dict early                 # (source, sequence) -> bytes of a message that overtook another
+    cdef PyObject *unused[MOST_UNUSED]           # RecvRequests of this communicator, with a reference to each
+    cdef int unused_count
+    cdef bint closed                # the communicator is gone: nothing is kept for it any more
 
     cdef PeerRoutes routes(self, int rank)
+    # Give back what was kept for the next receives.
+    cdef int close(self) except -1
     cdef int post(self, Posted *posted, Request request, int source, int tag) except -1
     cdef int withdraw(self, Posted *posted) except -1
-    # The oldest posted receive for an incoming envelope, taken out; NULL when there is none.  The caller owns a
-    # reference to its request.
-    cdef Posted *match_posted(self, int source, int tag) noexcept
+    # The oldest posted receive for an incoming envelope; NULL when there is none.
+    cdef Posted *find_posted(self, int source, int tag) noexcept
+    # Take it out; the reference to its request is the caller's then.
+    cdef void unpost(self, Posted *posted) noexcept
+    # Stand in line with the posted ones, until `over`.
+    cdef int wait_directly(self, Direct *direct) except -1
     # Keep a message (header and payload are copied) for which no receive is posted.
     cdef int store(self, const char *data, size_t length) except -1
     # The oldest message that a receive of this source and tag may take, left where it is; NULL when there is none.
@@ -97,7 +135,6 @@ cdef class Matching:
 
     cdef void free_unexpected(self) noexcept
     cdef void count_wild(self, int source, int tag, int change) noexcept
-    cdef void unpost(self, Posted *posted) noexcept
 
 
 cdef void free_message(Unexpected *message) noexcept

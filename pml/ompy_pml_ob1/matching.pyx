@@ -4,7 +4,9 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
+from ompy.core.board cimport RECV
 from ompy.core.constants cimport ANY_SOURCE, ANY_TAG
+from ompy.core.progress cimport wait_for
 
 cdef size_t FIRST_BUCKETS = 64
 
@@ -57,11 +59,16 @@ cdef int grow(QueueTable *table) except -1:
 
 cdef Queue *look_up_or_make(QueueTable *table, int source, int tag) except NULL:
     cdef Queue *queue = look_up(table, source, tag)
+    return queue if queue != NULL else make_queue(table, source, tag)
+
+
+cdef Queue *make_queue(QueueTable *table, int source, int tag) except NULL:
+    cdef Queue *queue
     cdef size_t bucket
-    if queue != NULL:
-        return queue
-    if table.used >= table.bucket_count * 2:
-        grow(table)
+    if table.used >= table.bucket_count:
+        sweep(table)
+        if table.used >= table.bucket_count // 2:
+            grow(table)
     if table.spare != NULL:
         queue = table.spare
         table.spare = queue.chain
@@ -80,15 +87,22 @@ cdef Queue *look_up_or_make(QueueTable *table, int source, int tag) except NULL:
     return queue
 
 
-cdef void drop(QueueTable *table, Queue *queue) noexcept:
-    """Take an empty queue out of the table and keep it as a spare."""
-    cdef Queue **place = &table.buckets[bucket_of(table, queue.source, queue.tag)]
-    while place[0] != queue:
-        place = &place[0].chain
-    place[0] = queue.chain
-    queue.chain = table.spare
-    table.spare = queue
-    table.used -= 1
+cdef void sweep(QueueTable *table) noexcept:
+    """Take the empty queues out of the table; they are spares then."""
+    cdef size_t bucket
+    cdef Queue **place
+    cdef Queue *queue
+    for bucket in range(table.bucket_count):
+        place = &table.buckets[bucket]
+        while place[0] != NULL:
+            queue = place[0]
+            if queue.head == NULL:
+                place[0] = queue.chain
+                queue.chain = table.spare
+                table.spare = queue
+                table.used -= 1
+            else:
+                place = &queue.chain
 
 
 cdef void close_table(QueueTable *table) noexcept:
@@ -133,6 +147,9 @@ cdef class Matching:
     def __cinit__(self, Communicator communicator not None):
         self.communicator = communicator
         self.early = {}
+        self.shown = Request.__new__(Request)
+        self.shown.operation = RECV
+        self.shown.communicator = communicator
         self.peers = <Peer *> calloc(max(communicator.remote_size, 1), sizeof(Peer))
         if self.peers == NULL:
             raise MemoryError("no memory for a communicator's peers")
@@ -151,11 +168,21 @@ cdef class Matching:
         cdef Queue *queue
         cdef Unexpected *message
         for bucket in range(self.unexpected.bucket_count):
-            while self.unexpected.buckets[bucket] != NULL:
-                queue = self.unexpected.buckets[bucket]
-                message = (<Link *> queue.head).message
-                self.remove(message)
-                free_message(message)
+            queue = self.unexpected.buckets[bucket]
+            while queue != NULL:
+                while queue.head != NULL:
+                    message = (<Link *> queue.head).message
+                    self.remove(message)
+                    free_message(message)
+                queue = queue.chain
+
+    cdef int close(self) except -1:
+        # Each refers to this object: without this, neither would ever go.
+        self.closed = True
+        while self.unused_count:
+            self.unused_count -= 1
+            Py_DECREF(<object> self.unused[self.unused_count])
+        return 0
 
     cdef PeerRoutes routes(self, int rank):
         return <PeerRoutes> self.peers[rank].routes
@@ -175,7 +202,8 @@ cdef class Matching:
             queue.head = posted
         queue.tail = posted
         self.posted_count += 1
-        self.count_wild(source, tag, 1)
+        if source < 0 or tag < 0:
+            self.count_wild(source, tag, 1)
         return 0
 
     cdef void count_wild(self, int source, int tag, int change) noexcept:
@@ -199,9 +227,8 @@ cdef class Matching:
             queue.tail = posted.previous
         posted.queue = NULL
         self.posted_count -= 1
-        self.count_wild(queue.source, queue.tag, -1)
-        if queue.head == NULL:
-            drop(&self.posted, queue)
+        if queue.source < 0 or queue.tag < 0:
+            self.count_wild(queue.source, queue.tag, -1)
 
     cdef int withdraw(self, Posted *posted) except -1:
         """Take a receive back that was not matched."""
@@ -210,7 +237,21 @@ cdef class Matching:
             Py_DECREF(<Request> posted.request)
         return 0
 
-    cdef Posted *match_posted(self, int source, int tag) noexcept:
+    cdef int wait_directly(self, Direct *direct) except -1:
+        cdef Request shown = self.shown
+        direct.serial = self.serial
+        self.serial += 1
+        shown.peer = direct.source
+        shown.tag = direct.tag
+        shown.nbytes = direct.capacity
+        self.direct = direct
+        try:
+            return wait_for(&direct.over, shown)
+        finally:
+            if self.direct == direct:
+                self.direct = NULL
+
+    cdef Posted *find_posted(self, int source, int tag) noexcept:
         cdef Posted *best = NULL
         cdef Queue *queue
         if self.posted_count == 0:
@@ -226,8 +267,6 @@ cdef class Matching:
                 best = older(best, look_up(&self.posted, source, ANY_TAG))
             if self.wild_both_count:
                 best = older(best, look_up(&self.posted, ANY_SOURCE, ANY_TAG))
-        if best != NULL:
-            self.unpost(best)
         return best
 
     cdef int store(self, const char *data, size_t length) except -1:
@@ -255,7 +294,7 @@ cdef class Matching:
         if self.unexpected_count == 0:
             return NULL
         queue = look_up(&self.unexpected, source, tag)
-        return NULL if queue == NULL else (<Link *> queue.head).message
+        return NULL if queue == NULL or queue.head == NULL else (<Link *> queue.head).message
 
     cdef void remove(self, Unexpected *message) noexcept:
         cdef Link *link
@@ -275,8 +314,6 @@ cdef class Matching:
             else:
                 queue.tail = link.previous
             link.queue = NULL
-            if queue.head == NULL:
-                drop(&self.unexpected, queue)
         self.unexpected_count -= 1
 
     cdef bint is_alone(self) noexcept:
@@ -329,6 +366,8 @@ cdef class Matching:
         cdef Link *link
         waiting = []
         messages = []
+        if self.direct != NULL:
+            waiting.append((self.direct.serial, self.direct.source, self.direct.tag))
         for bucket in range(self.posted.bucket_count):
             queue = self.posted.buckets[bucket]
             while queue != NULL:
@@ -351,7 +390,7 @@ cdef class Matching:
 
 cdef inline Posted *older(Posted *best, Queue *queue) noexcept:
     cdef Posted *other
-    if queue == NULL:
+    if queue == NULL or queue.head == NULL:
         return best
     other = <Posted *> queue.head
     return other if best == NULL or other.serial < best.serial else best

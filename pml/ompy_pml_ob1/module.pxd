@@ -1,12 +1,10 @@
 # ob1: MPI's matching in software, over any byte transports.
-from libc.stdint cimport uint64_t
-
 from ompy.core.communicator cimport Communicator
 from ompy.core.proc cimport Proc
 from ompy.core.request cimport Request
 from ompy.core.typemap cimport Typemap
 from ompy.mca.bml cimport Bml
-from ompy.mca.btl cimport Receiver
+from ompy.mca.btl cimport Btl, Receiver
 from ompy.mca.pml cimport Message, Pml
 
 from ompy_pml_ob1.engine cimport Engine
@@ -26,10 +24,11 @@ cdef class Dispatcher(Receiver):
     cdef void *recent[RECENT]       # Matching, by the low bits of the context
     cdef unsigned long long matched, kept         # messages that found their receive posted, and that did not
 
-    cdef Matching matching_of(self, uint64_t context)
-    cdef int arrive_envelope(self, const char *data, size_t length) except -1
+    cdef int arrive_for_transfer(self, Btl btl, const char *data, size_t length) except -1
+    cdef int arrive_envelope(self, Matching matching, const char *data, size_t length) except -1
     cdef int match(self, Matching matching, const char *data, size_t length) except -1
 
+    cdef RecvRequest carry_on(self, Matching matching)
     cdef int match_early(self, Matching matching, int source) except -1
     cdef int add(self, Matching matching) except -1
     cdef int drop(self, Communicator comm) except -1

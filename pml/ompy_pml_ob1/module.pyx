@@ -1,7 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """ob1: MPI's matching in software, over any byte transports."""
-from cpython.ref cimport Py_DECREF
-from libc.stdint cimport int64_t
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memcpy
 
 from ompy.core.board cimport IRECV, ISEND, MRECV, PROBE, RECV, SEND
 from ompy.core.communicator cimport Communicator
@@ -23,7 +25,7 @@ from ompy_pml_ob1.header cimport (
     KIND_ACK, KIND_FIN, KIND_FRAG, KIND_MATCH, KIND_PUT, KIND_RGET, AckHeader, Envelope, FinHeader,
     FragmentHeader, PutHeader, message_length,
 )
-from ompy_pml_ob1.matching cimport Peer, Posted, free_message, message_bytes, message_envelope
+from ompy_pml_ob1.matching cimport Direct, Peer, Posted, free_message, message_bytes, message_envelope, wants
 from ompy_pml_ob1.recv_request cimport unused_recv
 from ompy_pml_ob1.send_request cimport SendRequest
 
@@ -37,10 +39,25 @@ cdef class Dispatcher(Receiver):
         self.strangers = {}
 
     cdef int arrive(self, Btl btl, Endpoint endpoint, const char *data, size_t length) except -1:
+        cdef const Envelope *envelope = <const Envelope *> data
+        cdef Matching matching
+        cdef void *recent
+        if envelope.kind > KIND_RGET:
+            return self.arrive_for_transfer(btl, data, length)
+        recent = self.recent[envelope.context & (RECENT - 1)]
+        if recent == NULL or (<Matching> recent).communicator.context != envelope.context:
+            matching = self.matchings.get(envelope.context)
+            if matching is None:
+                # A faster peer already uses a communicator that is still being made here.
+                self.strangers.setdefault(envelope.context, []).append(data[:length])
+                return 0
+            recent = self.recent[envelope.context & (RECENT - 1)] = <void *> matching
+        return self.arrive_envelope(<Matching> recent, data, length)
+
+    cdef int arrive_for_transfer(self, Btl btl, const char *data, size_t length) except -1:
+        """What belongs to a message that is matched already."""
         cdef Transfer transfer
         cdef unsigned char kind = <unsigned char> data[0]
-        if kind <= KIND_RGET:
-            return self.arrive_envelope(data, length)
         if kind == KIND_FRAG:
             transfer = self.engine.enrolled((<const FragmentHeader *> data).receiver)
             if isinstance(transfer, RecvRequest):
@@ -64,31 +81,18 @@ cdef class Dispatcher(Receiver):
             raise MPIError(ERR_INTERN, f"btl {btl.name} brought a message of kind {kind}, which ob1 does not know")
         return 0
 
-    cdef Matching matching_of(self, uint64_t context):
-        cdef void *recent = self.recent[context & (RECENT - 1)]
-        cdef Matching matching
-        if recent != NULL and (<Matching> recent).communicator.context == context:
-            return <Matching> recent
-        matching = self.matchings.get(context)
-        if matching is not None:
-            self.recent[context & (RECENT - 1)] = <void *> matching
-        return matching
-
-    cdef int arrive_envelope(self, const char *data, size_t length) except -1:
+    cdef int arrive_envelope(self, Matching matching, const char *data, size_t length) except -1:
         cdef const Envelope *envelope = <const Envelope *> data
-        cdef Matching matching = self.matching_of(envelope.context)
-        if matching is None:
-            # A faster peer already uses a communicator that is still being made here.
-            self.strangers.setdefault(envelope.context, []).append(data[:length])
-            return 0
+        cdef Peer *peer
         if envelope.source < 0 or envelope.source >= matching.communicator.remote_size:
             raise MPIError(ERR_INTERN, f"a message for {matching.communicator!r} claims to come from rank "
                                        f"{envelope.source}")
-        if envelope.sequence != matching.peers[envelope.source].expected_sequence:
+        peer = &matching.peers[envelope.source]
+        if envelope.sequence != peer.expected_sequence:
             # It overtook another one, on another route.
             matching.early[(envelope.source, envelope.sequence)] = data[:length]
             return 0
-        matching.peers[envelope.source].expected_sequence += 1
+        peer.expected_sequence += 1
         self.match(matching, data, length)
         if matching.early:
             self.match_early(matching, envelope.source)
@@ -105,8 +109,20 @@ cdef class Dispatcher(Receiver):
 
     cdef int match(self, Matching matching, const char *data, size_t length) except -1:
         cdef const Envelope *envelope = <const Envelope *> data
-        cdef Posted *posted = matching.match_posted(envelope.source, envelope.tag)
+        cdef Posted *posted = matching.find_posted(envelope.source, envelope.tag)
+        cdef Direct *direct = matching.direct
         cdef RecvRequest request
+        if (direct != NULL and wants(direct, envelope.source, envelope.tag)
+                and (posted == NULL or direct.serial < posted.serial)):
+            self.matched += 1
+            length -= sizeof(Envelope)
+            if envelope.kind != KIND_MATCH or length > direct.capacity:
+                return self.carry_on(matching).take_message(data, length + sizeof(Envelope))
+            memcpy(<char *> direct.address, data + sizeof(Envelope), length)
+            direct.status = StatusRecord(envelope.source, envelope.tag, 0, False, length)
+            direct.over = True
+            matching.direct = NULL
+            return 0
         if posted == NULL:
             if is_tracing():
                 record(EVENT_KEPT, 0, NULL, envelope.context, envelope.source, matching.communicator.rank, envelope.tag,
@@ -115,8 +131,22 @@ cdef class Dispatcher(Receiver):
             return matching.store(data, length)
         self.matched += 1
         request = <RecvRequest> posted.request
+        matching.unpost(posted)
         Py_DECREF(request)
         return request.take_message(data, length)
+
+    cdef RecvRequest carry_on(self, Matching matching):
+        """The request that takes the place of the receive that waits directly."""
+        cdef Direct *direct = matching.direct
+        cdef RecvRequest request = unused_recv(self.engine, matching)
+        request.aim(direct.address, direct.count, <Typemap> direct.typemap, None, direct.source, direct.tag)
+        request.operation = RECV
+        request.begin()
+        Py_INCREF(request)
+        direct.request = <PyObject *> request
+        direct.over = True
+        matching.direct = NULL
+        return request
 
     cdef int add(self, Matching matching) except -1:
         cdef bytes data
@@ -125,12 +155,14 @@ cdef class Dispatcher(Receiver):
             raise MPIError(ERR_INTERN, f"context {context:#x} is in use twice")
         self.matchings[context] = matching
         for data in self.strangers.pop(context, ()):
-            self.arrive_envelope(data, len(data))
+            self.arrive_envelope(matching, data, len(data))
         return 0
 
     cdef int drop(self, Communicator comm) except -1:
-        self.matchings.pop(comm.context, None)
+        cdef Matching matching = self.matchings.pop(comm.context, None)
         self.recent[comm.context & (RECENT - 1)] = NULL
+        if matching is not None:
+            matching.close()
         return 0
 
 
@@ -291,17 +323,45 @@ cdef class Ob1(Pml):
 
     cdef RecvRequest new_recv(self, size_t address, Py_ssize_t count, Typemap typemap, object allocate, int source,
                               int tag, Communicator comm):
-        cdef RecvRequest request = unused_recv()
-        request.prepare(self.engine, <Matching> comm.pml, address, count, typemap, allocate, source, tag)
+        cdef RecvRequest request = unused_recv(self.engine, <Matching> comm.pml)
+        request.aim(address, count, typemap, allocate, source, tag)
         request.operation = IRECV
         return request
 
     cdef int recv(self, size_t address, Py_ssize_t count, Typemap typemap, int source, int tag, Communicator comm,
                   StatusRecord *status) except -1:
-        cdef RecvRequest request = unused_recv()
-        request.prepare(self.engine, <Matching> comm.pml, address, count, typemap, None, source, tag)
-        request.operation = RECV
-        request.start()
+        cdef Matching matching = <Matching> comm.pml
+        cdef Direct direct
+        cdef RecvRequest request = None
+        cdef bint returned = False
+        if (typemap.contiguous and matching.direct == NULL and matching.failures is None and not is_tracing()
+                and matching.find(source, tag) == NULL):
+            direct.source = source
+            direct.tag = tag
+            direct.address = address
+            direct.count = count
+            direct.capacity = count * typemap.size
+            direct.typemap = <PyObject *> typemap
+            direct.over = False
+            direct.request = NULL
+            try:
+                matching.wait_directly(&direct)
+                returned = True
+            finally:
+                if direct.request != NULL:
+                    request = <RecvRequest> direct.request
+                    Py_DECREF(request)
+                    if not returned:
+                        request.abandon()
+            if request is None:
+                if status != NULL:
+                    status[0] = direct.status
+                return 0
+        else:
+            request = unused_recv(self.engine, matching)
+            request.aim(address, count, typemap, None, source, tag)
+            request.operation = RECV
+            request.start()
         if not request.complete:
             try:
                 wait(request)
@@ -445,6 +505,9 @@ cdef class Ob1(Pml):
         if rank >= 0:
             # A dead peer's message may yet be replaced by another one's; what was damaged was perhaps the one waited for.
             matching.fail_source(rank, proc.failure, proc.failure.code != ERR_PROC_FAILED)
+            if matching.direct != NULL and matching.direct.source in matching.failures:
+                failure = matching.failures[matching.direct.source]
+                self.dispatcher.carry_on(matching).fail(failure)
         return 0
 
     def statistics(self):

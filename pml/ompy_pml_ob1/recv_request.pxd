@@ -19,8 +19,6 @@ cdef class RecvRequest(Transfer):
     cdef dict pieces                # piece -> (Btl, registration handle, address, bytes)
     cdef bint getting, putting, pushing
 
-    cdef int prepare(self, Engine engine, Matching matching, size_t address, Py_ssize_t count, Typemap typemap,
-                     object allocate, int source, int tag) except -1
     # A header with its payload, all in one piece, that this request has matched.
     cdef int take_message(self, const char *data, size_t length) except -1
     cdef int take_fragment(self, uint64_t offset, const char *data, size_t length) except -1
@@ -41,5 +39,5 @@ cdef class RecvRequest(Transfer):
     cdef int release_pieces(self) except -1
 
 
-# One that was released, or a new one; `prepare` comes next.
-cdef RecvRequest unused_recv()
+# One that was released, or a new one; `aim` comes next.
+cdef RecvRequest unused_recv(Engine engine, Matching matching)

@@ -19,38 +19,27 @@ from ompy_pml_ob1.header cimport (
     FLAG_CAN_PUT, HANDLE_LIMIT, KIND_ACK, KIND_FIN, KIND_MATCH, KIND_PUT, KIND_RGET, PACKET_SIZE, ROUTE_NAME,
     AckHeader, Envelope, PutHeader, message_length,
 )
-from ompy_pml_ob1.matching cimport free_message, message_bytes
+from ompy_pml_ob1.matching cimport MOST_UNUSED, free_message, message_bytes
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(object)
 
 
-# Released requests, to be used again: making one costs as much as matching a message.
-cdef enum:
-    MOST_UNUSED = 128
-cdef PyObject *unused[MOST_UNUSED]               # holds a reference to each
-cdef int unused_count = 0
-
-
-cdef RecvRequest unused_recv():
-    global unused_count
+cdef RecvRequest unused_recv(Engine engine, Matching matching):
     cdef RecvRequest request
-    if unused_count == 0:
-        return RecvRequest.__new__(RecvRequest)
-    unused_count -= 1
-    request = <RecvRequest> unused[unused_count]
+    if matching.unused_count == 0:
+        request = RecvRequest.__new__(RecvRequest)
+        request.engine = engine
+        request.matching = matching
+        request.communicator = matching.communicator
+        return request
+    matching.unused_count -= 1
+    request = <RecvRequest> matching.unused[matching.unused_count]
     Py_DECREF(request)
     return request
 
 
 cdef class RecvRequest(Transfer):
-    cdef int prepare(self, Engine engine, Matching matching, size_t address, Py_ssize_t count, Typemap typemap,
-                     object allocate, int source, int tag) except -1:
-        self.engine = engine
-        self.matching = matching
-        self.communicator = matching.communicator
-        return self.aim(address, count, typemap, allocate, source, tag)
-
     cpdef int start(self) except -1:
         """Take the oldest message that matches, or wait for one."""
         cdef Unexpected *message
@@ -82,13 +71,20 @@ cdef class RecvRequest(Transfer):
 
     cpdef int release(self) except -1:
         """Kept to be used again, when the caller's is the only reference."""
-        global unused_count
-        if self.complete and self.error is None and not self.persistent and Py_REFCNT(self) == 1 and unused_count < MOST_UNUSED:
-            self.buffer = self.allocate = self.convertor = self.pieces = None
-            self.communicator = self.matching = self.routes = self.typemap = None
-            Py_INCREF(self)
-            unused[unused_count] = <PyObject *> self
-            unused_count += 1
+        cdef Matching matching = self.matching
+        if (not self.complete or self.error is not None or self.persistent or Py_REFCNT(self) != 1
+                or matching.unused_count == MOST_UNUSED or matching.closed):
+            return 0
+        self.buffer = self.typemap = None
+        if self.allocate is not None:
+            self.allocate = None
+        if self.routes is not None:
+            self.routes = self.pieces = None
+        if self.convertor is not None:
+            self.convertor = None
+        Py_INCREF(self)
+        matching.unused[matching.unused_count] = <PyObject *> self
+        matching.unused_count += 1
         return 0
 
     cdef int abandon(self) except -1:
@@ -124,10 +120,8 @@ cdef class RecvRequest(Transfer):
             self.tag = envelope.tag
             self.trace(EVENT_MATCHED, 0, envelope.sequence, message_length(data, length))
         if envelope.kind == KIND_MATCH:
-            self.open(envelope.source, envelope.tag, length - sizeof(Envelope))
-            self.place(0, data + sizeof(Envelope), length - sizeof(Envelope))
-            self.finish()
-            return 0
+            self.take_whole(envelope.source, envelope.tag, data + sizeof(Envelope), length - sizeof(Envelope))
+            return self.finish()
         self.routes = self.engine.contact(self.matching, envelope.source)
         self.open(envelope.source, envelope.tag, (<const RendezvousHeader *> data).length)
         self.sender = (<const RendezvousHeader *> data).sender

@@ -13,8 +13,9 @@
 #         pml.send(spec.address, spec.count, <Typemap> spec.typemap, ...)
 #     finally:
 #         release(&spec)
-from cpython.buffer cimport Py_buffer
+from cpython.buffer cimport Py_buffer, PyBuffer_Release
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_XDECREF
 
 from ompy.core.typemap cimport Typemap
 from ompy.mca.coll cimport CollectiveCall
@@ -32,7 +33,16 @@ cdef struct Spec:
 # `blocks`: the count that is inferred is that of one of so many equal blocks (1 for point-to-point).
 cdef int parse_send(object message, Spec *spec, Py_ssize_t blocks=*) except -1
 cdef int parse_recv(object message, Spec *spec, Py_ssize_t blocks=*) except -1
-cdef void release(Spec *spec) noexcept
+cdef inline void release(Spec *spec) noexcept:
+    if spec.held:
+        PyBuffer_Release(&spec.view)
+        spec.held = False
+    Py_XDECREF(spec.typemap)
+    Py_XDECREF(spec.owner)
+    spec.typemap = NULL
+    spec.owner = NULL
+
+
 # Everything that the operation needs, in one object (or None); the Spec is empty afterwards.
 cdef object keep(Spec *spec)
 

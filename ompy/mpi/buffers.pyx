@@ -16,14 +16,14 @@ from cpython.buffer cimport (
     PyObject_GetBuffer,
 )
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
-from cpython.list cimport PyList_CheckExact, PyList_GET_SIZE
-from cpython.long cimport PyLong_AsSsize_t, PyLong_CheckExact
+from cpython.list cimport PyList_CheckExact
+from cpython.long cimport PyLong_CheckExact
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.number cimport PyIndex_Check, PyNumber_Index
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.sequence cimport PySequence_Check
-from cpython.tuple cimport PyTuple_CheckExact, PyTuple_GET_SIZE
+from cpython.tuple cimport PyTuple_CheckExact
 from libc.string cimport memset
 
 from ompy.core.basic cimport BASIC_UNSIGNED_CHAR
@@ -62,8 +62,8 @@ cdef extern from *:
         PyObject *descr
         int flags
     PyTypeObject *Py_TYPE(PyObject *)
-    PyObject *PyList_GET_ITEM(object, Py_ssize_t)    # borrowed
-    PyObject *PyTuple_GET_ITEM(object, Py_ssize_t)   # borrowed
+    Py_ssize_t Py_SIZE(object)
+    PyObject **PySequence_Fast_ITEMS(object)         # of a list or tuple; borrowed
 
 # NumPy's flags of an array.
 cdef enum:
@@ -145,79 +145,57 @@ cdef inline bint parse_array(object message, bint writable, Py_ssize_t blocks, S
 
 cdef inline bint parse_typed_array(object message, bint writable, Py_ssize_t blocks, Spec *spec) except -1:
     """The fast path of [array, datatype] and [array, count, datatype].  False: nothing was done."""
-    cdef Py_ssize_t items, count = 1, nbytes, whole, first = 0
-    cdef PyObject *source
-    cdef PyObject *given = NULL
-    cdef PyObject *kind
+    cdef Py_ssize_t items, count = 1, nbytes, extent, whole, first = 0
+    cdef PyObject **item
+    cdef PyObject *typemap
     cdef ArrayHead *array
     cdef Slot *slot
-    cdef Typemap typemap
     cdef int i
-    if PyList_CheckExact(message):
-        items = PyList_GET_SIZE(message)
-        if items != 2 and items != 3:
-            return False
-        source, kind = PyList_GET_ITEM(message, 0), PyList_GET_ITEM(message, items - 1)
-        if items == 3:
-            given = PyList_GET_ITEM(message, 1)
-    elif PyTuple_CheckExact(message):
-        items = PyTuple_GET_SIZE(message)
-        if items != 2 and items != 3:
-            return False
-        source, kind = PyTuple_GET_ITEM(message, 0), PyTuple_GET_ITEM(message, items - 1)
-        if items == 3:
-            given = PyTuple_GET_ITEM(message, 1)
-    else:
+    if not PyList_CheckExact(message) and not PyTuple_CheckExact(message):
         return False
-    if Py_TYPE(source) != array_type or Py_TYPE(kind) != <PyTypeObject *> Datatype:
+    items = Py_SIZE(message)
+    item = PySequence_Fast_ITEMS(message)
+    if ((items != 2 and items != 3) or Py_TYPE(item[0]) != array_type
+            or Py_TYPE(item[items - 1]) != <PyTypeObject *> Datatype):
         return False
-    array = <ArrayHead *> source
+    array = <ArrayHead *> item[0]
     slot = slot_of(array.descr)
-    typemap = (<Datatype> kind).typemap
-    if (typemap is None or slot.descr != array.descr or slot.typemap == NULL or not array.flags & ARRAY_CONTIGUOUS
-            or (writable and not array.flags & ARRAY_WRITABLE)):
+    typemap = <PyObject *> (<Datatype> item[items - 1]).typemap
+    if (typemap == <PyObject *> None or slot.descr != array.descr or slot.typemap == NULL
+            or not array.flags & ARRAY_CONTIGUOUS or (writable and not array.flags & ARRAY_WRITABLE)):
         return False
     for i in range(array.nd):
         count *= array.dimensions[i]
     nbytes = count * (<Typemap> slot.typemap).extent
-    if given == NULL:
-        if typemap.extent != (<Typemap> slot.typemap).extent:
-            if typemap.extent <= 0 or nbytes % typemap.extent != 0:
+    if items == 2:
+        extent = (<Typemap> typemap).extent
+        if extent != (<Typemap> slot.typemap).extent:
+            if extent <= 0 or nbytes % extent != 0:
                 return False
-            count = nbytes // typemap.extent
+            count = nbytes // extent
         if blocks > 1:
             if count % blocks != 0:
                 return False
             count //= blocks
     else:
-        if not PyLong_CheckExact(<object> given):
+        if not PyLong_CheckExact(<object> item[1]):
             return False
-        count = PyLong_AsSsize_t(<object> given)
+        count = <object> item[1]
         if count < 0 or product_overflows(count, max(blocks, 1), &whole):
             return False
-        if typemap.contiguous:
-            if product_overflows(whole, typemap.size, &whole) or whole > nbytes:
+        if (<Typemap> typemap).contiguous:
+            if product_overflows(whole, (<Typemap> typemap).size, &whole) or whole > nbytes:
                 return False
-        elif whole > 0 and (span(typemap, whole, &first) + first > nbytes or first < 0):
+        elif whole > 0 and (span(<Typemap> typemap, whole, &first) + first > nbytes or first < 0):
             return False
-    Py_INCREF(<object> source)
-    Py_INCREF(typemap)
+    Py_INCREF(<object> item[0])
+    Py_INCREF(<object> typemap)
     spec.address = <size_t> array.data
     spec.count = count
-    spec.typemap = <PyObject *> typemap
-    spec.owner = source
+    spec.typemap = typemap
+    spec.owner = item[0]
     spec.held = False
     return True
-
-
-cdef void release(Spec *spec) noexcept:
-    if spec.held:
-        PyBuffer_Release(&spec.view)
-        spec.held = False
-    Py_XDECREF(spec.typemap)
-    Py_XDECREF(spec.owner)
-    spec.typemap = NULL
-    spec.owner = NULL
 
 
 cdef object keep(Spec *spec):

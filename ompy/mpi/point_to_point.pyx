@@ -148,14 +148,15 @@ cdef class PointToPoint(Handle):
             TypeError, ValueError, BufferError: `buf` is no memory to receive into.
         """
         cdef Spec spec
+        cdef Communicator comm = self.comm
         try:
-            check_source(self.comm, source, tag)
+            check_source(comm, source, tag)
             if source == PROC_NULL:
                 set_from_nobody(record_of(status))
                 return
             parse_recv(buf, &spec)
             try:
-                pml.recv(spec.address, spec.count, <Typemap> spec.typemap, source, tag, self.comm, record_of(status))
+                pml.recv(spec.address, spec.count, <Typemap> spec.typemap, source, tag, comm, record_of(status))
             finally:
                 release(&spec)
         except MPIError as error:
@@ -169,7 +170,7 @@ cdef class PointToPoint(Handle):
             check_dest(self.comm, dest, sendtag)
             receive = begin_receive(self, recvbuf, source, recvtag)
             try:
-                send_memory(self, sendbuf, dest, sendtag, MODE_STANDARD)
+                send_memory(self.comm, sendbuf, dest, sendtag, MODE_STANDARD)
             except BaseException:
                 give_up(receive)
                 raise
@@ -483,24 +484,25 @@ cdef int check_partitions(int partitions) except -1:
 # -- memory
 
 cdef inline int send(PointToPoint self, object buf, int dest, int tag, int mode) except -1:
+    cdef Communicator comm = self.comm
     try:
-        check_dest(self.comm, dest, tag)
-        send_memory(self, buf, dest, tag, mode)
+        check_dest(comm, dest, tag)
+        send_memory(comm, buf, dest, tag, mode)
     except MPIError as error:
         failed(self, error)
     return 0
 
 
-cdef inline int send_memory(PointToPoint self, object buf, int dest, int tag, int mode) except -1:
+cdef inline int send_memory(Communicator comm, object buf, int dest, int tag, int mode) except -1:
     cdef Spec spec
     if dest == PROC_NULL:
         return 0
     parse_send(buf, &spec)
     try:
         if mode == MODE_BUFFERED:
-            send_buffered(spec.address, spec.count, <Typemap> spec.typemap, dest, tag, self.comm)
+            send_buffered(spec.address, spec.count, <Typemap> spec.typemap, dest, tag, comm)
         else:
-            pml.send(spec.address, spec.count, <Typemap> spec.typemap, dest, tag, mode, self.comm)
+            pml.send(spec.address, spec.count, <Typemap> spec.typemap, dest, tag, mode, comm)
     finally:
         release(&spec)
     return 0

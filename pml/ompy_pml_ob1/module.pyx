@@ -262,8 +262,8 @@ cdef class Ob1(Pml):
             raise request.error
         return 0
 
-    cdef inline bint send_at_once(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
-                                  Communicator comm) except -1:
+    cdef bint send_at_once(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
+                           Communicator comm) except -1:
         cdef Matching matching = <Matching> comm.pml
         cdef Peer *peer = &matching.peers[dest]
         cdef Envelope envelope

@@ -81,7 +81,8 @@ cdef struct Peer:
 
 
 cdef inline bint wants(Direct *direct, int source, int tag) noexcept nogil:
-    return (direct.source == source or direct.source == ANY_SOURCE) and (direct.tag == tag or (direct.tag == ANY_TAG and tag >= 0))
+    return ((direct.source == source or direct.source == ANY_SOURCE)
+            and (direct.tag == tag or (direct.tag == ANY_TAG and tag >= 0)))
 
 
 cdef inline char *message_bytes(Unexpected *message) noexcept nogil:

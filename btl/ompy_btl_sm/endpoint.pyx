@@ -5,8 +5,8 @@ import os
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
 
-from ompy.core.atomic cimport acquire32, release, release32
-from ompy.core.doorbell cimport RemoteDoorbell, full_fence, ring
+from ompy.core.atomic cimport acquire32, full_fence, release, release32
+from ompy.core.doorbell cimport RemoteDoorbell, ring
 from ompy.core.errors import MPIError
 from ompy.core.heap cimport map_heap
 from ompy.mca.btl cimport Endpoint

@@ -5,7 +5,7 @@ import os
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy, memset
 
-from ompy.core.doorbell cimport full_fence
+from ompy.core.atomic cimport full_fence
 from ompy.core.errors import ERR_OTHER, MPIError
 from ompy.core.segment cimport Segment, attach, create
 

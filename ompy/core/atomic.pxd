@@ -8,9 +8,12 @@ cdef extern from *:
     static inline uint32_t ompy_acquire32(const uint32_t *place) { return __atomic_load_n(place, __ATOMIC_ACQUIRE); }
     static inline void ompy_release32(uint32_t *place, uint32_t value) { __atomic_store_n(place, value, __ATOMIC_RELEASE); }
     static inline void ompy_add32(uint32_t *place, int change) { __atomic_fetch_add(place, change, __ATOMIC_SEQ_CST); }
+    static inline void ompy_full_fence(void) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
     """
     uint64_t acquire "ompy_acquire"(const uint64_t *place) noexcept nogil
     void release "ompy_release"(uint64_t *place, uint64_t value) noexcept nogil
     uint32_t acquire32 "ompy_acquire32"(const uint32_t *place) noexcept nogil
     void release32 "ompy_release32"(uint32_t *place, uint32_t value) noexcept nogil
     void add32 "ompy_add32"(uint32_t *place, int change) noexcept nogil
+    # Everything stored before it is in the caches before anything after it is loaded or stored.
+    void full_fence "ompy_full_fence"() noexcept nogil

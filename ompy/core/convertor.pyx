@@ -6,13 +6,18 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
+from ompy.core.atomic cimport full_fence
 from ompy.core.program cimport Program, Step
 
 from ompy.core.errors import ERR_ARG, ERR_COUNT, ERR_TRUNCATE, MPIError
 
-# Bytes that a typed-to-typed copy packs before it unpacks them: small enough to stay in the first-level cache.
 cdef enum:
+    # Bytes that a typed-to-typed copy packs before it unpacks them: small enough to stay in the first-level cache.
     BOUNCE = 8192
+    # Blocks so many bytes apart, or a multiple, share an eighth of the sets of a first-level cache (64 sets of lines of 64).
+    CROWDED = 512
+    # Lines that one set of such a cache holds, today.
+    WAYS = 12
 
 
 cdef void gather(char *packed, const char *blocks, Py_ssize_t length, Py_ssize_t count, Py_ssize_t stride) noexcept nogil:
@@ -38,8 +43,9 @@ cdef void gather(char *packed, const char *blocks, Py_ssize_t length, Py_ssize_t
             memcpy(packed + i * length, blocks + i * stride, length)
 
 
-cdef void scatter(const char *packed, char *blocks, Py_ssize_t length, Py_ssize_t count, Py_ssize_t stride) noexcept nogil:
-    """Copy a run into strided blocks."""
+cdef void store_blocks(const char *packed, char *blocks, Py_ssize_t length, Py_ssize_t count,
+                       Py_ssize_t stride) noexcept nogil:
+    """Copy a run into strided blocks, one store after the other."""
     cdef Py_ssize_t i
     if length == 8:
         for i in range(count):
@@ -59,6 +65,22 @@ cdef void scatter(const char *packed, char *blocks, Py_ssize_t length, Py_ssize_
     else:
         for i in range(count):
             memcpy(blocks + i * stride, packed + i * length, length)
+
+
+cdef void scatter(const char *packed, char *blocks, Py_ssize_t length, Py_ssize_t count, Py_ssize_t stride) noexcept nogil:
+    """Copy a run into strided blocks.
+
+    A processor fetches the lines of all the stores that wait in its store buffer.  Where they fall on the same few sets of the
+    first cache, each pushes out another one before that was stored to: four times slower than a buffer that is drained in time.
+    """
+    if stride % CROWDED == 0:
+        while count > WAYS:
+            store_blocks(packed, blocks, length, WAYS, stride)
+            full_fence()
+            packed += WAYS * length
+            blocks += WAYS * stride
+            count -= WAYS
+    store_blocks(packed, blocks, length, count, stride)
 
 
 cdef inline void transfer(char *packed, char *user, Py_ssize_t length, bint packing) noexcept nogil:

@@ -11,6 +11,7 @@
 # membarrier is refused, peers fence themselves (`peers_fence`).
 from libc.stdint cimport uint32_t
 
+from ompy.core.atomic cimport full_fence
 from ompy.core.segment cimport Segment
 
 cdef enum:
@@ -63,10 +64,8 @@ cdef bint peers_fence
 
 cdef extern from *:
     """
-    static inline void ompy_full_fence(void) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
     static inline void ompy_compiler_fence(void) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
     """
-    void full_fence "ompy_full_fence"() noexcept nogil
     void compiler_fence "ompy_compiler_fence"() noexcept nogil
 
 

@@ -3,7 +3,7 @@
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 
 from ompy.core.board cimport WIN_FENCE, WIN_FREE, WIN_LOCK, WIN_START, WIN_WAIT
-from ompy.core.doorbell cimport full_fence
+from ompy.core.atomic cimport full_fence
 from ompy.core.progress cimport progress, wait as wait_for
 from ompy.core.request cimport Request
 from ompy.core.window cimport (

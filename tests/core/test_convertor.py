@@ -7,6 +7,7 @@ import random
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from layouts import Layout, layouts
@@ -14,7 +15,7 @@ from layouts import Layout, layouts
 from ompy.core.convertor import Convertor
 from ompy.core.typemap import predefined
 
-DOUBLE = predefined(18)
+BYTE, DOUBLE = predefined(1), predefined(18)
 
 
 def memory_for(layout: Layout, count: int, seed: int) -> tuple[np.ndarray, int, np.ndarray]:
@@ -92,3 +93,21 @@ def test_unpacking_stops_at_the_last_element() -> None:
     convertor = aimed(target.view(np.uint8), 0, 1, DOUBLE.create_vector(4, 1, 2))
     assert convertor.unpack_bytes(np.arange(6.0).tobytes()) == 32
     assert target.tolist() == [0, 0, 1, 0, 2, 0, 3, 0]
+
+
+@pytest.mark.parametrize("length", [1, 2, 4, 8, 16, 24, 600])
+@pytest.mark.parametrize("stride", [1024, 4096, -4096, 4096 + 8])
+def test_blocks_that_crowd_in_the_cache_are_stored_like_others(length: int, stride: int) -> None:
+    """Strides that are a power of two are stored in batches; the counts lie around one, two and many of them."""
+    for count in (1, 11, 12, 13, 24, 25, 100):
+        first = (count - 1) * max(0, -stride)
+        places = first + np.arange(count)[:, None] * stride + np.arange(length)
+        data = np.random.default_rng(count).integers(1, 256, places.size, dtype=np.uint8)
+        target = np.zeros((count - 1) * abs(stride) + length, dtype=np.uint8)
+        convertor = aimed(target, first, 1, BYTE.create_hvector(count, length, stride))
+        half = data.size // 2 + 1
+        assert convertor.unpack_bytes(data[:half]) + convertor.unpack_bytes(data[half:]) == data.size
+        expected = np.zeros_like(target)
+        expected[places.ravel()] = data
+        assert (target == expected).all()
+        assert convertor.position == data.size

@@ -45,6 +45,8 @@ cdef class Pml:
     # A receive whose memory is made when the message is matched: `allocate(nbytes)` returns a writable contiguous
     # buffer, kept in `request.buffer`.
     cpdef Request irecv_object(self, object allocate, int source, int tag, Communicator comm)
+    # The same, and waits for it; returns the buffer.
+    cdef object recv_object(self, object allocate, int source, int tag, Communicator comm, StatusRecord *status)
 
     cdef bint iprobe(self, int source, int tag, Communicator comm, StatusRecord *status) except -1
     cdef int probe(self, int source, int tag, Communicator comm, StatusRecord *status) except -1

@@ -112,6 +112,19 @@ cdef class Pml:
         """A receive of any size: `allocate(nbytes)` gives the memory once the message is matched."""
         raise NotImplementedError
 
+    cdef object recv_object(self, object allocate, int source, int tag, Communicator comm, StatusRecord *status):
+        cdef Request request = self.irecv_object(allocate, source, tag, comm)
+        request.operation = RECV
+        wait(request)
+        if status != NULL:
+            status[0] = request.status
+        if request.error is not None:
+            raise request.error
+        # The buffer leaves the request before that goes back to its pool.
+        block = request.buffer
+        request.release()
+        return block
+
     def seen(self, int source, int tag, Communicator comm):
         """(source, tag, bytes) of the oldest message that a receive would take, or None; what the probes of a PML in plain
         Python ask."""

@@ -9,7 +9,6 @@ receive Python objects.  A blocking call on the fast path is: arguments, specifi
 from libc.string cimport memcpy
 
 from ompy.core.basic cimport BASIC_BYTE
-from ompy.core.board cimport RECV
 from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport (
     ANY_SOURCE,
@@ -735,22 +734,15 @@ cdef Request isend_object(PointToPoint self, object obj, int dest, int tag, int 
 
 
 cdef object receive_object(PointToPoint self, object buf, int source, int tag, Status status):
-    cdef CoreRequest request
+    cdef Communicator comm = self.comm
     cdef object block = None
     if buf is not None or source == PROC_NULL:
         return receive_object_by_request(self, buf, source, tag, status)
     try:
-        check_source(self.comm, source, tag)
-        request = pml.irecv_object(new_block, source, tag, self.comm)
+        check_source(comm, source, tag)
+        block = pml.recv_object(new_block, source, tag, comm, record_of(status))
     except MPIError as error:
         failed(self, error)
-    if not request.complete:
-        # The job board tells people which call blocks.
-        request.operation = RECV
-        wait(request)
-    # The block leaves the request before that goes back to its pool.
-    block = request.buffer
-    wait_core(request, record_of(status))
     return unwrap(block)
 
 

@@ -33,9 +33,8 @@ cdef struct Posted:
     Queue *queue                    # NULL when not posted
     uint64_t serial
 
-# A blocking receive into contiguous memory while it waits.  A short message that it takes goes straight to the program's
-# memory, without a queue or a request; for a long one a request is made that carries on.  Threads other than the first use
-# requests.
+# A blocking receive while it waits.  A short message that it takes goes straight to its memory, without a queue or a
+# request; for a long one a request is made that carries on.  A second thread that waits uses a request from the start.
 cdef struct Direct:
     int source
     int tag
@@ -43,7 +42,9 @@ cdef struct Direct:
     size_t address
     Py_ssize_t count
     size_t capacity                 # bytes
-    PyObject *typemap               # the caller's
+    PyObject *typemap               # the caller's; contiguous
+    PyObject *allocate              # makes the memory when the message is here, or NULL; the caller's
+    PyObject *block                 # what it has made, with a reference
     int over                        # nothing is left to be done, or the request does it
     PyObject *request               # that carries on, with a reference; NULL: the message is there
     StatusRecord status
@@ -119,8 +120,6 @@ cdef class Matching:
     cdef Posted *find_posted(self, int source, int tag) noexcept
     # Take it out; the reference to its request is the caller's then.
     cdef void unpost(self, Posted *posted) noexcept
-    # Stand in line with the posted ones, until `over`.
-    cdef int wait_directly(self, Direct *direct) except -1
     # Keep a message (header and payload are copied) for which no receive is posted.
     cdef int store(self, const char *data, size_t length) except -1
     # The oldest message that a receive of this source and tag may take, left where it is; NULL when there is none.

@@ -6,7 +6,6 @@ from libc.string cimport memcpy
 
 from ompy.core.board cimport RECV
 from ompy.core.constants cimport ANY_SOURCE, ANY_TAG
-from ompy.core.progress cimport wait_for
 
 cdef size_t FIRST_BUCKETS = 64
 
@@ -236,20 +235,6 @@ cdef class Matching:
             self.unpost(posted)
             Py_DECREF(<Request> posted.request)
         return 0
-
-    cdef int wait_directly(self, Direct *direct) except -1:
-        cdef Request shown = self.shown
-        direct.serial = self.serial
-        self.serial += 1
-        shown.peer = direct.source
-        shown.tag = direct.tag
-        shown.nbytes = direct.capacity
-        self.direct = direct
-        try:
-            return wait_for(&direct.over, shown)
-        finally:
-            if self.direct == direct:
-                self.direct = NULL
 
     cdef Posted *find_posted(self, int source, int tag) noexcept:
         cdef Posted *best = NULL

@@ -2,13 +2,14 @@
 from ompy.core.communicator cimport Communicator
 from ompy.core.proc cimport Proc
 from ompy.core.request cimport Request
+from ompy.core.status cimport StatusRecord
 from ompy.core.typemap cimport Typemap
 from ompy.mca.bml cimport Bml
 from ompy.mca.btl cimport Btl, Receiver
 from ompy.mca.pml cimport Message, Pml
 
 from ompy_pml_ob1.engine cimport Engine
-from ompy_pml_ob1.matching cimport Matching, Unexpected
+from ompy_pml_ob1.matching cimport Direct, Matching, Unexpected
 from ompy_pml_ob1.recv_request cimport RecvRequest
 from ompy_pml_ob1.send_request cimport SendRequest
 
@@ -28,6 +29,7 @@ cdef class Dispatcher(Receiver):
     cdef int arrive_envelope(self, Matching matching, const char *data, size_t length) except -1
     cdef int match(self, Matching matching, const char *data, size_t length) except -1
 
+    cdef bint hand_over(self, Direct *direct, const char *data, size_t length) except -1
     cdef RecvRequest carry_on(self, Matching matching)
     cdef int match_early(self, Matching matching, int source) except -1
     cdef int add(self, Matching matching) except -1
@@ -52,6 +54,9 @@ cdef class Ob1(Pml):
                               Communicator comm)
     cdef RecvRequest new_recv(self, size_t address, Py_ssize_t count, Typemap typemap, object allocate, int source,
                               int tag, Communicator comm)
+    cdef bint may_wait_directly(self, Matching matching, int source, int tag) noexcept
+    cdef RecvRequest wait_directly(self, Matching matching, Direct *direct)
+    cdef int end_recv(self, RecvRequest request, StatusRecord *status) except -1
     cdef int fail_peer(self, Matching matching, Proc proc) except -1
     cdef Unexpected *wait_for_message(self, int source, int tag, Communicator comm) except NULL
     cdef Message detach(self, Matching matching, Unexpected *message)

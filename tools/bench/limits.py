@@ -8,8 +8,12 @@ from time import perf_counter
 
 import numpy as np
 
+from ompy.core.convertor import Convertor
+from ompy.core.typemap import predefined
+
 ROUNDS = 30
 COLD = 96 << 20
+BYTE = 1
 # Shorter messages are bound by software and the way between the cores, not by copying.
 SHORTEST = 4096
 
@@ -30,14 +34,17 @@ def seconds_of_copy(nbytes: int, *, cold: bool = False) -> float:
 
 
 def seconds_of_column(count: int) -> float:
-    """A column of doubles gathered and scattered once, as each rank does in half a round trip."""
+    """A column of doubles gathered and scattered once by one core, as the two do in half a round trip."""
     matrix = np.ones((count, count))
-    packed = np.ones(count)
+    convertor = Convertor()
+    convertor.aim(matrix.ctypes.data, 1, predefined(BYTE).create_hvector(count, matrix.itemsize, matrix.strides[0]))
     found = []
     for _ in range(ROUNDS * 10):
         begin = perf_counter()
-        matrix[:, 0] = packed
-        packed[:] = matrix[:, 0]
+        convertor.seek_to(0)
+        packed = convertor.pack_bytes(convertor.total)
+        convertor.seek_to(0)
+        convertor.unpack_bytes(packed)
         found.append(perf_counter() - begin)
     return statistics.median(found)
 

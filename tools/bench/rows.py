@@ -2,32 +2,36 @@
 
     <launcher> -n N python rows.py ROW [ROW ...]
 
-Rank 0 prints one JSON object, {row: {"samples": [seconds of one operation, each], "cpu": CPU seconds of one operation, all
-ranks together}}.  A sample is the mean of a batch that takes at least 200 microseconds; the first 50 operations are not
-counted.  Of collectives the slowest rank counts.  Two bound ranks probe how far their cores are apart before and after
-each sample, and drop it when that has changed.
+Rank 0 prints a JSON object a line, as soon as it has it: {"row": name, "samples": {"": [seconds of one operation, each]},
+"cpu": CPU seconds of one operation, all ranks together}.  A sample is the mean of a batch that takes at least 200
+microseconds; the first 50 operations are not counted, or fewer where they are very slow.  Of collectives the slowest rank
+counts.  Messages go between neighbours, all pairs at once.  Two bound ranks probe how far their cores are apart before and
+after each sample, and drop it when that has changed; the last row, `line`, is what they found, one way.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
-import os
 import sys
 from collections.abc import Callable
 from time import perf_counter, process_time
 
 import numpy as np
 from line import Line
+from memory import resident
 from mpi4py import MPI
 
 comm = MPI.COMM_WORLD
 rank, size = comm.Get_rank(), comm.Get_size()
+other, begins = rank ^ 1, rank % 2 == 0
 
 WARM_UP = 50
 SHORTEST_BATCH = 200e-6
-SAMPLES = 15
+FEWEST, MOST = 5, 60
+# Seconds that a row's samples, and the operations before them, may take.
 LONGEST_ROW = 2.0
+LONGEST_WARM_UP = 1.0
 # Probes before and after a sample may differ by this factor.
 STEADY = 1.3
 # Memory that cold rows rotate over, bytes: more than any cache.
@@ -35,6 +39,16 @@ COLD = 96 << 20
 
 line = Line(comm) if size == 2 else None
 cpu_seconds: dict[str, float] = {}
+probes: list[float] = []
+
+
+def pace(operation: Callable[[], object], count: int) -> float:
+    """Seconds of one of so many operations, the same on every rank."""
+    begin = perf_counter()
+    for _ in range(count):
+        operation()
+    once: float = comm.bcast((perf_counter() - begin) / count, root=0)
+    return once
 
 
 def batches(operation: Callable[[], object], shared: float = 1.0) -> list[float]:
@@ -44,15 +58,12 @@ def batches(operation: Callable[[], object], shared: float = 1.0) -> list[float]
         operation: called on every rank.
         shared: what one call counts for (a round trip is two messages, a window many).
     """
-    for _ in range(WARM_UP):
-        operation()
+    warm_up = max(1, min(WARM_UP, int(LONGEST_WARM_UP / pace(operation, 1))))
+    pace(operation, warm_up)
     comm.Barrier()
-    begin = perf_counter()
-    for _ in range(10):
-        operation()
-    once = comm.bcast((perf_counter() - begin) / 10, root=0)
-    count = max(1, int(SHORTEST_BATCH / max(once, 1e-9)) + 1)
-    samples = max(5, min(SAMPLES * 4, int(LONGEST_ROW / (count * once))))
+    once = pace(operation, min(10, warm_up))
+    count = int(SHORTEST_BATCH / max(once, 1e-9)) + 1
+    samples = max(FEWEST, min(MOST, int(LONGEST_ROW / (count * once))))
     found: list[float] = []
     unsteady: list[float] = []
     cpu = 0.0
@@ -68,12 +79,13 @@ def batches(operation: Callable[[], object], shared: float = 1.0) -> list[float]
         after = line.probe() if line else 0.0
         elapsed, apart = comm.allreduce(elapsed, op=MPI.MAX), max(before, after) > STEADY * min(before, after)
         (unsteady if comm.bcast(apart, root=0) else found).append(elapsed / count / shared)
+        probes.append(before / 2)
     cpu_seconds["last"] = comm.allreduce(cpu, op=MPI.SUM) / samples / count / shared
     return found if len(found) >= 3 else found + unsteady
 
 
 def round_trip(nbytes: int, *, heap: bool = False) -> Callable[[], object]:
-    """Ping and pong between ranks 0 and 1, in ordinary arrays or in memory of the library's."""
+    """Ping and pong between neighbours, in ordinary arrays or in memory of the library's."""
     if heap:
         memory = [np.frombuffer(MPI.Alloc_mem(max(nbytes, 1)), dtype=np.uint8) for _ in range(2)]
         out, into = (array[:nbytes] for array in memory)
@@ -83,14 +95,14 @@ def round_trip(nbytes: int, *, heap: bool = False) -> Callable[[], object]:
     outgoing, incoming = [out, nbytes, MPI.BYTE], [into, nbytes, MPI.BYTE]
 
     def ping() -> None:
-        send(outgoing, 1, 1)
-        recv(incoming, 1, 1)
+        send(outgoing, other, 1)
+        recv(incoming, other, 1)
 
     def pong() -> None:
-        recv(incoming, 0, 1)
-        send(outgoing, 0, 1)
+        recv(incoming, other, 1)
+        send(outgoing, other, 1)
 
-    return (ping, pong)[rank] if rank < 2 else (lambda: None)
+    return ping if begins else pong
 
 
 def cold(nbytes: int) -> Callable[[], object]:
@@ -99,14 +111,14 @@ def cold(nbytes: int) -> Callable[[], object]:
     turn = itertools.cycle(arrays)
 
     def ping() -> None:
-        comm.Send([next(turn), MPI.BYTE], 1, 1)
-        comm.Recv([next(turn), MPI.BYTE], 1, 1)
+        comm.Send([next(turn), MPI.BYTE], other, 1)
+        comm.Recv([next(turn), MPI.BYTE], other, 1)
 
     def pong() -> None:
-        comm.Recv([next(turn), MPI.BYTE], 0, 1)
-        comm.Send([next(turn), MPI.BYTE], 0, 1)
+        comm.Recv([next(turn), MPI.BYTE], other, 1)
+        comm.Send([next(turn), MPI.BYTE], other, 1)
 
-    return (ping, pong)[rank] if rank < 2 else (lambda: None)
+    return ping if begins else pong
 
 
 def window(nbytes: int, depth: int) -> Callable[[], object]:
@@ -115,33 +127,32 @@ def window(nbytes: int, depth: int) -> Callable[[], object]:
     answer = bytearray(1)
 
     def sender() -> None:
-        MPI.Request.Waitall([comm.Isend([array, MPI.BYTE], 1, 2) for array in arrays])
-        comm.Recv([answer, MPI.BYTE], 1, 3)
+        MPI.Request.Waitall([comm.Isend([array, MPI.BYTE], other, 2) for array in arrays])
+        comm.Recv([answer, MPI.BYTE], other, 3)
 
     def receiver() -> None:
-        MPI.Request.Waitall([comm.Irecv([array, MPI.BYTE], 0, 2) for array in arrays])
-        comm.Send([answer, MPI.BYTE], 0, 3)
+        MPI.Request.Waitall([comm.Irecv([array, MPI.BYTE], other, 2) for array in arrays])
+        comm.Send([answer, MPI.BYTE], other, 3)
 
-    return (sender, receiver)[rank] if rank < 2 else (lambda: None)
+    return sender if begins else receiver
 
 
 def pickled(value: object) -> Callable[[], object]:
     """An object there and back by lower-case `send` and `recv`."""
 
     def ping() -> None:
-        comm.send(value, 1, 4)
-        comm.recv(None, 1, 4)
+        comm.send(value, other, 4)
+        comm.recv(None, other, 4)
 
     def pong() -> None:
-        comm.recv(None, 0, 4)
-        comm.send(value, 0, 4)
+        comm.recv(None, other, 4)
+        comm.send(value, other, 4)
 
-    return (ping, pong)[rank] if rank < 2 else (lambda: None)
+    return ping if begins else pong
 
 
 def behind(depth: int, posted: bool) -> list[float]:
     """A round trip of 8 bytes past `depth` entries that stand in the matching queues."""
-    other = 1 - rank
     filler = np.zeros(1, dtype=np.uint8)
     waiting = []
     if posted:
@@ -168,14 +179,14 @@ def column(count: int) -> Callable[[], object]:
     spec = [matrix, 1, strided]
 
     def ping() -> None:
-        comm.Send(spec, 1, 5)
-        comm.Recv(spec, 1, 5)
+        comm.Send(spec, other, 5)
+        comm.Recv(spec, other, 5)
 
     def pong() -> None:
-        comm.Recv(spec, 0, 5)
-        comm.Send(spec, 0, 5)
+        comm.Recv(spec, other, 5)
+        comm.Send(spec, other, 5)
 
-    return (ping, pong)[rank] if rank < 2 else (lambda: None)
+    return ping if begins else pong
 
 
 def collective(name: str, nbytes: int) -> Callable[[], object]:
@@ -198,15 +209,12 @@ def collective(name: str, nbytes: int) -> Callable[[], object]:
     return calls[name]
 
 
-def resident() -> list[float]:
-    """Bytes of resident memory a rank, after every rank has spoken to its neighbours."""
+def of_ranks() -> list[float]:
+    """Bytes of memory a rank, after every rank has spoken to its neighbours."""
     right, left = (rank + 1) % size, (rank - 1) % size
     comm.Sendrecv(np.zeros(1), right, 0, np.zeros(1), left, 0)
     comm.Barrier()
-    with open("/proc/self/smaps_rollup") as file:
-        lines = dict(line.split(":") for line in file.read().splitlines()[1:])
-    mine = sum(int(lines[key].split()[0]) for key in ("Private_Clean", "Private_Dirty", "Pss_Shmem")) * 1024
-    return [float(np.mean(comm.allgather(mine)))]
+    return [float(np.mean(comm.allgather(resident())))]
 
 
 def measure(row: str) -> list[float]:
@@ -230,19 +238,23 @@ def measure(row: str) -> list[float]:
     if name == "column":
         return batches(column(*numbers), 2)
     if name == "resident":
-        return resident()
+        return of_ranks()
     return batches(collective(name, *numbers))
 
 
+def tell(row: str, samples: list[float], cpu: float) -> None:
+    if rank == 0:
+        print(json.dumps({"row": row, "samples": {"": samples}, "cpu": cpu}), flush=True)
+
+
 def main() -> None:
-    found = {}
     for row in sys.argv[1:]:
         cpu_seconds.clear()
-        found[row] = {"samples": measure(row), "cpu": cpu_seconds.get("last", 0.0)}
-    if rank == 0:
-        print(json.dumps(found), flush=True)
+        samples = measure(row)
+        tell(row, samples, cpu_seconds.get("last", 0.0))
+    if line and probes:
+        tell("line", probes, 0.0)
 
 
 if __name__ == "__main__":
-    if os.environ.get("BENCH_START_UP") is None:
-        main()
+    main()

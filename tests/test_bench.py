@@ -1,0 +1,63 @@
+"""`tools/bench` itself, on ompy alone: every kind of row is measured, shown and written down."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+BENCH = Path(__file__).resolve().parent.parent / "tools" / "bench"
+ROWS = (
+    "latency:8@",
+    "window:8:64@4",
+    "column:512@2",
+    "barrier:0@2",
+    "start_up@1",
+    "resident@2",
+    "sockets:8@2",
+    "sockets_window:65536",
+)
+PAGE = "Before.\n\n<!-- begin of the last run -->\nold figures\n<!-- end of the last run -->\n\nAfter.\n"
+
+
+def run(*options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(BENCH), "--rounds", "1", "--only", "ompy", *options]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_a_quick_run_fills_every_kind_of_row(tmp_path):
+    page, figures = tmp_path / "page.md", tmp_path / "figures.json"
+    page.write_text(PAGE)
+    chosen = [option for row in ROWS for option in ("--rows", row)]
+    done = run(*chosen, "--json", str(figures), "--markdown", str(page), "--plot", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    found = json.loads(figures.read_text())
+    for row in ROWS:
+        assert any(name.startswith(row) for name in found), (row, list(found))
+    for name, libraries in found.items():
+        assert set(libraries) == ({"btl/zmq", "pyzmq"} if name.startswith("sockets") else {"ompy"}), name
+        for rounds in libraries.values():
+            # Some interpreters take less memory beside ranks than alone, but no operation takes no time.
+            assert name.startswith("resident") or 0 < rounds[0]["median"] <= rounds[0]["late"], (name, rounds)
+    assert found["latency:8@4"]["ompy"][0]["cpu"] > 0
+    text = page.read_text()
+    assert text.startswith("Before.") and text.endswith("After.\n") and "old figures" not in text
+    assert all(f"| {name} |" in text for name in found)
+    assert (tmp_path / "latency.png").stat().st_size > 0
+
+
+def test_rows_and_libraries_that_are_not_there_are_named():
+    assert "no row begins with nothing" in run("--rows", "nothing").stderr
+    assert "Somebody: one of ompy, Open MPI" in run("--only", "Somebody").stderr
+
+
+def test_what_does_not_end_is_told_and_keeps_what_it_had(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCH))
+    from libraries import library
+
+    program = tmp_path / "endless.py"
+    program.write_text("import time\nprint('{}', flush=True)\ntime.sleep(1000)\n")
+    printed = library("ompy").run(1, str(program), timeout=1)
+    assert printed.lines == ["{}"]
+    assert printed.failure == "not within 1 s"

@@ -1,0 +1,106 @@
+"""The comparison as tables: for a terminal, and for the documentation."""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+from datetime import UTC, datetime
+from pathlib import Path
+
+from figures import Figures, Row
+from libraries import CORES, NAMES
+from limits import limit_of
+from rich.console import Console
+from rich.table import Table as Drawn
+
+# What stands between these lines of a page is the last run's.
+BEGIN, END = "<!-- begin of the last run -->", "<!-- end of the last run -->"
+
+
+def cell(row: Row, library: str) -> str:
+    """The median of the rounds; where ranks outnumber cores, the 95th percentile and the CPU time as well."""
+    if library not in row.rounds:
+        return row.failures.get(library, "-")
+    factor, name = row.unit
+    rounds = row.rounds[library]
+    text = f"{row.median(library) * factor:.3g} {name}"
+    if not rounds[0].cpu or row.ranks <= CORES:
+        return text
+    late = statistics.median(each.late for each in rounds) * factor
+    cpu = statistics.median(each.cpu for each in rounds) * factor
+    return f"{text} ({late:.3g}, {cpu:.3g})"
+
+
+class Table:
+    """Some rows side by side.
+
+    Parameters:
+        rows: lines of the table.
+        libraries: its columns; the first is compared with the best of the others.
+        with_limits: has a column for what the machine allows.
+    """
+
+    def __init__(self, rows: list[Row], libraries: tuple[str, ...], *, with_limits: bool) -> None:
+        self.headings = ["row@ranks", *libraries, "ratio", "lowest to highest", *(["limit"] if with_limits else [])]
+        self.ratio = 1 + len(libraries)
+        self.lines = [self.line(row, libraries, with_limits=with_limits) for row in rows]
+
+    def line(self, row: Row, libraries: tuple[str, ...], *, with_limits: bool) -> list[str]:
+        each = row.ratios() if libraries[0] in row.rounds and not row.name.startswith("line") else []
+        told = [f"{statistics.median(each):.2f}", f"{min(each):.2f} to {max(each):.2f}"] if each else ["-", "-"]
+        cells = [row.name, *(cell(row, library) for library in libraries), *told]
+        if with_limits:
+            factor, name = row.unit
+            limit = limit_of(row.name)
+            cells.append(f"{limit * factor:.3g} {name}" if limit else "-")
+        return cells
+
+    def show(self, console: Console, title: str) -> None:
+        """On a terminal; losses in red."""
+        drawn = Drawn(*self.headings, title=title)
+        for cells in self.lines:
+            ratio = cells[self.ratio]
+            colour = "white" if ratio == "-" else "green" if float(ratio) >= 1 else "red"
+            drawn.add_row(*(f"[{colour}]{text}[/]" if text is ratio else text for text in cells))
+        console.print(drawn)
+
+    def markdown(self) -> str:
+        return "\n".join(
+            "| " + " | ".join(cells) + " |" for cells in (self.headings, ["---"] * len(self.headings), *self.lines)
+        )
+
+
+def tables(figures: Figures) -> list[tuple[str, Table]]:
+    """All there is to show, with titles."""
+    rows = list(figures.rows.values())
+    against = [row for row in rows if not row.name.startswith("sockets")]
+    sockets = [row for row in rows if row.name.startswith("sockets")]
+    found = []
+    if against:
+        title = "Median of rounds (95th percentile, CPU time where ranks outnumber cores); ratio against the better peer"
+        found.append((title, Table(against, NAMES, with_limits=True)))
+    if sockets:
+        title = "TCP by btl/zmq and by raw pyzmq, same processes: half round trip, and time of a message in a window of 16"
+        found.append((title, Table(sockets, ("btl/zmq", "pyzmq"), with_limits=False)))
+    return found
+
+
+def machine(rounds: int) -> str:
+    """Where and when."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if os.path.exists("/proc/cpuinfo") else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    cores = f"{CORES} cores" if CORES > 1 else "one core"
+    of = f" of {models[0]}" if models else ""
+    system = f"{platform.system()} {platform.release()}, {platform.python_implementation()} {platform.python_version()}"
+    return f"{datetime.now(UTC):%Y-%m-%d}, {cores}{of}, {system}, rounds: {rounds}."
+
+
+def write_markdown(figures: Figures, rounds: int, file: Path) -> None:
+    """The tables for the documentation: into their place in a page that has one, else a file of their own."""
+    parts = [machine(rounds), *(f"{title}.\n\n{table.markdown()}" for title, table in tables(figures))]
+    text = f"{BEGIN}\n\n" + "\n\n".join(parts) + f"\n\n{END}"
+    page = file.read_text() if file.exists() else ""
+    before, begins, rest = page.partition(BEGIN)
+    _, ends, after = rest.partition(END)
+    file.write_text(before + text + after if begins and ends else text + "\n")

@@ -42,7 +42,9 @@ def test_a_quick_run_fills_every_kind_of_row(tmp_path):
             assert name.startswith("resident") or 0 < rounds[0]["median"] <= rounds[0]["late"], (name, rounds)
     assert found["latency:8@4"]["ompy"][0]["cpu"] > 0
     text = page.read_text()
-    assert text.startswith("Before.") and text.endswith("After.\n") and "old figures" not in text
+    assert text.startswith("Before.")
+    assert text.endswith("After.\n")
+    assert "old figures" not in text
     assert all(f"| {name} |" in text for name in found)
     assert (tmp_path / "latency.png").stat().st_size > 0
 

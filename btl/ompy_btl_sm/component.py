@@ -23,6 +23,14 @@ COMPONENT = Component(
         Parameter("rndv_eager_limit", int, 8192, unit="bytes", level=5, help="payload that travels with a rendezvous"),
         Parameter("max_send_size", int, 65600, unit="bytes", level=4, help="largest single fragment"),
         Parameter(
+            "min_rdma_pipeline_size",
+            int,
+            65536,
+            unit="bytes",
+            level=5,
+            help="smallest message that its receiver reads in place, where it can, though it may be sent before it is matched",
+        ),
+        Parameter(
             "ring_size",
             int,
             0,
@@ -63,7 +71,7 @@ COMPONENT = Component(
             unit="bytes",
             level=5,
             help="sender and receiver both copy, a piece at a time, messages of at least so many bytes that need one copy; "
-            "0: only the receiver does, -1: 128 KiB where every rank has a core",
+            "0: only the receiver does, -1: 64 KiB where every rank has a core",
         ),
         Parameter("inbox_slots", int, 0, level=7, help="rings that can be announced at a time; 0: by the number of ranks"),
         Parameter("exclusivity", int, 65535, level=7, help="of the BTLs that reach a peer, only the highest are used"),
@@ -92,10 +100,10 @@ COMPONENT = Component(
     ),
 )
 CUT_BY_RING = ("eager_limit", "rndv_eager_limit", "max_send_size")
-LIMITS = (*CUT_BY_RING, "exclusivity", "latency", "bandwidth")
+LIMITS = (*CUT_BY_RING, "min_rdma_pipeline_size", "exclusivity", "latency", "bandwidth")
 
 # Below this, one side is done before the other has noticed.
-JOINT_SIZE = 128 << 10
+JOINT_SIZE = 64 << 10
 # Bytes of rings that a process makes when it talks to every other rank of a large host.
 BUDGET = 4 << 20
 SMALLEST_RING, LARGEST_RING = 32 << 10, 256 << 10

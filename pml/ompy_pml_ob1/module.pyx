@@ -17,7 +17,7 @@ from ompy.core.status cimport StatusRecord
 from ompy.core.trace cimport EVENT_KEPT, EVENT_SENT, is_tracing, record, trace_clock
 from ompy.core.typemap cimport Typemap
 from ompy.mca.bml cimport PeerRoutes, Route
-from ompy.mca.btl cimport TAG_PML, Btl, Endpoint
+from ompy.mca.btl cimport FLAG_GET, TAG_PML, Btl, Endpoint
 from ompy.mca.framed_btl cimport FramedBtl
 from ompy.mca.pml cimport INTERFACE
 
@@ -294,6 +294,9 @@ cdef class Ob1(Pml):
         length = count * typemap.size
         if length + sizeof(Envelope) > route.btl.eager_limit or peer.failed:
             return False
+        if length >= route.btl.min_rdma_pipeline_size and self.engine.use_get and route.btl.flags & FLAG_GET \
+                and route.btl.exposes(route.endpoint, address, length):
+            return False                         # the receiver reads it
         envelope.kind = KIND_MATCH
         envelope.flags = 0
         envelope.sequence = peer.next_sequence

@@ -9,6 +9,8 @@
 #   put       RNDV ------------------------->
 #                  <------- ACK, PUT, PUT
 #             FRAG, writes, FIN ----------->
+#
+# What fits goes eagerly, except from `min_rdma_pipeline_size` on where the receiver can read it: one copy, not two.
 from libc.stdint cimport uint64_t
 
 from ompy.core.typemap cimport Typemap
@@ -44,6 +46,7 @@ cdef class SendRequest(Transfer):
 
     cdef void trace(self, int event, int way, uint64_t nbytes) noexcept
     cdef int announce(self) except -1
+    cdef Route reading_route(self)
     cdef int announce_rendezvous(self, Route route) except -1
     cdef int announce_get(self, Route route, Route reader) except -1
     cdef int release_get_handle(self) except -1

@@ -87,9 +87,11 @@ cdef class SendRequest(Transfer):
 
     cdef int announce(self) except -1:
         cdef Route route = self.routes.eager_route()
-        cdef Route reader
-        cdef size_t limit = route.btl.eager_limit
-        if self.mode != MODE_SYNCHRONOUS and self.length + sizeof(Envelope) <= limit:
+        cdef bint fits = self.length + sizeof(Envelope) <= route.btl.eager_limit
+        cdef Route reader = None
+        if self.convertor is None and (not fits or self.length >= route.btl.min_rdma_pipeline_size):
+            reader = self.reading_route()
+        if reader is None and fits and self.mode != MODE_SYNCHRONOUS:
             self.envelope.kind = KIND_MATCH
             if self.send_first(route, <char *> &self.envelope, sizeof(Envelope), self.length) != OK:
                 return OUT_OF_RESOURCE
@@ -99,11 +101,14 @@ cdef class SendRequest(Transfer):
             return OK
         if self.number == 0:
             self.engine.enroll(self)
-        if self.convertor is None and self.length + sizeof(RendezvousHeader) > limit:
-            reader = route_with(self.routes, FLAG_GET) if self.engine.use_get else None
-            if reader is not None and reader.btl.exposes(reader.endpoint, self.address, self.length):
-                return self.announce_get(route, reader)
-        return self.announce_rendezvous(route)
+        return self.announce_rendezvous(route) if reader is None else self.announce_get(route, reader)
+
+    cdef Route reading_route(self):
+        """By which the receiver may read the message where it is, or None."""
+        cdef Route route = route_with(self.routes, FLAG_GET) if self.engine.use_get else None
+        if route is not None and route.btl.exposes(route.endpoint, self.address, self.length):
+            return route
+        return None
 
     cdef int announce_rendezvous(self, Route route) except -1:
         cdef RendezvousHeader header

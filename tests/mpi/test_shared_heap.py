@@ -46,6 +46,22 @@ def in_heap(size):
     return np.frombuffer(MPI.Alloc_mem(size), np.uint8)
 
 
+def rank():
+    from ompy import MPI
+
+    return MPI.COMM_WORLD.rank
+
+
+def send_one_way(memory):
+    """From rank 0 to rank 1, by blocking calls."""
+    from ompy import MPI
+
+    if rank() == 0:
+        MPI.COMM_WORLD.Send(memory, 1)
+    else:
+        MPI.COMM_WORLD.Recv(memory, 0)
+
+
 def exchange_both():
     exchange(in_heap)
     exchange(lambda size: np.empty(size, np.uint8))
@@ -71,6 +87,20 @@ def test_messages_arrive_whole_through_the_ring_alone():
     exchange_both()
 
 
+@pytest.mark.mpi(2, mca={**WAYS["receiver"], "btl_sm_single_copy": "none", "mpi_numpy_heap": "0"})
+def test_from_64_kib_on_the_heap_is_read_in_place_though_the_message_may_be_sent_before_it_is_matched():
+    def copied():
+        return sm_statistics()["bytes_copied_in_heap"]
+
+    exchange(in_heap, (65535,))
+    exchange(lambda size: np.empty(size, np.uint8), (65536,))
+    assert copied() == 0
+    exchange(in_heap, (65536,))
+    assert copied() == 4 * 65536
+    send_one_way(in_heap(65536))
+    assert copied() == (4 + rank()) * 65536
+
+
 @pytest.mark.mpi(2, mca={"btl": "self,sm"})
 def test_large_messages_between_heaps_do_not_go_through_the_ring():
     from ompy import MPI
@@ -80,10 +110,8 @@ def test_large_messages_between_heaps_do_not_go_through_the_ring():
     assert bytes_in_heap() >= 4 << 20
     comm.Barrier()
     before = sm_statistics()
-    if comm.rank == 0:
-        comm.Send(memory, 1)
-    else:
-        comm.Recv(memory, 0)
+    send_one_way(memory)
+    if comm.rank == 1:
         after = sm_statistics()
         assert after["bytes_copied_in_heap"] - before["bytes_copied_in_heap"] == 4 << 20
         assert after["bytes_received"] - before["bytes_received"] < 65536

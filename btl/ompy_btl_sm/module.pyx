@@ -18,7 +18,7 @@ from ompy.mca.btl cimport (
 from ompy_btl_sm.endpoint cimport Card, Incoming, SmEndpoint, has_gone, move
 from ompy_btl_sm.inbox cimport Inbox
 from ompy_btl_sm.ring cimport (
-    DATA_OFFSET, HEAD, Reader, Writer, acquire32, has_space, lines, peek, publish, reserve, round_size,
+    DATA_OFFSET, HEAD, Reader, Writer, acquire32, has_space, lines, own_ahead, peek, publish, reserve, round_size,
 )
 from ompy_btl_sm.joint_copy cimport JointCopy, help_along, receive_jointly
 from ompy_btl_sm.single_copy cimport allow_peers, can_read
@@ -259,6 +259,7 @@ cdef class SmBtl(Btl):
             memcpy(place + header_size, payload, payload_size)
         publish(&peer.writer, length, tag)
         ring(peer.doorbell)
+        own_ahead(&peer.writer, length)
         self.sent += 1
         self.bytes_sent += length
         return OK

@@ -16,6 +16,9 @@
 # Most messages are one line, so once it has published one, the writer zeroes the head of the line after the next
 # beforehand, away from the path of the next message (`zeroed`).
 #
+# A lap ago the reader has read the line that is to be written next, so its core has it, and the writer's core would wait for
+# each line that it stores to.  It asks for some lines beforehand (`own_ahead`).
+#
 # The data is mapped twice in a row (see `Segment`), so a message never wraps.  The reader returns space in quarters of
 # the ring, on a line of its own; the writer looks at that line only when it believes that the ring is full.
 from libc.stdint cimport uint32_t, uint64_t
@@ -29,12 +32,22 @@ cdef enum:
     LINE = 64
     HEAD = 8
     DATA_OFFSET = 4096                           # of the data in the segment
+    AHEAD = 512                                  # bytes that the writer's core asks for besides the next message's
+    LONGEST_AHEAD = 1536                         # in longer messages the processor itself sees the stream coming
     CARD_SIZE = 244                              # makes the writer's part of the header whole lines
 
 cdef extern from *:
     """
     #define OMPY_RING_VALID (1ull << 63)
+    #if defined(__x86_64__)
+    static inline void ompy_own_soon(const void *line) {
+        __asm__ volatile("prefetchw %0" : : "m"(*(const char *) line));
+    }
+    #else
+    static inline void ompy_own_soon(const void *line) { __builtin_prefetch(line, 1); }
+    #endif
     """
+    void own_soon "ompy_own_soon"(const void *line) noexcept nogil
     uint64_t VALID "OMPY_RING_VALID"
 
 
@@ -64,6 +77,7 @@ cdef struct Writer:
     uint64_t position                            # of the next message
     uint64_t limit                               # `position` may not pass this one
     uint64_t zeroed                              # the head at this position is zero
+    uint64_t owned                               # lines before this position were asked for
     bint blocked                                 # was full when last asked
 
 
@@ -98,6 +112,18 @@ cdef inline void publish(Writer *writer, size_t length, int tag) noexcept nogil:
     if following + 2 * LINE <= writer.limit:
         (<uint64_t *> (writer.data + ((following + LINE) & writer.mask)))[0] = 0
         writer.zeroed = following + LINE
+
+
+# Once the message is on its way: fetch the lines of the next one, which is probably like it.
+cdef inline void own_ahead(Writer *writer, size_t length) noexcept nogil:
+    cdef uint64_t wanted = writer.position + lines(length) + AHEAD
+    if length > LONGEST_AHEAD:
+        return
+    if writer.owned < writer.position:
+        writer.owned = writer.position
+    while writer.owned < wanted:
+        own_soon(writer.data + (writer.owned & writer.mask))
+        writer.owned += LINE
 
 
 cdef inline uint64_t peek(Reader *reader) noexcept nogil:

@@ -24,7 +24,7 @@
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from ompy.core.atomic cimport acquire, acquire32, release, release32
+from ompy.core.atomic cimport acquire, acquire32, fetch_to_write, release, release32
 from ompy.core.segment cimport Segment
 from ompy_btl_sm.joint_copy cimport JointCopy
 
@@ -39,15 +39,7 @@ cdef enum:
 cdef extern from *:
     """
     #define OMPY_RING_VALID (1ull << 63)
-    #if defined(__x86_64__)
-    static inline void ompy_own_soon(const void *line) {
-        __asm__ volatile("prefetchw %0" : : "m"(*(const char *) line));
-    }
-    #else
-    static inline void ompy_own_soon(const void *line) { __builtin_prefetch(line, 1); }
-    #endif
     """
-    void own_soon "ompy_own_soon"(const void *line) noexcept nogil
     uint64_t VALID "OMPY_RING_VALID"
 
 
@@ -122,7 +114,7 @@ cdef inline void own_ahead(Writer *writer, size_t length) noexcept nogil:
     if writer.owned < writer.position:
         writer.owned = writer.position
     while writer.owned < wanted:
-        own_soon(writer.data + (writer.owned & writer.mask))
+        fetch_to_write(writer.data + (writer.owned & writer.mask))
         writer.owned += LINE
 
 

@@ -16,18 +16,12 @@
 # Where data go one way (bcast, reduce, scan) that is what ranks that share a core need: each takes many steps in its turn.
 from libc.stdint cimport uint32_t, uint64_t
 
-from ompy.core.atomic cimport acquire, acquire32, release
+from ompy.core.atomic cimport acquire, acquire32, fetch_to_write, release
 from ompy.core.communicator cimport Communicator
 from ompy.core.doorbell cimport Bell, after_publishing
 from ompy.core.progress cimport ProgressSource
 from ompy.core.request cimport Request
 from ompy.core.segment cimport Segment
-
-cdef extern from *:
-    """
-    static inline void ompy_fetch_to_write(void *place) { __builtin_prefetch(place, 1, 3); }
-    """
-    void fetch_to_write "ompy_fetch_to_write"(void *place) noexcept nogil
 
 cdef enum:
     LINE = 64

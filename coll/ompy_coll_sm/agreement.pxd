@@ -3,12 +3,23 @@ from ompy_coll_sm.area cimport SHORT, Area
 
 cdef inline size_t piece_of(size_t total, size_t limit) noexcept:
     """Bytes of each piece of a contribution: all of a short one."""
-    return total if total <= SHORT else limit
+    return total if total <= SHORT else min(total, limit)
 
 
 cdef inline size_t whole(size_t limit, Py_ssize_t size) noexcept:
     """The largest multiple of an element's size."""
     return limit - limit % size
+
+
+cdef inline int seat(int rank, int owner) noexcept:
+    """Which part of its owner's contribution is meant for the rank, where there is one for each *other* rank."""
+    return rank - (rank > owner)
+
+
+cdef inline size_t part_of(Area area, size_t total, Py_ssize_t size) noexcept:
+    """Bytes of each such part that go in one step, in elements of so many bytes."""
+    cdef size_t others = area.size - 1
+    return total if total * others <= SHORT else min(total, whole(area.chunk // others, size))
 
 
 # Every rank's contribution of the present step is there and of this length; otherwise all ranks find out and stop alike.

@@ -3,17 +3,17 @@
 #
 # Steps are numbered alike on every rank (`step`).  In each step a rank may put one contribution up:
 #
-#     rank 0   | line 0 | line 1 | ... | line 63 |         step n stands in line n mod 64,
-#              | slot 0 | ... | slot 7 |                   from 49 bytes on in slot n mod 8,
-#              | chunk 0 | ... | chunk 3 |                 from 4 KiB on in chunk n mod 4
-#     rank 1   | line 0 | ...
-#     desks    | done: n | done: n - 2 |                   a rank's own words
+#     rank 0   lines   | line 0 | line 1 | ... | line 63 |      step n stands in line n mod 64, and
+#              ring    | ...... n - 1 | n ...........    |      from 41 bytes on in the ring: the line says where
+#     rank 1   lines   | line 0 | ...
+#     desks    | done: n | done: n - 2 |                        a rank's own words
 #
 # A line holds the step's number and a short contribution, so that one cache line is all that crosses.  While a rank waits
 # or computes it already fetches the next line of its own, which takes as long as a crossing: others have read it.
 #
-# A place is used again once every rank is done with the step that stood in it: a rank runs at most so many steps ahead.
-# Where data go one way (bcast, reduce, scan) that is what ranks that share a core need: each takes many steps in its turn.
+# A place is used again once every rank is done with the step that stood in it: a rank runs at most so far ahead, 64 short
+# contributions or a ring of longer ones.  Where data go one way (bcast, reduce, scan) that is what ranks that share a core
+# need: each takes many steps in its turn.
 from libc.stdint cimport uint32_t, uint64_t
 
 from ompy.core.atomic cimport acquire, acquire32, fetch_to_write, release
@@ -26,17 +26,20 @@ from ompy.core.segment cimport Segment
 cdef enum:
     LINE = 64
     LINES = 64
-    INLINE = LINE - 16                           # bytes of a contribution that stand in its line
-    SLOTS = 8
-    SHORT = 4096                                 # bytes of a contribution that stand in a slot
-    CHUNKS = 4
+    INLINE = LINE - 24                           # bytes of a contribution that stand in its line
+    SHORT = 4096                                 # bytes of a contribution that is neither cut nor taken in two stages
     CARD_SIZE = 256
     HEADER = 64
 
 cdef struct Line:
     uint64_t step                                # whose contribution stands here
     uint64_t length                              # bytes of all the rank's pieces, so that differences are noticed
+    uint64_t begin                               # where in the ring, unless it stands here
     char data[INLINE]
+
+cdef struct Kept:
+    uint64_t step
+    uint64_t begin                               # in bytes ever taken of the ring
 
 cdef struct Desk:
     uint64_t done                                # with this step and those before
@@ -52,14 +55,18 @@ cdef struct Header:
 cdef class Area(ProgressSource):
     cdef Segment segment
     cdef readonly int rank, size
-    cdef readonly size_t chunk                   # bytes of a chunk
+    cdef readonly size_t chunk                   # bytes of the longest contribution
+    cdef size_t ring_size
     cdef uint64_t step                           # of this rank
     cdef uint64_t floor                          # every rank is known to be done with this step
     cdef Header *header
     cdef Desk *desks
     cdef Line *lines
-    cdef char *slots
-    cdef char *chunks
+    cdef char *rings
+    cdef Kept kept[LINES]                        # what may still stand in this rank's ring, from the oldest on
+    cdef uint64_t kept_first, kept_end
+    cdef uint64_t taken                          # bytes of the ring, ever
+    cdef uint64_t begin                          # of what was claimed last
     cdef list doorbells                          # RemoteDoorbell of each peer
     cdef Bell **bells                            # theirs
     cdef int spins
@@ -73,25 +80,25 @@ cdef class Area(ProgressSource):
         return self.lines + rank * LINES + self.step % LINES
 
     cdef inline char *place(self, int rank, size_t nbytes) noexcept:
-        """Where a contribution of so many bytes stands."""
+        """Where a contribution of so many bytes, which was put up, stands."""
         if nbytes <= INLINE:
             return self.line(rank).data
-        if nbytes <= SHORT:
-            return self.slots + (rank * SLOTS + self.step % SLOTS) * SHORT
-        return self.chunks + (rank * CHUNKS + self.step % CHUNKS) * self.chunk
+        return self.rings + rank * self.ring_size + self.line(rank).begin
 
     cdef inline char *claim(self, size_t nbytes) except NULL:
         """Begin a step; where this rank's contribution of at most so many bytes is to be written."""
-        cdef uint64_t depth = LINES if nbytes <= INLINE else SLOTS if nbytes <= SHORT else CHUNKS
         self.step += 1
-        if self.step > self.floor + depth:
-            self.raise_floor(depth)
-        return self.place(self.rank, nbytes)
+        if nbytes > INLINE:
+            return self.claim_long(nbytes)
+        if self.step > self.floor + LINES:
+            self.raise_floor(self.step - LINES, True)
+        return self.line(self.rank).data
 
     cdef inline int put_up(self, uint64_t length) except -1:
-        """What was written is there for the others."""
+        """What was written is there for the others.  All of the line is written at once: others look at it meanwhile."""
         cdef Line *line = self.line(self.rank)
         line.length = length
+        line.begin = self.begin
         release(&line.step, self.step)
         fetch_to_write(self.lines + self.rank * LINES + (self.step + 1) % LINES)
         return self.ring()
@@ -137,7 +144,8 @@ cdef class Area(ProgressSource):
     cdef bint take_turns(self, const uint64_t *word, uint64_t step) except -1
     cdef bint core_is_wanted(self, uint32_t core) noexcept
     cdef uint32_t sit_down(self) noexcept
-    cdef int raise_floor(self, uint64_t depth) except -1
+    cdef char *claim_long(self, size_t nbytes) except NULL
+    cdef int raise_floor(self, uint64_t needed, bint short) except -1
     cdef int connect(self, list cards) except -1
     cdef int close(self) except -1
 

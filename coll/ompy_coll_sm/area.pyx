@@ -11,6 +11,12 @@ cdef extern from "<sched.h>" nogil:
     int sched_yield()
     int sched_getcpu()
 
+# Contributions that a ring holds when they are as long as they may be.
+cdef enum:
+    CHUNKS = 2
+# So many contributions run ahead at most, unless they fit so many bytes.
+cdef size_t DEPTH = 4
+cdef size_t NEAR = 65536
 # Looks at a word between two rounds of the progress engine.
 cdef int LOOKS = 200
 # Looks before a rank offers its core to others, where those that share it are as far as it is.
@@ -20,7 +26,7 @@ cdef int TURNS = 16
 
 
 cdef size_t bytes_needed(int size, size_t chunk) noexcept:
-    return HEADER + size * (sizeof(Desk) + LINES * sizeof(Line) + SLOTS * SHORT + CHUNKS * chunk) + SHORT
+    return HEADER + size * (sizeof(Desk) + LINES * sizeof(Line) + CHUNKS * chunk) + SHORT
 
 
 cdef bint has_come(void *context) noexcept nogil:
@@ -39,13 +45,13 @@ cdef class Area(ProgressSource):
     Parameters:
         segment: `bytes_needed` bytes, zeroed when they were made.
         comm: the communicator.
-        chunk: bytes of a chunk, a multiple of 64.
+        chunk: bytes of the longest contribution, a multiple of 64.
         spins: rounds of looking and progress before the engine waits its own way.
         crowded: ranks outnumber cores: who waits offers its core to the others.
     """
 
     def __init__(self, Segment segment not None, Communicator comm not None, size_t chunk, int spins, bint crowded):
-        cdef size_t slots_at
+        cdef size_t rings_at
         self.segment = segment
         self.rank = comm.rank
         self.size = comm.size
@@ -55,9 +61,9 @@ cdef class Area(ProgressSource):
         self.header = <Header *> segment.address
         self.desks = <Desk *> (segment.address + HEADER)
         self.lines = <Line *> (self.desks + self.size)
-        slots_at = HEADER + self.size * (sizeof(Desk) + LINES * sizeof(Line))
-        self.slots = segment.address + ((slots_at + SHORT - 1) & ~<size_t> (SHORT - 1))
-        self.chunks = self.slots + self.size * SLOTS * SHORT
+        rings_at = HEADER + self.size * (sizeof(Desk) + LINES * sizeof(Line))
+        self.rings = segment.address + ((rings_at + SHORT - 1) & ~<size_t> (SHORT - 1))
+        self.ring_size = CHUNKS * chunk
         self.doorbells = []
         self.bells = <Bell **> PyMem_Calloc(self.size, sizeof(Bell *))
         if self.bells == NULL:
@@ -161,16 +167,41 @@ cdef class Area(ProgressSource):
                 return True
         return False
 
-    cdef int raise_floor(self, uint64_t depth) except -1:
-        """Wait until every rank is done with what stands where this step's contribution is to stand.
+    # -- places ---------------------------------------------------------------------------------------------------
 
-        Who has to wait at all waits until half of the places are free, so that it does not wait again at once; but chunks
-        are better filled and read at the same time, by ranks that have a core each.
+    cdef char *claim_long(self, size_t nbytes) except NULL:
+        """`claim` in the ring, in one run, behind what was put up last: once that which stood there is not needed."""
+        cdef size_t used = self.taken % self.ring_size
+        cdef uint64_t begin = self.taken
+        cdef uint64_t needed = self.step - LINES if self.step > LINES else 0
+        cdef Kept *oldest
+        # Not all of the ring where less will do: what was used a moment ago is in the cache.
+        if used + nbytes > min(self.ring_size, max(DEPTH * nbytes, NEAR)):
+            begin += self.ring_size - used
+        self.taken = begin + ((nbytes + LINE - 1) & ~<size_t> (LINE - 1))
+        while self.kept_first < self.kept_end:
+            oldest = &self.kept[self.kept_first % LINES]
+            if oldest.step > needed and oldest.begin + self.ring_size >= self.taken:
+                break
+            needed = max(needed, oldest.step)
+            self.kept_first += 1
+        self.kept[self.kept_end % LINES] = Kept(self.step, begin)
+        self.kept_end += 1
+        if needed > self.floor:
+            self.raise_floor(needed, nbytes <= SHORT)
+        self.begin = begin % self.ring_size
+        return self.rings + self.rank * self.ring_size + self.begin
+
+    cdef int raise_floor(self, uint64_t needed, bint short) except -1:
+        """Wait until every rank is done with the step that is needed.
+
+        Who has to wait at all waits until half of what it has put up is done with, so that it does not wait again at once;
+        but long contributions are better written and read at the same time, by ranks that have a core each.
         """
         cdef int rank
-        cdef uint64_t done, needed = self.step - depth, wanted = needed, lowest = self.step
-        if depth > CHUNKS or self.crowded:
-            wanted += depth // 2
+        cdef uint64_t done, wanted = needed, lowest = self.step
+        if short or self.crowded:
+            wanted += (self.step - needed) // 2
         for rank in range(self.size):
             if rank == self.rank:
                 continue

@@ -12,6 +12,9 @@ SERVED = (
     "gatherv", "scatter", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw",
 )  # fmt: skip
 
+# Of one communicator, bytes.
+MOST_MEMORY = 16 << 20
+
 COMPONENT = Component(
     framework="coll",
     name="sm",
@@ -20,7 +23,14 @@ COMPONENT = Component(
     summary="blocking collectives through memory that the processes of one host share",
     parameters=(
         Parameter("priority", int, 40, level=6, help="how much this component wants to serve; the highest does"),
-        Parameter("chunk_size", int, 65536, unit="bytes", level=5, help="piece of a long contribution"),
+        Parameter(
+            "chunk_size",
+            int,
+            262144,
+            unit="bytes",
+            level=5,
+            help="longest piece of a contribution; each process has room for two, less where there are more than 32",
+        ),
         Parameter("max_procs", int, 64, unit="processes", level=5, help="larger communicators are left to others"),
         Parameter(
             "spins",
@@ -58,5 +68,6 @@ def ompy_query(context: Context) -> Offer | Refusal:
     from ompy_coll_sm.module import SmModule
 
     crowded = rte.local_size > (os.cpu_count() or 1)
-    module = SmModule(context.value("chunk_size"), context.value("spins"), crowded, context.value("backing"))
+    chunk = min(context.value("chunk_size"), MOST_MEMORY // (2 * communicator.size))
+    module = SmModule(chunk, context.value("spins"), crowded, context.value("backing"))
     return Offer(modules=[module], priority=context.value("priority"), functions=SERVED)

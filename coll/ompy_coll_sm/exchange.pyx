@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Collectives that move data.  What does not fit a slot goes in pieces:
+"""Collectives that move data.  What is not short goes in pieces:
 
     bcast of 3 pieces     root     put up 1   put up 2   put up 3
                           others              look at 1  look at 2  look at 3
@@ -7,7 +7,7 @@
 from ompy.core.convertor cimport Convertor
 from ompy.core.typemap cimport Typemap
 
-from ompy_coll_sm.agreement cimport differs, meet, piece_of, too_long, whole
+from ompy_coll_sm.agreement cimport differs, meet, part_of, piece_of, seat, too_long, whole
 from ompy_coll_sm.area cimport SHORT
 from ompy_coll_sm.memory cimport convertor_for, load, store
 
@@ -139,11 +139,14 @@ cdef int allgather(Area area, CollectiveCall call) except -1:
         nbytes = min(piece, total - offset)
         load(source, sent, offset, area.claim(piece), nbytes)
         area.put_up(total)
+        if not call.send_in_place:
+            store(call.recv_address + area.rank * stride, None if received is None else received[area.rank], offset,
+                  area.place(area.rank, piece), nbytes)
         meet(area, total)
         for rank in range(area.size):
-            if rank != area.rank or not call.send_in_place:
+            if rank != area.rank:
                 store(call.recv_address + rank * stride, None if received is None else received[rank], offset,
-                      area.look_at(rank, piece), nbytes)
+                      area.place(rank, piece), nbytes)
         area.end()
         offset += nbytes
         if offset >= total:
@@ -154,8 +157,7 @@ cdef int allgather(Area area, CollectiveCall call) except -1:
 cdef int alltoall(Area area, CollectiveCall call) except -1:
     cdef size_t total = call.recv_count * call.recv_type.size
     cdef size_t stride = call.recv_count * call.recv_type.extent
-    cdef size_t part = total if total * area.size <= SHORT else min(total, whole(area.chunk // area.size, 8))
-    cdef size_t piece = part * area.size, offset = 0, nbytes
+    cdef size_t part = part_of(area, total, 8), piece = part * (area.size - 1), offset = 0, nbytes
     cdef size_t source = call.recv_address if call.send_in_place else call.send_address
     cdef Py_ssize_t count = call.recv_count if call.send_in_place else call.send_count
     cdef Typemap typemap = call.recv_type if call.send_in_place else call.send_type
@@ -173,12 +175,18 @@ cdef int alltoall(Area area, CollectiveCall call) except -1:
         nbytes = min(part, total - offset)
         place = area.claim(piece)
         for rank in range(area.size):
-            load(source + rank * source_stride, None if sent is None else sent[rank], offset, place + rank * part, nbytes)
+            if rank != area.rank:
+                load(source + rank * source_stride, None if sent is None else sent[rank], offset,
+                     place + seat(rank, area.rank) * part, nbytes)
         area.put_up(total)
+        if offset == 0 and total and not call.send_in_place:
+            copy_own(source + area.rank * source_stride, None if sent is None else sent[area.rank],
+                     call.recv_address + area.rank * stride, None if received is None else received[area.rank], total)
         meet(area, total)
         for rank in range(area.size):
-            store(call.recv_address + rank * stride, None if received is None else received[rank], offset,
-                  area.look_at(rank, piece) + area.rank * part, nbytes)
+            if rank != area.rank:
+                store(call.recv_address + rank * stride, None if received is None else received[rank], offset,
+                      area.place(rank, piece) + seat(area.rank, rank) * part, nbytes)
         area.end()
         offset += nbytes
         if offset >= total:

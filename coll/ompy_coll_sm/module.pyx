@@ -12,7 +12,7 @@ from ompy.mca.coll cimport (
     GATHERV, INTERFACE, REDUCE, REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, SCAN, SCATTER, SCATTERV,
 )
 
-from ompy_coll_sm.area cimport CARD_SIZE, LINE, bytes_needed
+from ompy_coll_sm.area cimport CARD_SIZE, LINE, SHORT, bytes_needed
 from ompy_coll_sm.exchange cimport allgather, alltoall, barrier, bcast, gather, scatter
 from ompy_coll_sm.reduction cimport allreduce, reduce, reduce_scatter, reduce_scatter_block, scan
 from ompy_coll_sm.vectors cimport allgatherv, alltoallv, alltoallw, gatherv, scatterv
@@ -44,7 +44,7 @@ cdef class SmModule(CollModule):
 
     def __init__(self, size_t chunk, int spins, bint crowded, str backing not None):
         super().__init__("sm")
-        self.chunk = chunk & ~<size_t> (LINE - 1)
+        self.chunk = max(chunk, SHORT) & ~<size_t> (LINE - 1)
         self.spins = spins
         self.crowded = crowded
         self.backing = backing

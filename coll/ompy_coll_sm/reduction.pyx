@@ -9,27 +9,41 @@ from libc.string cimport memcpy
 from ompy.core.operation cimport Operation
 from ompy.core.typemap cimport Typemap
 
-from ompy_coll_sm.agreement cimport differs, meet, piece_of, whole
+from ompy_coll_sm.agreement cimport differs, meet, part_of, piece_of, seat, whole
 from ompy_coll_sm.area cimport SHORT
 
+# Bytes that are reduced over all ranks at a time: what stays in the first cache meanwhile.
+cdef size_t STRIP = 16384
 
-cdef int fold(Area area, char *target, const char *last, size_t offset, size_t own_address, size_t nbytes, size_t whole_step,
-              int first, int count, Typemap typemap, Operation operation) except -1:
-    """Reduce ranks `first` to `first + count - 1` into target, rightmost first.
+
+cdef int fold(Area area, char *target, const char *own, size_t low, size_t part, size_t nbytes, size_t contribution,
+              int count, Typemap typemap, Operation operation) except -1:
+    """Reduce the operands of ranks 0 to `count - 1` into target, rightmost first.
 
     Parameters:
-        last: contribution of the last of them.
-        offset: of the bytes wanted in each contribution.
-        own_address: of this rank's contribution when it was not put up, else 0.
+        own: this rank's operand, which need not be put up; not the target, unless it is the rightmost.
+        low: offset of the bytes wanted in the others' contributions,
+        part: and that times their seat for this rank.
         nbytes: wanted.
-        whole_step: bytes of a contribution, which say where it stands.
+        contribution: bytes of a contribution, which say where it stands.
     """
+    cdef size_t strip = whole(STRIP, typemap.size), start = 0, length
+    cdef const char *operand
     cdef int rank
-    cdef char *input
-    memcpy(target, last + offset, nbytes)
-    for rank in range(first + count - 2, first - 1, -1):
-        input = <char *> own_address if own_address and rank == area.rank else area.look_at(rank, whole_step)
-        operation.reduce(input + offset, target, nbytes // typemap.size, typemap)
+    while True:
+        length = min(strip, nbytes - start)
+        for rank in range(count - 1, -1, -1):
+            if rank == area.rank:
+                operand = own + start
+            else:
+                operand = area.look_at(rank, contribution) + low + seat(area.rank, rank) * part + start
+            if rank < count - 1:
+                operation.reduce(<char *> operand, target + start, length // typemap.size, typemap)
+            elif operand != target + start:
+                memcpy(target + start, operand, length)
+        start += length
+        if start >= nbytes:
+            break
     return 0
 
 
@@ -38,8 +52,7 @@ cdef int reduce(Area area, CollectiveCall call) except -1:
     cdef Typemap typemap = call.recv_type if in_place else call.send_type
     cdef size_t total = (call.recv_count if in_place else call.send_count) * typemap.size
     cdef size_t piece = piece_of(total, whole(area.chunk, typemap.size)), offset = 0, nbytes
-    cdef size_t own = 0
-    cdef const char *last
+    cdef const char *own
     cdef char *place
     cdef int rank, other = -1
     while True:
@@ -48,17 +61,15 @@ cdef int reduce(Area area, CollectiveCall call) except -1:
             memcpy(area.claim(piece), <char *> (call.send_address + offset), nbytes)
             area.put_up(total)
         else:
-            place = area.claim(piece)
-            if in_place or nbytes == 0:
-                # The result overwrites this rank's contribution, which may be needed after that; and no bytes may be
-                # at address 0, which means that a contribution was put up.
+            if in_place:
+                # The result overwrites this rank's operand, which may be needed after that.
+                place = area.claim(piece)
                 memcpy(place, <char *> (call.recv_address + offset), nbytes)
-                own = <size_t> place
+                own = place
             else:
-                own = call.send_address + offset
-            last = <char *> own if area.rank == area.size - 1 else area.look_at(area.size - 1, piece)
-            fold(area, <char *> (call.recv_address + offset), last, 0, own, nbytes, piece, 0, area.size, typemap,
-                 call.operation)
+                area.step += 1
+                own = <const char *> (call.send_address + offset)
+            fold(area, <char *> (call.recv_address + offset), own, 0, 0, nbytes, piece, area.size, typemap, call.operation)
             for rank in range(area.size):
                 if rank != area.rank and area.line(rank).length != total:
                     other = rank
@@ -73,40 +84,47 @@ cdef int allreduce(Area area, CollectiveCall call) except -1:
     cdef Typemap typemap = call.recv_type if call.send_in_place else call.send_type
     cdef size_t total = (call.recv_count if call.send_in_place else call.send_count) * typemap.size
     cdef size_t source = call.recv_address if call.send_in_place else call.send_address
+    cdef char *place
     if total > SHORT:
         return allreduce_long(area, source, call.recv_address, total, typemap, call.operation)
-    memcpy(area.claim(total), <char *> source, total)
+    place = area.claim(total)
+    memcpy(place, <char *> source, total)
     area.put_up(total)
     meet(area, total)
-    fold(area, <char *> call.recv_address, area.look_at(area.size - 1, total), 0, 0, total, total, 0, area.size, typemap,
-         call.operation)
+    fold(area, <char *> call.recv_address, place, 0, 0, total, total, area.size, typemap, call.operation)
     return area.end()
 
 
 cdef int allreduce_long(Area area, size_t source, size_t target, size_t total, Typemap typemap,
                         Operation operation) except -1:
-    """Each rank reduces its slice of a piece, leaves it where its contribution stood, and takes the others' slices.
+    """Each rank reduces its slice of a piece, leaves it where its contribution would stand, and takes the others' slices.
 
-        piece of rank 0   | a0 b0 c0 |      then     | A .. .. |        A = a0 op a1 op a2
-        piece of rank 1   | a1 b1 c1 |               | .. B .. |
-        piece of rank 2   | a2 b2 c2 |               | .. .. C |
+        piece of rank 0   | .. b0 c0 |      then     | A .. .. |        A = a0 op a1 op a2
+        piece of rank 1   | a1 .. c1 |               | .. B .. |
+        piece of rank 2   | a2 b2 .. |               | .. .. C |
     """
-    cdef size_t piece = whole(area.chunk, typemap.size), offset = 0, nbytes, low, high
+    cdef size_t piece = piece_of(total, whole(area.chunk, typemap.size)), offset = 0, nbytes, low, high
     cdef Py_ssize_t elements
+    cdef const char *own
     cdef char *place
     cdef int rank
     while True:
         nbytes = min(piece, total - offset)
         elements = nbytes // typemap.size
-        place = area.claim(piece)
-        memcpy(place, <char *> (source + offset), nbytes)
-        area.put_up(total)
-        meet(area, total)
         low = elements * area.rank // area.size * typemap.size
         high = elements * (area.rank + 1) // area.size * typemap.size
+        place = area.claim(piece)
+        memcpy(place, <char *> (source + offset), low)
+        memcpy(place + high, <char *> (source + offset + high), nbytes - high)
+        own = <char *> (source + offset + low)
+        if source == target:
+            # The result overwrites this rank's operand, which may be needed after that.
+            memcpy(place + low, own, high - low)
+            own = place + low
+        area.put_up(total)
+        meet(area, total)
         if high > low:
-            fold(area, <char *> (target + offset + low), area.look_at(area.size - 1, piece), low, 0, high - low, piece, 0,
-                 area.size, typemap, operation)
+            fold(area, <char *> (target + offset + low), own, low, 0, high - low, piece, area.size, typemap, operation)
             memcpy(place + low, <char *> (target + offset + low), high - low)
         area.put_up_second()
         for rank in range(area.size):
@@ -124,22 +142,25 @@ cdef int allreduce_long(Area area, size_t source, size_t target, size_t total, T
 
 
 cdef int reduce_scatter_block(Area area, CollectiveCall call) except -1:
+    """Each rank puts up a part for each of the others, and reduces what is meant for it."""
     cdef Typemap typemap = call.recv_type
     cdef size_t total = call.recv_count * typemap.size
     cdef size_t source = call.recv_address if call.send_in_place else call.send_address
-    cdef size_t part = total if total * area.size <= SHORT else min(total, whole(area.chunk // area.size, typemap.size))
-    cdef size_t piece = part * area.size, offset = 0, nbytes
+    cdef size_t part = part_of(area, total, typemap.size), piece = part * (area.size - 1), offset = 0, nbytes
+    cdef bytearray saved = bytearray(part) if call.send_in_place else None
+    cdef const char *own
     cdef char *place
     cdef int rank
     while True:
         nbytes = min(part, total - offset)
         place = area.claim(piece)
         for rank in range(area.size):
-            memcpy(place + rank * part, <char *> (source + rank * total + offset), nbytes)
+            if rank != area.rank:
+                memcpy(place + seat(rank, area.rank) * part, <char *> (source + rank * total + offset), nbytes)
         area.put_up(total)
+        own = set_aside(saved, <char *> (source + area.rank * total + offset), nbytes)
         meet(area, total)
-        fold(area, <char *> (call.recv_address + offset), area.look_at(area.size - 1, piece), area.rank * part, 0, nbytes,
-             piece, 0, area.size, typemap, call.operation)
+        fold(area, <char *> (call.recv_address + offset), own, 0, part, nbytes, piece, area.size, typemap, call.operation)
         area.end()
         offset += nbytes
         if offset >= total:
@@ -151,26 +172,34 @@ cdef int reduce_scatter(Area area, CollectiveCall call) except -1:
     """As `reduce_scatter_block`, in as many steps as the longest block asks for."""
     cdef Typemap typemap = call.recv_type
     cdef size_t source = call.recv_address if call.send_in_place else call.send_address
-    cdef size_t longest = 0, own = call.recv_counts[area.rank] * typemap.size, part, piece, offset = 0, begin
+    cdef size_t longest = 0, own_length = call.recv_counts[area.rank] * typemap.size, own_begin = 0
+    cdef size_t part, piece, offset = 0, begin, length, nbytes
+    cdef bytearray saved
+    cdef const char *own
     cdef char *place
     cdef int rank
     for rank in range(area.size):
         longest = max(longest, <size_t> (call.recv_counts[rank] * typemap.size))
-    part = longest if longest * area.size <= SHORT else min(longest, whole(area.chunk // area.size, typemap.size))
-    piece = part * area.size
+        if rank < area.rank:
+            own_begin += call.recv_counts[rank] * typemap.size
+    part = part_of(area, longest, typemap.size)
+    piece = part * (area.size - 1)
+    saved = bytearray(part) if call.send_in_place else None
     while True:
         place = area.claim(piece)
         begin = 0
         for rank in range(area.size):
-            if offset < <size_t> (call.recv_counts[rank] * typemap.size):
-                memcpy(place + rank * part, <char *> (source + begin + offset),
-                       min(part, call.recv_counts[rank] * typemap.size - offset))
-            begin += call.recv_counts[rank] * typemap.size
+            length = call.recv_counts[rank] * typemap.size
+            if rank != area.rank and offset < length:
+                memcpy(place + seat(rank, area.rank) * part, <char *> (source + begin + offset), min(part, length - offset))
+            begin += length
         area.put_up(longest)
+        nbytes = min(part, own_length - offset) if offset < own_length else 0
+        own = set_aside(saved, <char *> (source + own_begin + offset), nbytes)
         meet(area, longest)
-        if offset < own:
-            fold(area, <char *> (call.recv_address + offset), area.look_at(area.size - 1, piece), area.rank * part, 0,
-                 min(part, own - offset), piece, 0, area.size, typemap, call.operation)
+        if nbytes:
+            fold(area, <char *> (call.recv_address + offset), own, 0, part, nbytes, piece, area.size, typemap,
+                 call.operation)
         area.end()
         offset += part
         if offset >= longest:
@@ -178,19 +207,31 @@ cdef int reduce_scatter(Area area, CollectiveCall call) except -1:
     return 0
 
 
+cdef inline const char *set_aside(bytearray saved, const char *operand, size_t nbytes) noexcept:
+    """The operand, or a copy where the result may overwrite it before it is needed."""
+    if saved is None:
+        return operand
+    memcpy(<char *> saved, operand, nbytes)
+    return <char *> saved
+
+
 cdef int scan(Area area, CollectiveCall call, bint inclusive) except -1:
+    """Nobody needs what the last rank has."""
     cdef Typemap typemap = call.recv_type if call.send_in_place else call.send_type
     cdef size_t total = (call.recv_count if call.send_in_place else call.send_count) * typemap.size
     cdef size_t source = call.recv_address if call.send_in_place else call.send_address
     cdef size_t piece = piece_of(total, whole(area.chunk, typemap.size)), offset = 0, nbytes
-    cdef int last = area.rank if inclusive else area.rank - 1
+    cdef int count = area.rank + 1 if inclusive else area.rank
     while True:
         nbytes = min(piece, total - offset)
-        memcpy(area.claim(piece), <char *> (source + offset), nbytes)
-        area.put_up(total)
-        if last >= 0:
-            fold(area, <char *> (call.recv_address + offset), area.look_at(last, piece), 0, 0, nbytes, piece, 0, last + 1,
-                 typemap, call.operation)
+        if area.rank < area.size - 1:
+            memcpy(area.claim(piece), <char *> (source + offset), nbytes)
+            area.put_up(total)
+        else:
+            area.step += 1
+        if count > 0:
+            fold(area, <char *> (call.recv_address + offset), <char *> (source + offset), 0, 0, nbytes, piece, count, typemap,
+                 call.operation)
         area.end()
         offset += nbytes
         if offset >= total:

@@ -71,11 +71,11 @@ cdef class Parts:
 
 
 cdef inline size_t piece_of_part(Area area, int width, size_t longest) noexcept:
-    """Bytes of each part that go in one step: all, if they fit a slot."""
+    """Bytes of each part that go in one step: all, if they are short."""
     cdef size_t table = width * sizeof(uint64_t)
     if table + width * longest <= SHORT:
         return longest
-    return (area.chunk - table) // width & ~<size_t> 7
+    return min(longest, (area.chunk - table) // width & ~<size_t> 7)
 
 
 cdef inline size_t bytes_of_step(int width, size_t piece) noexcept:

@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 CHUNK = 8192
-INLINE = 48
+INLINE = 40
 SHORT = 4096
 # Elements of 8 bytes: nothing, one, around a line, around a slot, around a piece, several pieces and a rest.
 COUNTS = (

@@ -18,7 +18,7 @@ from ompy.mca.btl cimport (
 from ompy_btl_sm.endpoint cimport Card, Incoming, SmEndpoint, has_gone, move
 from ompy_btl_sm.inbox cimport Inbox
 from ompy_btl_sm.ring cimport (
-    DATA_OFFSET, HEAD, Reader, Writer, acquire32, has_space, lines, own_ahead, peek, publish, reserve, round_size,
+    DATA_OFFSET, HEAD, LINE, Reader, Writer, acquire32, has_space, lines, own_ahead, peek, publish, reserve, round_size,
 )
 from ompy_btl_sm.joint_copy cimport JointCopy, help_along, receive_jointly
 from ompy_btl_sm.single_copy cimport allow_peers, can_read
@@ -31,6 +31,9 @@ cdef extern from *:
     static inline void ompy_prefetch(const void *line) { __builtin_prefetch(line); }
     """
     void prefetch "ompy_prefetch"(const void *line) noexcept nogil
+
+cdef enum:
+    LONGEST_FETCHED = 320                        # bytes; what is longer the processor fetches as well in one go
 
 # Messages taken from one ring before the next source has its turn.
 cdef int BATCH = 64
@@ -343,13 +346,19 @@ cdef class SmBtl(Btl):
         cdef Reader *reader = &incoming.reader
         cdef uint64_t quarter = (reader.mask + 1) // 4
         cdef int events = 0
-        cdef size_t length
+        cdef size_t length, line
         cdef int tag
         cdef const char *data
         while head and events < BATCH:
             length = <uint32_t> head
             tag = <uint8_t> (head >> 32)
             data = reader.data + (reader.position & reader.mask) + HEAD
+            if length <= LONGEST_FETCHED:
+                # The message's other lines come while its header is read.
+                line = LINE
+                while line < lines(length):
+                    prefetch(data - HEAD + line)
+                    line += LINE
             reader.position += lines(length)
             if events:
                 # In a stream the next message is there already: its line comes while this one is handled.

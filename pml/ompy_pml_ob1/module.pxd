@@ -47,9 +47,10 @@ cdef class Ob1(Pml):
     cdef readonly Engine engine
     cdef Dispatcher dispatcher
 
-    # A short message in standard or ready mode goes out in place, without a request; False: it could not.
+    # A short message in standard or ready mode goes out in place, without a request.  False: it could not, and the request
+    # that is made instead has `place` in the order of messages, if that is not negative.
     cdef bint send_at_once(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
-                           Communicator comm) except -1
+                           Communicator comm, int *place) except -1
     cdef SendRequest new_send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
                               Communicator comm)
     cdef RecvRequest new_recv(self, size_t address, Py_ssize_t count, Typemap typemap, object allocate, int source,

@@ -269,9 +269,11 @@ cdef class Ob1(Pml):
                    Communicator comm) except -1:
         """Blocking send."""
         cdef SendRequest request
-        if self.send_at_once(address, count, typemap, dest, tag, mode, comm):
+        cdef int place = -1
+        if self.send_at_once(address, count, typemap, dest, tag, mode, comm, &place):
             return 0
         request = self.new_send(address, count, typemap, dest, tag, mode, comm)
+        request.place = place
         request.operation = SEND + mode
         request.start()
         if not request.complete:
@@ -281,7 +283,7 @@ cdef class Ob1(Pml):
         return 0
 
     cdef bint send_at_once(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
-                           Communicator comm) except -1:
+                           Communicator comm, int *place) except -1:
         cdef Matching matching = <Matching> comm.pml
         cdef Peer *peer = &matching.peers[dest]
         cdef Envelope envelope
@@ -312,8 +314,7 @@ cdef class Ob1(Pml):
             if is_tracing():
                 record(EVENT_SENT, 0, NULL, envelope.context, envelope.source, dest, tag, envelope.sequence, length, begun)
             return True
-        # The request that is made instead takes this place in the order again.
-        peer.next_sequence -= 1
+        place[0] = envelope.sequence
         return False
 
     cdef SendRequest new_send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
@@ -327,9 +328,11 @@ cdef class Ob1(Pml):
                         Communicator comm):
         """Non-blocking send."""
         cdef SendRequest request
-        if self.send_at_once(address, count, typemap, dest, tag, mode, comm):
+        cdef int place = -1
+        if self.send_at_once(address, count, typemap, dest, tag, mode, comm, &place):
             return sent
         request = self.new_send(address, count, typemap, dest, tag, mode, comm)
+        request.place = place
         request.start()
         return request
 

@@ -25,6 +25,7 @@ cdef enum Stage:
 
 cdef class SendRequest(Transfer):
     cdef int mode
+    cdef int place                  # sequence number that it has before it is started, or -1
     cdef Stage stage
     cdef Envelope envelope
     cdef uint64_t length            # bytes of data

@@ -26,6 +26,7 @@ cdef class SendRequest(Transfer):
         self.engine = engine
         self.matching = matching
         self.communicator = matching.communicator
+        self.place = -1
         self.address = address
         self.count = count
         self.typemap = typemap
@@ -51,8 +52,11 @@ cdef class SendRequest(Transfer):
         if self.convertor is not None:
             self.convertor.prepare(<char *> self.address, self.count, self.typemap)
         self.envelope.flags = 0
-        self.envelope.sequence = self.matching.peers[self.peer].next_sequence
-        self.matching.peers[self.peer].next_sequence += 1
+        if self.place < 0:
+            self.place = self.matching.peers[self.peer].next_sequence
+            self.matching.peers[self.peer].next_sequence += 1
+        self.envelope.sequence = self.place
+        self.place = -1
         self.envelope.source = self.matching.communicator.rank
         self.envelope.tag = self.tag
         self.envelope.spare = 0

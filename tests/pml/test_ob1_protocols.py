@@ -7,7 +7,7 @@ import random
 import pytest
 from wire import ACK, FIN, FRAG, LIMITS, MATCH, PUT_KIND, RGET, RNDV, Pair, WireBtl, exchange, payload, wires
 
-from ompy.mca.btl import GET, IN_ORDER, NEEDS_REGISTRATION, PUT, SEND
+from ompy.mca.btl import BACK_PRESSURE, GET, IN_ORDER, NEEDS_REGISTRATION, PUT, SEND
 
 
 @pytest.mark.parametrize("receive_first", [True, False])
@@ -119,3 +119,30 @@ def test_a_receive_from_any_source_ends_once_nobody_is_left_who_could_send():
     for request in (before, left.irecv(bytearray(10), 1, source=-1)):
         assert request.complete
         assert "rank 1 of pair (host here, pid 1) is gone: connection reset" in str(request.error)
+
+
+class Interrupted(WireBtl):
+    """Refuses one send, while which somebody else, as another thread might, sends as well."""
+
+    between = None
+
+    def send(self, endpoint, descriptor, tag):
+        if self.between is not None:
+            between, self.between = self.between, None
+            between()
+            return BACK_PRESSURE
+        return super().send(endpoint, descriptor, tag)
+
+
+@pytest.mark.parametrize("disorder", [None, 5])
+def test_a_send_that_is_refused_while_another_goes_through_keeps_its_place(disorder):
+    pair = Pair(lambda: [Interrupted("wire", disorder=random.Random(disorder) if disorder else None, **LIMITS)])
+    left, right = pair.sides
+    pair.run(left.isend(payload(1), 9), right.irecv(bytearray(1), 9))
+    sends = []
+    left.btls[0].between = lambda: sends.append(left.isend(bytearray(b"second"), 1))
+    sends.append(left.isend(bytearray(b"first "), 1))
+    sends.append(left.isend(bytearray(b"third "), 1))
+    received = [bytearray(6) for _ in range(3)]
+    pair.run(*sends, *(right.irecv(block, 1) for block in received))
+    assert received == [b"first ", b"second", b"third "]

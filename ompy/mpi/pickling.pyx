@@ -14,6 +14,7 @@ from ompy.core.convertor cimport pack_all
 from ompy.core.typemap cimport Typemap, predefined
 from ompy.mpi.block cimport Block, take_block
 from ompy.mpi.memory cimport buffer
+from ompy.mpi.plain cimport PLAIN_ROOM, pickle_plainly
 
 cdef extern from "Python.h":
     object PyObject_Vectorcall(object function, PyObject **arguments, size_t count, object names)
@@ -111,7 +112,7 @@ cdef class Pickle:
 
     def dumps(self, obj: object) -> bytes:
         """The pickle of an object."""
-        return plain_dumps(self, obj)
+        return custom_dumps(self, obj)
 
     def loads(self, data: Buffer) -> object:
         """The object of a pickle."""
@@ -156,7 +157,7 @@ cdef Pickle current = Pickle()
 pickle = current
 
 
-cdef object plain_dumps(Pickle pickle, object obj):
+cdef object custom_dumps(Pickle pickle, object obj):
     return pickle.dump(obj) if pickle.protocol is None else pickle.dump(obj, pickle.protocol)
 
 
@@ -175,18 +176,32 @@ cdef inline object dumps_around(object obj, Collector collector):
     return PyObject_Vectorcall(standard_dumps, arguments, 2, CALLBACK)
 
 
+cdef Py_ssize_t write_plain(object obj, char *room) noexcept:
+    return pickle_plainly(obj, room) if current.has_buffers else 0
+
+
 cdef Parcel wrap(object obj):
-    cdef Parcel parcel = Parcel.__new__(Parcel)
-    cdef Collector collector = None
+    cdef char room[PLAIN_ROOM]
+    cdef Py_ssize_t length = write_plain(obj, room)
+    if length:
+        return wrap_bytes(PyBytes_FromStringAndSize(room, length))
+    return wrap_pickle(obj)
+
+
+cdef Parcel wrap_pickle(object obj):
+    cdef Collector collector
     cdef object data
+    if not current.has_buffers:
+        return wrap_bytes(custom_dumps(current, obj))
+    collector = new_collector(min(WIRE_THRESHOLD, <Py_ssize_t> current.threshold))
+    data = dumps_around(obj, collector)
+    return wrap_bytes(data) if collector.buffers is None else wrap_buffers(data, collector.buffers)
+
+
+cdef Parcel wrap_bytes(object data):
+    """A message that is the pickle alone."""
+    cdef Parcel parcel = Parcel.__new__(Parcel)
     cdef buffer view
-    if current.has_buffers:
-        collector = new_collector(min(WIRE_THRESHOLD, <Py_ssize_t> current.threshold))
-        data = dumps_around(obj, collector)
-        if collector.buffers is not None:
-            return wrap_buffers(parcel, data, collector.buffers)
-    else:
-        data = plain_dumps(current, obj)
     parcel.typemap = byte_typemap
     if PyBytes_CheckExact(data):
         parcel.address = <size_t> PyBytes_AS_STRING(data)
@@ -201,7 +216,7 @@ cdef Parcel wrap(object obj):
     return parcel
 
 
-cdef Parcel wrap_buffers(Parcel parcel, bytes data, list buffers):
+cdef Parcel wrap_buffers(bytes data, list buffers):
     """One element of a type whose blocks are the header, the pickle and the buffers where they lie."""
     cdef Py_ssize_t head_length = sizeof(Header) + len(buffers) * sizeof(uint64_t)
     cdef bytes head = PyBytes_FromStringAndSize(NULL, head_length + padding(head_length))
@@ -210,6 +225,7 @@ cdef Parcel wrap_buffers(Parcel parcel, bytes data, list buffers):
     cdef buffer view
     cdef Py_ssize_t index
     cdef list lengths = [], addresses = []
+    cdef Parcel parcel = Parcel.__new__(Parcel)
     memset(header, 0, <size_t> PyBytes_GET_SIZE(head))
     memcpy(header.magic, MAGIC, 8)
     header.pickled = PyBytes_GET_SIZE(data)

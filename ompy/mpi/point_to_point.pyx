@@ -34,7 +34,8 @@ from ompy.mpi.handle cimport Handle
 from ompy.mpi.memory cimport allocate_buffer, buffer
 from ompy.mpi.message cimport Message, load_received, new_message, nothing_received
 from ompy.mpi.partitioned cimport new_partitioned, partitioned_tag
-from ompy.mpi.pickling cimport Parcel, unwrap, wrap
+from ompy.mpi.pickling cimport Parcel, unwrap, wrap, wrap_pickle, write_plain
+from ompy.mpi.plain cimport PLAIN_ROOM
 from ompy.mpi.request cimport (
     Prequest,
     Request,
@@ -706,12 +707,19 @@ cdef int send_object(PointToPoint self, object obj, int dest, int tag, int mode)
 
 cdef int send_parcel(PointToPoint self, object obj, int dest, int tag, int mode) except -1:
     cdef Parcel parcel
+    cdef char room[PLAIN_ROOM]
+    cdef Py_ssize_t length
     if dest == PROC_NULL:
         return 0
-    parcel = wrap(obj)
     if mode == MODE_BUFFERED:
+        parcel = wrap(obj)
         send_buffered(parcel.address, parcel.count, parcel.typemap, dest, tag, self.comm)
+        return 0
+    length = write_plain(obj, room)
+    if length:
+        pml.send(<size_t> &room[0], length, byte_typemap, dest, tag, mode, self.comm)
     else:
+        parcel = wrap_pickle(obj)
         pml.send(parcel.address, parcel.count, parcel.typemap, dest, tag, mode, self.comm)
     return 0
 

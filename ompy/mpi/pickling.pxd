@@ -21,7 +21,8 @@ cdef class Parcel:
 
 # Pickle an object with `MPI.pickle`.
 cdef Parcel wrap(object obj)
-# Where a short message is sent at once: to `room`, of PLAIN_ROOM bytes, as `plain.pxd` says.  0: it can't be, and is to be wrapped.
+# The same for a short message that is sent at once, to `room`, of PLAIN_ROOM bytes (see `plain.pxd`); returns its length.
+# What is not plain has length 0, and is to be wrapped.
 cdef Py_ssize_t write_plain(object obj, char *room) noexcept
 cdef Parcel wrap_pickle(object obj)
 # Memory for a message is made by the Python function `new_block(nbytes)`, which a PML's `irecv_object` takes.

@@ -1,8 +1,8 @@
 # The pickle of a plain object, written straight into memory.
 #
 # Plain is what consists of None, booleans, numbers, ASCII text and bytes in lists, tuples and dicts, of these very types.
-# pickle asks no reducer about them and finds no buffer in them, so its opcodes can be written without a pickler, its memo and its
-# frames; any `loads` reads them:
+# pickle asks no reducer about them and finds no buffer in them, so its opcodes can be written without a pickler, its memo and
+# its frames; any `loads` reads them:
 #
 #     {"a": 1}      80 05 | 7d | 8c 01 61 | 4b 01 | 73 | 2e
 #                   PROTO   EMPTY_DICT  "a"     1     SETITEM  STOP

@@ -42,6 +42,8 @@ cdef class Convertor:
     cdef Py_ssize_t pack(self, char *target, Py_ssize_t limit) except -1
     # Copy at most `length` bytes from `source` to user memory; returns the number used.
     cdef Py_ssize_t unpack(self, const char *source, Py_ssize_t length) except -1
+    # How many of the next bytes lie in one piece in user memory, and where; 0 at the end.  The position stays.
+    cdef Py_ssize_t stretch(self, char **place) noexcept
 
     cdef Py_ssize_t move(self, char *packed, Py_ssize_t limit, bint packing) noexcept
     cdef void descend(self, Py_ssize_t position) noexcept

@@ -92,7 +92,7 @@ cdef inline void transfer(char *packed, char *user, Py_ssize_t length, bint pack
 
 @cython.freelist(8)
 cdef class Convertor:
-    """See `convertor.pxd`.  The methods of Python: `aim`, `seek_to`, `pack_bytes`, `unpack_bytes`."""
+    """See `convertor.pxd`.  The methods of Python: `aim`, `seek_to`, `next_stretch`, `pack_bytes`, `unpack_bytes`."""
 
     def __cinit__(self):
         self.frames = self.own_frames
@@ -249,6 +249,18 @@ cdef class Convertor:
         self.position += room
         return room
 
+    cdef Py_ssize_t stretch(self, char **place) noexcept:
+        cdef Frame *frame = &self.frames[self.level]
+        cdef const Step *step = &frame.steps[frame.current]
+        if self.position >= self.total:
+            return 0
+        while step.body:
+            self.enter(frame, step)
+            frame = &self.frames[self.level]
+            step = &frame.steps[frame.current]
+        place[0] = frame.base + step.offset + frame.done * step.stride + self.partial
+        return step.length - self.partial
+
     cdef Py_ssize_t pack(self, char *target, Py_ssize_t limit) except -1:
         return self.move(target, limit, True)
 
@@ -262,6 +274,12 @@ cdef class Convertor:
     def seek_to(self, Py_ssize_t position) -> None:
         """Go to a byte of the packed data, 0 to `total`; MPIError(ERR_ARG) beyond."""
         self.seek(position)
+
+    def next_stretch(self) -> tuple[int, int]:
+        """Address and number of the next bytes that lie in one piece; 0 bytes at the end."""
+        cdef char *place = NULL
+        cdef Py_ssize_t length = self.stretch(&place)
+        return <size_t> place, length
 
     def pack_bytes(self, Py_ssize_t limit) -> bytes:
         """The next `limit` packed bytes, fewer at the end."""

@@ -55,6 +55,7 @@ cdef class SendRequest(Transfer):
     cdef list share_out(self, uint64_t begin, uint64_t end)
     cdef int stream(self) except -1
     cdef int finish_if_done(self) except -1
+    cdef char *in_place(self, uint64_t offset, size_t *size) except? NULL
     cdef int send_fragments(self, list share) except -1
     cdef int put(self, bytes packet) except -1
     cdef int put_failed(self, bytes packet) except -1

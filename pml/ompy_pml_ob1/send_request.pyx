@@ -237,18 +237,36 @@ cdef class SendRequest(Transfer):
             self.finish()
         return 0
 
+    cdef char *in_place(self, uint64_t offset, size_t *size) except? NULL:
+        """Where a fragment can be sent from, which may become shorter by that; NULL: it has to be packed.
+
+        Data of large blocks (an array's within a pickled object, a matrix's rows) is copied once less so.
+        """
+        cdef char *place = NULL
+        cdef size_t found
+        if self.convertor is None:
+            return <char *> (self.address + offset)
+        self.convertor.seek(offset)
+        found = self.convertor.stretch(&place)
+        if found < size[0] // 2:
+            return NULL
+        size[0] = min(size[0], found)
+        return place
+
     cdef int send_fragments(self, list share) except -1:
         cdef Route route = share[0]
         cdef uint64_t offset = share[1], end = share[2]
         cdef size_t window = self.engine.send_pipeline_depth * len(self.shares)
         cdef size_t size
+        cdef char *place
         cdef Descriptor descriptor
         cdef FragmentHeader *header
         cdef int taken
         while offset < end and self.under_way < window:
             size = min(end - offset, <uint64_t> (route.btl.max_send_size - sizeof(FragmentHeader)))
-            if self.convertor is None:
-                descriptor = route.btl.prepare_src(route.endpoint, self.address + offset, sizeof(FragmentHeader), size)
+            place = self.in_place(offset, &size)
+            if place != NULL:
+                descriptor = route.btl.prepare_src(route.endpoint, <size_t> place, sizeof(FragmentHeader), size)
             else:
                 descriptor = route.btl.alloc(route.endpoint, sizeof(FragmentHeader) + size)
             if descriptor is None:
@@ -257,8 +275,7 @@ cdef class SendRequest(Transfer):
             header.kind = KIND_FRAG
             header.receiver = self.receiver
             header.offset = offset
-            if self.convertor is not None:
-                self.convertor.seek(offset)
+            if place == NULL:
                 self.convertor.pack(descriptor.data + sizeof(FragmentHeader), size)
             descriptor.callback = fragment_sent
             descriptor.context = self

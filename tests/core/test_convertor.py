@@ -54,6 +54,10 @@ def test_pieces_in_any_order_are_the_whole(pair: tuple[Any, Layout], count: int,
     randomly.shuffle(parts)
     for begin, end in parts:
         convertor.seek_to(begin)
+        address, length = convertor.next_stretch()
+        place = address - memory.ctypes.data
+        assert memory[place : place + length].tobytes() == expected[begin : begin + length]
+        assert length > 0 or begin == len(expected)
         assert convertor.pack_bytes(end - begin) == expected[begin:end]
     if len(set(indices.tolist())) < indices.size:
         return  # entries overlap: MPI forbids such a type for receives

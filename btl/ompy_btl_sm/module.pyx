@@ -33,7 +33,7 @@ cdef extern from *:
     void prefetch "ompy_prefetch"(const void *line) noexcept nogil
 
 cdef enum:
-    LONGEST_FETCHED = 320                        # bytes; what is longer the processor fetches as well in one go
+    LONGEST_FETCHED = 9000                       # bytes; what is longer the processor fetches as well in one go
 
 # Messages taken from one ring before the next source has its turn.
 cdef int BATCH = 64

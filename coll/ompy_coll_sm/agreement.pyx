@@ -7,7 +7,7 @@ cdef int meet(Area area, size_t total) except -1:
     """Every rank's contribution is there and of this length; otherwise all ranks find out here and stop alike."""
     cdef int rank, other = -1
     for rank in range(area.size):
-        if area.length_of(rank) != total:
+        if rank != area.rank and area.length_of(rank) != total:
             other = rank
     area.met()
     if other >= 0:

@@ -8,8 +8,9 @@
 #     rank 1   lines   | line 0 | ...
 #     desks    | done: n | done: n - 2 |                        a rank's own words
 #
-# A line holds the step's number and a short contribution, so that one cache line is all that crosses.  While a rank waits
-# or computes it already fetches the next line of its own, which takes as long as a crossing: others have read it.
+# A line holds the step's number and a short contribution, so that one cache line is all that crosses.  A rank that leaves a
+# collective already fetches the next line of its own, which takes as long as a crossing: others have read it.  For the same
+# reason it does not look at what it has put up itself, where it has that elsewhere.
 #
 # A place is used again once every rank is done with the step that stood in it: a rank runs at most so far ahead, 64 short
 # contributions or a ring of longer ones.  Where data go one way (bcast, reduce, scan) that is what ranks that share a core
@@ -100,7 +101,6 @@ cdef class Area(ProgressSource):
         line.length = length
         line.begin = self.begin
         release(&line.step, self.step)
-        fetch_to_write(self.lines + self.rank * LINES + (self.step + 1) % LINES)
         return self.ring()
 
     cdef inline char *look_at(self, int rank, size_t nbytes) except NULL:
@@ -117,6 +117,7 @@ cdef class Area(ProgressSource):
 
     cdef inline int end(self) except -1:
         """This rank has seen all that it wanted to of this step."""
+        fetch_to_write(self.lines + self.rank * LINES + (self.step + 1) % LINES)
         release(&self.desks[self.rank].done, self.step)
         after_publishing()
         if acquire32(&self.header.blocked):

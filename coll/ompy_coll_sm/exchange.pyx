@@ -13,13 +13,9 @@ from ompy_coll_sm.memory cimport convertor_for, load, store
 
 
 cdef int barrier(Area area) except -1:
-    cdef int rank
     area.claim(0)
     area.put_up(0)
-    for rank in range(area.size):
-        if rank != area.rank:
-            area.look_at(rank, 0)
-    area.met()
+    meet(area, 0)
     return area.end()
 
 
@@ -141,7 +137,7 @@ cdef int allgather(Area area, CollectiveCall call) except -1:
         area.put_up(total)
         if not call.send_in_place:
             store(call.recv_address + area.rank * stride, None if received is None else received[area.rank], offset,
-                  area.place(area.rank, piece), nbytes)
+                  <char *> (source + offset) if sent is None else area.place(area.rank, piece), nbytes)
         meet(area, total)
         for rank in range(area.size):
             if rank != area.rank:

@@ -84,14 +84,18 @@ cdef int allreduce(Area area, CollectiveCall call) except -1:
     cdef Typemap typemap = call.recv_type if call.send_in_place else call.send_type
     cdef size_t total = (call.recv_count if call.send_in_place else call.send_count) * typemap.size
     cdef size_t source = call.recv_address if call.send_in_place else call.send_address
-    cdef char *place
+    cdef const char *own = <char *> source
+    cdef char aside[SHORT]
     if total > SHORT:
         return allreduce_long(area, source, call.recv_address, total, typemap, call.operation)
-    place = area.claim(total)
-    memcpy(place, <char *> source, total)
+    memcpy(area.claim(total), own, total)
     area.put_up(total)
+    if source == call.recv_address:
+        # The result overwrites this rank's operand, which may be needed after that.
+        memcpy(aside, own, total)
+        own = aside
     meet(area, total)
-    fold(area, <char *> call.recv_address, place, 0, 0, total, total, area.size, typemap, call.operation)
+    fold(area, <char *> call.recv_address, own, 0, 0, total, total, area.size, typemap, call.operation)
     return area.end()
 
 

@@ -108,7 +108,8 @@ cdef int exchange(Area area, Parts out, Parts into, bint skip_own) except -1:
             area.step += 1
         if step == 0:
             for rank in range(area.size):
-                longest.lengths[rank] = area.length_of(rank)
+                if rank != area.rank:
+                    longest.lengths[rank] = area.length_of(rank)
                 their_piece = piece_of_part(area, width, longest.lengths[rank])
                 if longest.lengths[rank] > their_piece:
                     steps = max(steps, (longest.lengths[rank] + their_piece - 1) // their_piece)

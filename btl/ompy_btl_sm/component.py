@@ -56,6 +56,15 @@ COMPONENT = Component(
             "probe at start finds quicker",
         ),
         Parameter(
+            "ring_copy",
+            str,
+            "auto",
+            level=4,
+            choices=("auto", "cached", "streaming"),
+            help="payloads of at least 32 KiB are written into the ring by ordinary stores (cached), past the caches by "
+            "non-temporal ones (streaming), or auto: as the first of them to each peer find quicker",
+        ),
+        Parameter(
             "shared_heap",
             str,
             "auto",
@@ -95,6 +104,8 @@ COMPONENT = Component(
         Counter("bytes_copied_by_kernel", "bytes read or written in peers' memory", unit="bytes"),
         Counter("bytes_copied_in_heap", "bytes read or written in peers' shared heaps", unit="bytes"),
         Counter("pieces_copied_for_peers", "pieces of our messages that we copied for their receivers", unit="pieces"),
+        Counter("bytes_streamed", "bytes written into rings past the caches", unit="bytes"),
+        Counter("streams_out", "peers whose rings are written past the caches", unit="peers", kind="level"),
         Counter("rings_out", "peers that we have a ring towards", unit="rings", kind="level"),
         Counter("rings_in", "peers that have a ring towards us", unit="rings", kind="level"),
     ),
@@ -137,7 +148,7 @@ def ompy_query(context: Context) -> Offer | Refusal:
     if joint_size < 0:
         joint_size = JOINT_SIZE if local_size <= (os.cpu_count() or 1) else 0
     try:
-        btl = SmBtl(ring_size, context.value("backing"), slots, kernel_copies, heap, joint_size)
+        btl = SmBtl(ring_size, context.value("backing"), slots, kernel_copies, heap, joint_size, context.value("ring_copy"))
         short = btl.in_files and reserve(btl, local_size)
     except MPIError as error:
         context.inform(f"{error}; other transports serve", private=True)
@@ -150,6 +161,7 @@ def ompy_query(context: Context) -> Offer | Refusal:
         setattr(btl, name, limit)
     if registry.value("btl_base_verbose") >= 1:
         context.inform(choices(kernel_copies, heap is not None, joint_size))
+        btl.on_choice = context.inform
     btl.on_fallback = lambda line: context.inform(f"{line}; large messages go through the ring")
     # In files, a peer may have found no room for its rings.
     return Offer(modules=[btl], certain=not btl.in_files)

@@ -5,6 +5,7 @@ from ompy.core.doorbell cimport RemoteDoorbell
 from ompy.core.segment cimport Segment
 from ompy.mca.btl cimport Endpoint
 from ompy_btl_sm.ring cimport Reader, Writer
+from ompy_btl_sm.ring_copy cimport Trial
 
 
 cdef class Card:
@@ -44,6 +45,7 @@ cdef class SmEndpoint(Endpoint):
     cdef readonly Card card
     cdef Writer writer
     cdef Segment segment                         # of that ring
+    cdef Trial trial                             # how long payloads are written into it
     cdef bint connecting                         # some thread is
     cdef bint connected                          # the peer knows of it
     cdef RemoteDoorbell doorbell

@@ -5,6 +5,7 @@ from ompy.mca.btl cimport Btl, Descriptor, Endpoint
 from ompy_btl_sm.endpoint cimport Incoming, SmEndpoint
 from ompy_btl_sm.inbox cimport Inbox
 from ompy_btl_sm.ring cimport Reader, Writer
+from ompy_btl_sm.ring_copy cimport RingCopy
 
 # What a waiter watches without the GIL.
 cdef struct Watch:
@@ -20,6 +21,7 @@ cdef class SmBtl(Btl):
     cdef public size_t ring_size
     cdef public str backing
     cdef public object on_fallback               # called with a line for people when single copy turns out not to work
+    cdef public object on_choice                 # called with a line for people when a trial of `ring_copy` is over
     cdef public object reservation               # room for rings in files, see `reservation.py`; None elsewhere
     cdef Inbox inbox
     cdef bytes own_doorbell
@@ -31,10 +33,12 @@ cdef class SmBtl(Btl):
     cdef double next_look                        # when peers are next looked at, seconds
     cdef bint kernel_copies                      # of memory outside heaps
     cdef tuple heap                              # location, address and size of this process's shared heap, or None
+    cdef RingCopy ring_copy
     cdef size_t joint_size                       # bytes from which on both sides work at a get; 0: never
-    cdef uint64_t sent, received, bytes_sent, bytes_received, refused, copied_by_kernel, copied_in_heap, pieces_helped
+    cdef uint64_t sent, received, bytes_sent, bytes_received, refused, copied_by_kernel, copied_in_heap, pieces_helped, streamed
 
     cdef int accept(self) except -1
+    cdef int tell_choice(self, SmEndpoint endpoint) except -1
     cdef int drop_incoming(self, Incoming incoming) except -1
     cdef int drain(self, Incoming incoming, uint64_t head) except -1
     cdef int unblock(self) except -1

@@ -4,11 +4,13 @@ from ompy.mca.btl import Btl
 from ompy_btl_sm.reservation import Reservation
 
 interface: int
+RING_COPIES: dict[str, int]
 
 class SmBtl(Btl):
     ring_size: int
     backing: str
     on_fallback: Callable[[str], object] | None
+    on_choice: Callable[[str], object] | None
     reservation: Reservation | None
     @property
     def in_files(self) -> bool: ...
@@ -22,4 +24,5 @@ class SmBtl(Btl):
         single_copy: bool = True,
         heap: tuple[bytes, int, int] | None = None,
         joint_size: int = 0,
+        ring_copy: str = "auto",
     ) -> None: ...

@@ -7,6 +7,7 @@ from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
+from ompy.core.copying cimport copy_out
 from ompy.core.doorbell cimport own, ring
 from ompy.core.errors import ERR_INTERN, ERR_OTHER, ERR_PROC_FAILED, MPIError
 from ompy.core.heap cimport holds
@@ -21,6 +22,7 @@ from ompy_btl_sm.ring cimport (
     DATA_OFFSET, HEAD, LINE, Reader, Writer, acquire32, has_space, lines, own_ahead, peek, publish, reserve, round_size,
 )
 from ompy_btl_sm.joint_copy cimport JointCopy, help_along, receive_jointly
+from ompy_btl_sm.ring_copy cimport CACHED, LONG, MEASURED, STREAMING, Trial, open_trial, write_long
 from ompy_btl_sm.single_copy cimport allow_peers, can_read
 from ompy_btl_sm.endpoint import PROBE, host_identity
 
@@ -34,6 +36,9 @@ cdef extern from *:
 
 cdef enum:
     LONGEST_FETCHED = 9000                       # bytes; what is longer the processor fetches as well in one go
+
+RING_COPIES = {"auto": MEASURED, "cached": CACHED, "streaming": STREAMING}
+WORDS = {CACHED: "by ordinary stores", STREAMING: "past the caches"}
 
 # Messages taken from one ring before the next source has its turn.
 cdef int BATCH = 64
@@ -63,10 +68,11 @@ cdef class SmBtl(Btl):
         single_copy: let the kernel copy between processes (`put` and `get`).
         heap: what `ompy.core.heap.open_heap` returned; None: this process's memory is not read in place.
         joint_size: bytes from which on both processes work at a `get`; 0: never.
+        ring_copy: how long payloads get into the ring, one of `RING_COPIES`.
     """
 
     def __init__(self, size_t ring_size=262144, str backing="auto", int slots=64, bint single_copy=True, heap=None,
-                 size_t joint_size=0):
+                 size_t joint_size=0, str ring_copy="auto"):
         self.name = "sm"
         self.flags = FLAG_SEND | FLAG_SENDI | FLAG_IN_ORDER | FLAG_ASYNCHRONOUS
         self.kernel_copies = single_copy
@@ -79,6 +85,7 @@ cdef class SmBtl(Btl):
         if self.flags & FLAG_GET:
             allow_peers()
         self.joint_size = joint_size
+        self.ring_copy = RING_COPIES[ring_copy]
         self.ring_size = round_size(ring_size)
         self.backing = backing
         self.incoming = []
@@ -127,6 +134,7 @@ cdef class SmBtl(Btl):
             endpoint = self.endpoints.get(card.pid)
             if endpoint is None:
                 endpoint = SmEndpoint(self, proc, card)
+                open_trial(&endpoint.trial, self.ring_copy)
                 self.endpoints[card.pid] = endpoint
                 self.make_room()
                 for incoming in self.incoming:
@@ -190,8 +198,10 @@ cdef class SmBtl(Btl):
     cpdef dict statistics(self):
         cdef SmEndpoint endpoint
         cdef int rings_out = 0
+        cdef int streams_out = 0
         for endpoint in self.endpoints.values():
             rings_out += endpoint.connected
+            streams_out += endpoint.trial.way == STREAMING
         return {
             "messages_sent": self.sent,
             "bytes_sent": self.bytes_sent,
@@ -201,6 +211,8 @@ cdef class SmBtl(Btl):
             "bytes_copied_by_kernel": self.copied_by_kernel,
             "bytes_copied_in_heap": self.copied_in_heap,
             "pieces_copied_for_peers": self.pieces_helped,
+            "bytes_streamed": self.streamed,
+            "streams_out": streams_out,
             "rings_out": rings_out,
             "rings_in": len(self.incoming),
         }
@@ -250,6 +262,7 @@ cdef class SmBtl(Btl):
                    const char *payload, size_t payload_size, int tag) except -1:
         cdef SmEndpoint peer = <SmEndpoint> endpoint
         cdef size_t length = header_size + payload_size
+        cdef bint decided = False
         cdef char *place = reserve(&peer.writer, length)
         if place == NULL:
             if self.cannot_write(peer) == OUT_OF_RESOURCE:
@@ -257,15 +270,31 @@ cdef class SmBtl(Btl):
             place = reserve(&peer.writer, length)
             if place == NULL:
                 return OUT_OF_RESOURCE
+        # The header goes last: the reader watches its line, and would fetch it in between.
+        if payload_size >= LONG:
+            if peer.trial.way == STREAMING:
+                self.streamed += payload_size
+            decided = write_long(&peer.trial, place + header_size, payload, payload_size, peer.writer.mask + 1)
+        elif payload_size:
+            copy_out(place + header_size, payload, payload_size)
         memcpy(place, header, header_size)
-        if payload_size:
-            memcpy(place + header_size, payload, payload_size)
         publish(&peer.writer, length, tag)
         ring(peer.doorbell)
         own_ahead(&peer.writer, length)
         self.sent += 1
         self.bytes_sent += length
+        if decided:
+            self.tell_choice(peer)
         return OK
+
+    cdef int tell_choice(self, SmEndpoint endpoint) except -1:
+        cdef Trial *trial = &endpoint.trial
+        if self.on_choice is not None:
+            cached, streaming = [cost * (1 << 20) / 1000 for cost in trial.cost]
+            self.on_choice(f"long payloads to process {endpoint.card.pid} are written into the ring "
+                           f"{WORDS[<int> trial.way]}: a MiB took {cached:.0f} us {WORDS[<int> CACHED]}, "
+                           f"{streaming:.0f} us {WORDS[<int> STREAMING]}")
+        return 0
 
     cdef int cannot_write(self, SmEndpoint endpoint) except -1:
         """No room was found: OK when there may be some now, because the ring has only now been made."""
@@ -279,6 +308,7 @@ cdef class SmBtl(Btl):
                 return OUT_OF_RESOURCE
             return OK
         self.refused += 1
+        endpoint.trial.waiting = True
         for index in range(self.watched.blocked_count):
             if self.watched.blocked[index] == &endpoint.writer:
                 return OUT_OF_RESOURCE

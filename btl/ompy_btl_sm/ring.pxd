@@ -33,7 +33,7 @@ cdef enum:
     HEAD = 8
     DATA_OFFSET = 4096                           # of the data in the segment
     AHEAD = 512                                  # bytes that the writer's core asks for besides the next message's
-    LONGEST_AHEAD = 1536                         # in longer messages the processor itself sees the stream coming
+    LONGEST_AHEAD = 768                          # in longer messages the processor itself sees the stream coming
     CARD_SIZE = 244                              # makes the writer's part of the header whole lines
 
 cdef extern from *:

@@ -39,6 +39,10 @@ def test_single_copy_keeps_the_contract(conformance) -> None:
     conformance("btl", "sm,self", 2, mca={"btl_sm_single_copy": "cma"})
 
 
+def test_payloads_past_the_caches_keep_the_contract(conformance) -> None:
+    conformance("btl", "sm,self", 2, mca={"btl_sm_ring_copy": "streaming", "btl_sm_shared_heap": "none"})
+
+
 def test_clauses_are_numbered_from_one_on() -> None:
     for framework in ("btl", "coll"):
         found = list(clauses.read(framework).values())

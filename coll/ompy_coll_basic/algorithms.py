@@ -1,10 +1,10 @@
-"""The named algorithms of each collective as data: what each is called, what it can serve, and when it is chosen by itself.
+"""The named algorithms of each collective as data: LAM/MPI's linear and logarithmic forms, and when each is chosen.
 
 The first of a function's list that suits a call serves it, unless `--mca coll_basic_<function>_algorithm NAME`, or
-`coll_<function>_algorithm`, names another.  A named one that cannot serve a call (a ring on an operation that doesn't
-commute) leaves it to the list.  What is looked at is the same on every rank, so every rank chooses the same.
+`coll_<function>_algorithm`, names another.  What is looked at is the same on every rank, so every rank chooses the same.
+All keep the order of ranks in a reduction.
 
-    allreduce, 12 ranks, crossover 4        8 bytes  ->  ring wants 256 KiB, linear wants a small group  ->  logarithmic
+    gather, 12 ranks, crossover 4        8 bytes  ->  logarithmic wants a large group, and up to 32 KiB  ->  it serves
 """
 
 from __future__ import annotations
@@ -19,46 +19,25 @@ class Algorithm:
         name: as the parameter takes it.
         summary: one line for people.
         group: `small` up to `coll_basic_crossover` processes, `large` above, `any`: when it is chosen by itself.
-        from_bytes, to_bytes: chosen by itself for blocks of this many bytes, the bounds included; what a block is, is
-            said by `measure` in `choice.pyx`.  `to_bytes` -1 is no bound.
-        ordered: keeps the ranks' order in a reduction, and so serves operations that don't commute.
-        by_name: never chosen by itself.
+        to_bytes: chosen by itself for blocks of up to this many bytes (`ompy.mca.scheduled_coll` says what a block is); -1
+            is no bound.
     """
 
-    __slots__ = ("by_name", "from_bytes", "group", "name", "ordered", "summary", "to_bytes")
+    __slots__ = ("group", "name", "summary", "to_bytes")
 
-    def __init__(
-        self,
-        name: str,
-        summary: str,
-        *,
-        group: str = ANY,
-        from_bytes: int = 0,
-        to_bytes: int = -1,
-        ordered: bool = True,
-        by_name: bool = False,
-    ) -> None:
+    def __init__(self, name: str, summary: str, *, group: str = ANY, to_bytes: int = -1) -> None:
         self.name = name
         self.summary = summary
         self.group = group
-        self.from_bytes = from_bytes
         self.to_bytes = to_bytes
-        self.ordered = ordered
-        self.by_name = by_name
 
     def when(self, crossover: int) -> str:
         """In words, when it is chosen by itself."""
-        if self.by_name:
-            return "only by name"
         words = []
         if self.group != ANY:
             words.append(f"up to {crossover} processes" if self.group == SMALL else f"above {crossover} processes")
-        if self.from_bytes:
-            words.append(f"from {self.from_bytes} bytes")
         if self.to_bytes >= 0:
             words.append(f"up to {self.to_bytes} bytes")
-        if not self.ordered:
-            words.append("operations that commute")
         return ", ".join(words) or "otherwise"
 
 
@@ -66,19 +45,30 @@ def linear(summary: str, group: str = ANY) -> Algorithm:
     return Algorithm("linear", summary, group=group)
 
 
+def logarithmic(summary: str) -> Algorithm:
+    return Algorithm("logarithmic", summary)
+
+
 KIB = 1024
+BY_ROOT = (
+    linear("linear reduce, then linear scatterv", SMALL),
+    logarithmic("logarithmic reduce, then linear scatterv"),
+)
+ALONG = (
+    linear("along the ranks", SMALL),
+    logarithmic("each adds what lies 1, 2, 4, ... ranks before it"),
+)
+TO_EACH = (linear("each sends to each, all at once"),)
 NEIGHBORS = (linear("a message to and from each neighbour, all at once"),)
 
 INTRA: dict[str, tuple[Algorithm, ...]] = {
     "barrier": (
         linear("rank 0 hears from all, then tells all", SMALL),
-        Algorithm("logarithmic", "up a binomial tree, then down"),
-        Algorithm("dissemination", "each tells the one 1, 2, 4, ... ranks further", by_name=True),
+        logarithmic("up a binomial tree, then down"),
     ),
     "bcast": (
-        Algorithm("scatter_allgather", "scatter down a tree, then a ring", group=LARGE, from_bytes=512 * KIB),
         linear("the root sends to each", SMALL),
-        Algorithm("logarithmic", "down a binomial tree"),
+        logarithmic("down a binomial tree"),
     ),
     "gather": (
         Algorithm("logarithmic", "up a binomial tree", group=LARGE, to_bytes=32 * KIB),
@@ -91,55 +81,25 @@ INTRA: dict[str, tuple[Algorithm, ...]] = {
     ),
     "scatterv": (linear("the root sends to each"),),
     "allgather": (
-        Algorithm("ring", "each block goes round", from_bytes=32 * KIB),
         linear("each sends to each, all at once", SMALL),
-        Algorithm("logarithmic", "logarithmic gather, then logarithmic bcast"),
+        logarithmic("logarithmic gather, then logarithmic bcast"),
     ),
-    "allgatherv": (
-        Algorithm("ring", "each block goes round", from_bytes=32 * KIB),
-        linear("each sends to each, all at once"),
-    ),
-    "alltoall": (
-        Algorithm("pairwise", "one partner after the other", from_bytes=32 * KIB),
-        Algorithm("logarithmic", "Bruck: blocks travel 1, 2, 4, ... ranks together", group=LARGE, to_bytes=256),
-        linear("each sends to each, all at once"),
-    ),
-    "alltoallv": (
-        linear("each sends to each, all at once"),
-        Algorithm("pairwise", "one partner after the other", by_name=True),
-    ),
-    "alltoallw": (
-        linear("each sends to each, all at once"),
-        Algorithm("pairwise", "one partner after the other", by_name=True),
-    ),
+    "allgatherv": TO_EACH,
+    "alltoall": TO_EACH,
+    "alltoallv": TO_EACH,
+    "alltoallw": TO_EACH,
     "reduce": (
         linear("the root takes in one rank after the other", SMALL),
-        Algorithm("logarithmic", "up a binomial tree"),
+        logarithmic("up a binomial tree"),
     ),
     "allreduce": (
-        Algorithm("ring", "parts are reduced round a ring, then go round again", from_bytes=256 * KIB, ordered=False),
         linear("linear reduce, then linear bcast", SMALL),
-        Algorithm("logarithmic", "logarithmic reduce, then logarithmic bcast"),
-        Algorithm("recursive_doubling", "partners 1, 2, 4, ... ranks away swap and reduce", by_name=True),
+        logarithmic("logarithmic reduce, then logarithmic bcast"),
     ),
-    "reduce_scatter_block": (
-        Algorithm("pairwise", "one partner after the other", from_bytes=64 * KIB, ordered=False),
-        linear("linear reduce, then linear scatterv", SMALL),
-        Algorithm("logarithmic", "logarithmic reduce, then linear scatterv"),
-    ),
-    "reduce_scatter": (
-        Algorithm("pairwise", "one partner after the other", from_bytes=64 * KIB, ordered=False),
-        linear("linear reduce, then linear scatterv", SMALL),
-        Algorithm("logarithmic", "logarithmic reduce, then linear scatterv"),
-    ),
-    "scan": (
-        linear("along the ranks", SMALL),
-        Algorithm("logarithmic", "each adds what lies 1, 2, 4, ... ranks before it"),
-    ),
-    "exscan": (
-        linear("along the ranks", SMALL),
-        Algorithm("logarithmic", "each adds what lies 1, 2, 4, ... ranks before it"),
-    ),
+    "reduce_scatter_block": BY_ROOT,
+    "reduce_scatter": BY_ROOT,
+    "scan": ALONG,
+    "exscan": ALONG,
     "neighbor_allgather": NEIGHBORS,
     "neighbor_allgatherv": NEIGHBORS,
     "neighbor_alltoall": NEIGHBORS,

@@ -3,10 +3,10 @@
 from ompy.core.communicator cimport Communicator
 from ompy.core.schedule cimport Schedule
 from ompy.mca.coll cimport CollectiveCall
+from ompy.mca.coll_layout cimport Layout, copy_block, receiving, recv_block, regular, send_block
 from ompy_coll_basic.bcast cimport send_down_tree
 from ompy_coll_basic.builder cimport builder
 from ompy_coll_basic.gather cimport gather_up_tree
-from ompy_coll_basic.layout cimport Layout, copy_block, receiving, recv_block, regular, send_block
 
 
 cdef int copy_own(Schedule schedule, CollectiveCall call, Layout *target, Communicator comm) except -1:
@@ -26,23 +26,6 @@ cdef int linear(Schedule schedule, CollectiveCall call, Communicator comm) excep
         recv_block(schedule, &target, (comm.rank - step + size) % size, (comm.rank - step + size) % size)
     for step in range(1, size):
         send_block(schedule, &target, comm.rank, (comm.rank + step) % size)
-    return 0
-
-
-cdef int ring(Schedule schedule, CollectiveCall call, Communicator comm) except -1:
-    """Each block goes round: in each round a rank hands on to the right what it got from the left.
-
-        rank 0 of 3     has 0   sends 0, gets 2     sends 2, gets 1
-    """
-    cdef Layout target = receiving(call)
-    cdef int step, size = comm.size
-    cdef int right = (comm.rank + 1) % size
-    cdef int left = (comm.rank - 1 + size) % size
-    copy_own(schedule, call, &target, comm)
-    for step in range(size - 1):
-        recv_block(schedule, &target, (left - step + size) % size, left)
-        send_block(schedule, &target, (comm.rank - step + size) % size, right)
-        schedule.next_round()
     return 0
 
 
@@ -73,10 +56,8 @@ cdef int vector_between_groups(Schedule schedule, CollectiveCall call, Communica
 
 BUILDERS = {
     ("allgather", "linear"): builder(linear),
-    ("allgather", "ring"): builder(ring),
     ("allgather", "logarithmic"): builder(logarithmic),
     ("allgatherv", "linear"): builder(linear),
-    ("allgatherv", "ring"): builder(ring),
     ("allgather inter", "linear"): builder(between_groups),
     ("allgatherv inter", "linear"): builder(vector_between_groups),
 }

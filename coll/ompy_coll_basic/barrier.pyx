@@ -47,17 +47,6 @@ cdef int logarithmic(Schedule schedule, CollectiveCall call, Communicator comm) 
     return 0
 
 
-cdef int dissemination(Schedule schedule, CollectiveCall call, Communicator comm) except -1:
-    """In round k each rank tells the one 2**k further, and hears from the one 2**k before."""
-    cdef int distance = 1
-    while distance < comm.size:
-        schedule.send(0, 0, byte, (comm.rank + distance) % comm.size)
-        schedule.recv(0, 0, byte, (comm.rank - distance + comm.size) % comm.size)
-        schedule.next_round()
-        distance <<= 1
-    return 0
-
-
 cdef int between_groups(Schedule schedule, CollectiveCall call, Communicator comm) except -1:
     """A rank may go on when all of the *other* group are here, so that is what it hears, by way of the two ranks 0.
 
@@ -82,6 +71,5 @@ cdef int between_groups(Schedule schedule, CollectiveCall call, Communicator com
 BUILDERS = {
     ("barrier", "linear"): builder(linear),
     ("barrier", "logarithmic"): builder(logarithmic),
-    ("barrier", "dissemination"): builder(dissemination),
     ("barrier inter", "linear"): builder(between_groups),
 }

@@ -9,12 +9,10 @@ cdef class Candidate:
     cdef Build build
     cdef Builder builder
     cdef readonly object algorithm               # its entry in `algorithms.py`
-    cdef readonly Py_ssize_t from_bytes
     cdef readonly Py_ssize_t to_bytes            # -1: no bound
-    cdef readonly bint ordered
     cdef readonly bint forced                    # named by a parameter
 
-    cdef bint suits(self, Py_ssize_t nbytes, bint commutative)
+    cdef bint suits(self, Py_ssize_t nbytes)
 
 
 cdef class Choice:
@@ -22,10 +20,5 @@ cdef class Choice:
     cdef readonly int function
     cdef readonly int crossover
     cdef readonly list candidates
-    cdef Candidate only                          # when there is nothing to decide per call
 
     cdef Candidate choose(self, CollectiveCall call, Communicator comm)
-
-
-# Bytes of one block of the call, the same number on every rank.
-cdef Py_ssize_t measure(int function, CollectiveCall call, Communicator comm)

@@ -5,8 +5,8 @@ from ompy.core.constants cimport PROC_NULL, ROOT
 from ompy.core.schedule cimport Schedule
 from ompy.core.typemap cimport Typemap
 from ompy.mca.coll cimport CollectiveCall
+from ompy.mca.coll_layout cimport Layout, address_of, copy_block, receiving, recv_block, regular
 from ompy_coll_basic.builder cimport builder
-from ompy_coll_basic.layout cimport Layout, address_of, copy_block, receiving, recv_block, regular
 
 
 cdef int to_root(Schedule schedule, CollectiveCall call, Communicator comm, bint vector) except -1:

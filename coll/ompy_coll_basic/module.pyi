@@ -1,12 +1,12 @@
 from collections.abc import Mapping
 
 from ompy.core.communicator import Communicator
-from ompy.mca.coll import CollModule
+from ompy.mca.scheduled_coll import ScheduledColl
 from ompy_coll_basic.algorithms import Algorithm
 
 interface: int
 
-class BasicModule(CollModule):
+class BasicModule(ScheduledColl):
     crossover: int
     forced: Mapping[str, str]
     def __init__(self, comm: Communicator, crossover: int, forced: Mapping[str, str]) -> None: ...

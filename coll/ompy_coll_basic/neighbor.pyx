@@ -12,8 +12,8 @@ from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport PROC_NULL
 from ompy.core.schedule cimport Schedule
 from ompy.mca.coll cimport CollectiveCall
+from ompy.mca.coll_layout cimport Layout, copy_block, receiving, recv_block, regular, send_block, sending
 from ompy_coll_basic.builder cimport builder
-from ompy_coll_basic.layout cimport Layout, copy_block, receiving, recv_block, regular, send_block, sending
 
 from ompy.core.errors import ERR_TOPOLOGY, MPIError
 

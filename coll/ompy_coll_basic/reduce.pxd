@@ -3,17 +3,6 @@ from ompy.core.communicator cimport Communicator
 from ompy.core.operation cimport Operation
 from ompy.core.schedule cimport Schedule
 from ompy.core.typemap cimport Typemap
-from ompy.mca.coll cimport CollectiveCall
-
-# A rank's contribution: in place, it lies where the result goes.
-cdef inline size_t own_address(CollectiveCall call):
-    return call.recv_address if call.send_in_place else call.send_address
-
-cdef inline Py_ssize_t own_count(CollectiveCall call):
-    return call.recv_count if call.send_in_place else call.send_count
-
-cdef inline Typemap own_type(CollectiveCall call):
-    return call.recv_type if call.send_in_place else call.send_type
 
 # `result` is looked at on the root only; it may be `own`.
 cdef int reduce_in_turn(Schedule schedule, size_t own, size_t result, Py_ssize_t count, Typemap typemap,

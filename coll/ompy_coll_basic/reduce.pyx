@@ -10,6 +10,7 @@ from ompy.core.operation cimport Operation
 from ompy.core.schedule cimport Schedule
 from ompy.core.typemap cimport Typemap
 from ompy.mca.coll cimport CollectiveCall
+from ompy.mca.scheduled_coll cimport own_address, own_count, own_type
 from ompy_coll_basic.builder cimport builder
 
 

@@ -4,8 +4,9 @@ from ompy.core.communicator cimport Communicator
 from ompy.core.schedule cimport Schedule
 from ompy.core.typemap cimport Typemap
 from ompy.mca.coll cimport CollectiveCall
+from ompy.mca.scheduled_coll cimport own_address
 from ompy_coll_basic.builder cimport builder
-from ompy_coll_basic.reduce cimport own_address, reduce_in_turn, reduce_up_tree, take_in_at_once
+from ompy_coll_basic.reduce cimport reduce_in_turn, reduce_up_tree, take_in_at_once
 
 
 cdef inline Py_ssize_t part(CollectiveCall call, int rank) noexcept:
@@ -51,27 +52,6 @@ cdef int logarithmic(Schedule schedule, CollectiveCall call, Communicator comm) 
     return by_root(schedule, call, comm, True)
 
 
-cdef int pairwise(Schedule schedule, CollectiveCall call, Communicator comm) except -1:
-    """In round k a rank sends the rank k further its part, and takes in its own from the rank k before."""
-    cdef int size = comm.size, rank = comm.rank, step, to
-    cdef Typemap typemap = call.recv_type
-    cdef Py_ssize_t extent = typemap.extent, count = part(call, rank)
-    cdef size_t own = own_address(call), result = call.recv_address, incoming = schedule.scratch(count, typemap)
-    if call.send_in_place:
-        # The result's place holds what other ranks have still to be sent.
-        result = schedule.scratch(count, typemap)
-    schedule.copy(own + before(call, rank) * extent, count, typemap, result, count, typemap)
-    for step in range(1, size):
-        to = (rank + step) % size
-        schedule.recv(incoming, count, typemap, (rank - step + size) % size)
-        schedule.send(own + before(call, to) * extent, part(call, to), typemap, to)
-        schedule.next_round()
-        schedule.reduce(incoming, result, count, typemap, call.operation)
-    if call.send_in_place:
-        schedule.copy(result, count, typemap, call.recv_address, count, typemap)
-    return 0
-
-
 cdef int block_between_groups(Schedule schedule, CollectiveCall call, Communicator comm) except -1:
     """The other group's ranks get equal parts of this one's data."""
     cdef Py_ssize_t share = call.recv_count * comm.size // comm.remote_size
@@ -97,10 +77,8 @@ cdef int between_groups(Schedule schedule, CollectiveCall call, Communicator com
 BUILDERS = {
     ("reduce_scatter_block", "linear"): builder(linear),
     ("reduce_scatter_block", "logarithmic"): builder(logarithmic),
-    ("reduce_scatter_block", "pairwise"): builder(pairwise),
     ("reduce_scatter", "linear"): builder(linear),
     ("reduce_scatter", "logarithmic"): builder(logarithmic),
-    ("reduce_scatter", "pairwise"): builder(pairwise),
     ("reduce_scatter_block inter", "linear"): builder(block_between_groups),
     ("reduce_scatter inter", "linear"): builder(between_groups),
 }

@@ -4,8 +4,8 @@ from ompy.core.communicator cimport Communicator
 from ompy.core.schedule cimport Schedule
 from ompy.core.typemap cimport Typemap
 from ompy.mca.coll cimport CollectiveCall
+from ompy.mca.scheduled_coll cimport own_address
 from ompy_coll_basic.builder cimport builder
-from ompy_coll_basic.reduce cimport own_address
 
 
 cdef int scan_linear(Schedule schedule, CollectiveCall call, Communicator comm) except -1:

@@ -1,4 +1,4 @@
-"""Every algorithm of coll/basic against plain Python, on 1 to 17 ranks in one process, its messages in random order."""
+"""Every algorithm that writes schedules against plain Python, on 1 to 17 ranks in one process, its messages in random order."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import pytest
 from in_memory import InMemoryPml, finish, inter, intra
 from ompy_coll_basic.algorithms import INTER, INTRA
 from ompy_coll_basic.module import BasicModule
+from ompy_coll_tuned.algorithms import ALGORITHMS as TUNED
+from ompy_coll_tuned.algorithms import tunings
+from ompy_coll_tuned.module import TunedModule
+from ompy_coll_tuned.settings import Settings
 
 from ompy.core.errors import ERR_PROC_FAILED, MPIError
 from ompy.core.progress import progress_once
@@ -28,10 +32,29 @@ from ompy.testing.conformance.coll.calls import (
     neighbor_case,
 )  # fmt: skip
 
-ALGORITHMS = [
-    (function, algorithm) for function in INTRA if not function.startswith("neighbor_") for algorithm in INTRA[function]
-]
-NAMES = [f"{function}-{algorithm.name}" for function, algorithm in ALGORITHMS]
+
+
+class Way:
+    """An algorithm of a component, and whether it keeps the order of ranks."""
+
+    def __init__(self, component, function, name, ordered=True):
+        self.component = component
+        self.function = function
+        self.name = name
+        self.ordered = ordered
+
+    def module(self, comm, crossover=4, **numbers):
+        if self.component == "basic":
+            return BasicModule(comm, crossover, {self.function: self.name})
+        return TunedModule(Settings({self.function: self.name}, {self.function: numbers}))
+
+    def __str__(self):
+        return f"{self.component}-{self.function}-{self.name}"
+
+
+WAYS = [Way("basic", function, it.name) for function in INTRA if function[:9] != "neighbor_" for it in INTRA[function]]
+WAYS += [Way("tuned", function, it.name, it.ordered) for function in TUNED for it in TUNED[function]]
+EVERY = pytest.mark.parametrize("way", WAYS, ids=str)
 
 
 @pytest.fixture
@@ -43,16 +66,16 @@ def messages(rng):
     pml.choose(chosen)
 
 
-def run(messages, function, ranks, cases, algorithm="auto", crossover=4, persistent=False):
+def run(messages, way, ranks, cases, persistent=False, **numbers):
     """The collective on every rank at once, begun in random order; persistent ones twice."""
-    number = NUMBERS[function]
-    modules = [BasicModule(comm, crossover, {function: algorithm}) for comm in ranks]
+    function = NUMBERS[way.function]
+    modules = [way.module(comm, **numbers) for comm in ranks]
     order = list(range(len(ranks)))
     messages.random.shuffle(order)
     requests = [None] * len(ranks)
     form = "init" if persistent else "start"
     for rank in order:
-        requests[rank] = getattr(modules[rank], form)(number, cases[rank].call, ranks[rank])
+        requests[rank] = getattr(modules[rank], form)(function, cases[rank].call, ranks[rank])
     for _ in range(2 if persistent else 1):
         for rank in order:
             if persistent:
@@ -60,70 +83,72 @@ def run(messages, function, ranks, cases, algorithm="auto", crossover=4, persist
                 requests[rank].start()
         finish(messages, requests)
         for rank, case in enumerate(cases):
-            case.check(f"{function} {algorithm} rank {rank} of {len(ranks)}")
+            case.check(f"{way} {numbers} rank {rank} of {len(ranks)}")
 
 
-def operations_for(function, algorithm):
-    if function not in REDUCTIONS:
+def operations_for(way):
+    if way.function not in REDUCTIONS:
         return [None]
-    return [SUM, FIRST, LAST] if algorithm.ordered else [SUM]
+    return [SUM, FIRST, LAST]
 
 
-@pytest.mark.parametrize(("function", "algorithm"), ALGORITHMS, ids=NAMES)
-def test_gives_every_rank_its_data_on_1_to_17_ranks(messages, function, algorithm):
+def cases_of(way, size, count, shape, root, in_place, operation):
+    return [intra_case(way.function, rank, size, count, shape, root, in_place, operation) for rank in range(size)]
+
+
+@EVERY
+def test_gives_every_rank_its_data_on_1_to_17_ranks(messages, way):
     for size in range(1, 18):
-        for operation in operations_for(function, algorithm):
+        for operation in operations_for(way):
             root = messages.random.randrange(size)
-            ranks = intra(size)
-            cases = [intra_case(function, rank, size, 3, PLAIN, root, False, operation) for rank in range(size)]
-            run(messages, function, ranks, cases, algorithm.name)
+            run(messages, way, intra(size), cases_of(way, size, 3, PLAIN, root, False, operation))
 
 
-@pytest.mark.parametrize(("function", "algorithm"), ALGORITHMS, ids=NAMES)
-def test_handles_gaps_in_datatypes_and_no_data_at_all(messages, function, algorithm):
+@EVERY
+def test_handles_gaps_in_datatypes_and_no_data_at_all(messages, way):
     for size in (2, 3, 5, 8):
         for shape in SHAPES:
             for count in (0, 1, 7):
-                operation = operations_for(function, algorithm)[0]
-                ranks = intra(size)
                 root = messages.random.randrange(size)
-                cases = [intra_case(function, rank, size, count, shape, root, False, operation) for rank in range(size)]
-                run(messages, function, ranks, cases, algorithm.name)
+                run(messages, way, intra(size), cases_of(way, size, count, shape, root, False, operations_for(way)[0]))
 
 
-@pytest.mark.parametrize(
-    ("function", "algorithm"),
-    [it for it in ALGORITHMS if it[0] in IN_PLACE],
-    ids=[n for n in NAMES if n.split("-")[0] in IN_PLACE],
-)
-def test_works_in_place(messages, function, algorithm):
+@pytest.mark.parametrize("way", [way for way in WAYS if way.function in IN_PLACE], ids=str)
+def test_works_in_place(messages, way):
     for size in (1, 2, 3, 4, 6, 9):
-        for operation in operations_for(function, algorithm):
+        for operation in operations_for(way):
             for shape in (PLAIN, PAIR_WITH_GAP):
-                ranks = intra(size)
                 root = messages.random.randrange(size)
-                cases = [intra_case(function, rank, size, 4, shape, root, True, operation) for rank in range(size)]
-                run(messages, function, ranks, cases, algorithm.name)
+                run(messages, way, intra(size), cases_of(way, size, 4, shape, root, True, operation))
 
 
-@pytest.mark.parametrize(("function", "algorithm"), ALGORITHMS, ids=NAMES)
-def test_a_persistent_one_runs_again(messages, function, algorithm):
+@EVERY
+def test_a_persistent_one_runs_again(messages, way):
     for size in (1, 4, 5):
-        operation = operations_for(function, algorithm)[0]
-        ranks = intra(size)
         root = messages.random.randrange(size)
-        cases = [intra_case(function, rank, size, 2, SHIFTED, root, False, operation) for rank in range(size)]
-        run(messages, function, ranks, cases, algorithm.name, persistent=True)
+        cases = cases_of(way, size, 2, SHIFTED, root, False, operations_for(way)[0])
+        run(messages, way, intra(size), cases, persistent=True)
 
 
-@pytest.mark.parametrize("function", ROOTED)
-def test_any_rank_can_be_the_root(messages, function):
-    for algorithm in INTRA[function]:
-        for size in (2, 5, 7, 8):
-            for root in range(size):
-                ranks = intra(size)
-                cases = [intra_case(function, rank, size, 2, PLAIN, root, False, FIRST) for rank in range(size)]
-                run(messages, function, ranks, cases, algorithm.name)
+@pytest.mark.parametrize("way", [way for way in WAYS if way.function in ROOTED], ids=str)
+def test_any_rank_can_be_the_root(messages, way):
+    for size in (2, 5, 7, 8):
+        for root in range(size):
+            run(messages, way, intra(size), cases_of(way, size, 2, PLAIN, root, False, FIRST))
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if way.component == "tuned" and tunings(way.function)], ids=str)
+def test_long_messages_travel_in_pieces_along_trees_of_any_fanout(messages, way):
+    """Pieces of 1, 4 (one element), 12 bytes and more than the message, of elements with and without gaps."""
+    fanouts = ({}, {"tree_fanout": 3, "chain_fanout": 1}, {"tree_fanout": 7, "chain_fanout": 3})
+    for size in (2, 3, 6, 9, 13):
+        for segment in (1, 4, 12, 1000):
+            numbers = {"segmentsize": segment, **messages.random.choice(fanouts)}
+            shape = messages.random.choice(SHAPES)
+            in_place = way.function in IN_PLACE and messages.random.random() < 0.5
+            operation = messages.random.choice(operations_for(way))
+            root = messages.random.randrange(size)
+            run(messages, way, intra(size), cases_of(way, size, 11, shape, root, in_place, operation), **numbers)
 
 
 @pytest.mark.parametrize("function", INTER)
@@ -137,7 +162,7 @@ def test_between_groups_of_different_sizes(messages, function):
                         inter_case(function, process, size, remote, count, shape, root, operation)
                         for process in range(size + remote)
                     ]
-                    run(messages, function, ranks, cases)
+                    run(messages, Way("basic", function, "auto"), ranks, cases)
 
 
 class Neighbors:
@@ -175,7 +200,7 @@ def test_grid_neighbors_swap_with_the_opposite_direction(messages, function, dim
 
     for count, shape in ((3, PLAIN), (1, PAIR_WITH_GAP), (0, PLAIN)):
         cases = [neighbor_case(function, comm, rank, count, shape, arrives) for rank, comm in enumerate(ranks)]
-        run(messages, function, ranks, cases)
+        run(messages, Way("basic", function, "auto"), ranks, cases)
 
 
 @pytest.mark.parametrize("function", NEIGHBORHOODS)
@@ -196,7 +221,7 @@ def test_graph_neighbors_may_be_repeated_oneself_or_nobody(messages, function):
             return source, outgoing[source].index(edge)
 
         cases = [neighbor_case(function, comm, rank, 2, PLAIN, arrives) for rank, comm in enumerate(ranks)]
-        run(messages, function, ranks, cases, persistent=True)
+        run(messages, Way("basic", function, "auto"), ranks, cases, persistent=True)
 
 
 def test_an_error_in_one_message_fails_the_request_and_names_the_peer(messages):
@@ -247,14 +272,16 @@ def test_calls_that_overlap_on_one_communicator_keep_their_messages_apart(messag
             case.check(f"{function} rank {rank}")
 
 
-def test_no_message_is_sent_twice_by_a_tree(messages):
+TREES = [way for way in WAYS if way.function == "bcast" and not way.name.startswith("scatter")]
+
+
+@pytest.mark.parametrize("way", TREES, ids=str)
+def test_no_message_is_sent_twice_by_a_tree(messages, way):
     """n - 1 messages carry a broadcast to n ranks, in any form of tree."""
     for size in range(1, 18):
-        for name in ("linear", "logarithmic"):
-            messages.messages = 0
-            cases = [intra_case("bcast", rank, size, 1, PLAIN, 0, False, None) for rank in range(size)]
-            run(messages, "bcast", intra(size), cases, name)
-            assert messages.messages == size - 1
+        messages.messages = 0
+        run(messages, way, intra(size), cases_of(way, size, 1, PLAIN, 0, False, None))
+        assert messages.messages == size - 1
 
 
 def test_the_crossover_separates_linear_from_logarithmic():
@@ -264,12 +291,3 @@ def test_the_crossover_separates_linear_from_logarithmic():
         for function in ("barrier", "bcast", "reduce", "allreduce", "allgather", "scan"):
             chosen = [algorithm.name for algorithm, suits, _ in module.explain(NUMBERS[function], comm, 8) if suits]
             assert chosen == [expected], (function, size, crossover)
-
-
-def test_a_forced_algorithm_that_cannot_serve_leaves_the_call_to_another():
-    comm = intra(6)[0]
-    module = BasicModule(comm, 4, {"allreduce": "ring"})
-    told = {suits: algorithm.name for algorithm, suits, _ in module.explain(NUMBERS["allreduce"], comm, 8)}
-    assert told[True] == "ring"
-    told = {suits: algorithm.name for algorithm, suits, _ in module.explain(NUMBERS["allreduce"], comm, 8, False)}
-    assert told[True] == "logarithmic"

@@ -1,0 +1,141 @@
+"""The named algorithms of each collective as data: what each is called, what it can serve, and what serves where it can't.
+
+Which of them is chosen for a call is no matter of theirs but of the rules (`rules.py`).
+"""
+
+from __future__ import annotations
+
+ANY, EVEN, POWER_OF_TWO = "any", "even", "a power of two"
+
+
+class Algorithm:
+    """One way to carry a collective out.
+
+    Attributes:
+        name: as the parameter takes it.
+        summary: one line for people.
+        ordered: keeps the ranks' order in a reduction, and so serves operations that don't commute.
+        sizes: numbers of ranks that it can serve: any, even ones, powers of two.
+        otherwise: the algorithm that serves a call which this one can't: for its number of ranks, or for its operation.
+        segmented: takes a segment size: a long message then travels in pieces.
+        fanout: how the parameter of its fan-out is called, "tree_fanout" or "chain_fanout"; empty when it takes none.
+    """
+
+    __slots__ = ("fanout", "name", "ordered", "otherwise", "segmented", "sizes", "summary")
+
+    def __init__(
+        self,
+        name: str,
+        summary: str,
+        *,
+        ordered: bool = True,
+        sizes: str = ANY,
+        otherwise: str = "",
+        segmented: bool = False,
+        fanout: str = "",
+    ) -> None:
+        self.name = name
+        self.summary = summary
+        self.ordered = ordered
+        self.sizes = sizes
+        self.otherwise = otherwise
+        self.segmented = segmented
+        self.fanout = fanout
+
+    def serves(self, size: int) -> bool:
+        """Whether it can serve so many ranks."""
+        return self.sizes == ANY or (size % 2 == 0 if self.sizes == EVEN else size & (size - 1) == 0)
+
+
+LINEAR_TREE = Algorithm("linear", "the root and each rank, straight")
+TREES = (
+    LINEAR_TREE,
+    Algorithm("chain", "chain_fanout chains from the root", segmented=True, fanout="chain_fanout"),
+    Algorithm("pipeline", "one chain of all ranks", segmented=True),
+    Algorithm("binary", "a binary tree", segmented=True),
+    Algorithm("binomial", "a binomial tree", segmented=True),
+    Algorithm("knomial", "a k-nomial tree of radix tree_fanout", segmented=True, fanout="tree_fanout"),
+)
+TO_ROOT = (LINEAR_TREE, Algorithm("binomial", "a binomial tree"))
+AT_ONCE = Algorithm("linear", "each sends to each, all at once")
+PAIRWISE = Algorithm("pairwise", "one partner after the other")
+RING = Algorithm("ring", "each block goes round")
+NEIGHBOR_EXCHANGE = Algorithm("neighbor_exchange", "neighbours swap, two blocks a round", sizes=EVEN, otherwise="ring")
+BY_PARTS = (
+    Algorithm("nonoverlapping", "reduce up a binomial tree, then linear scatterv"),
+    Algorithm("recursive_doubling", "all of it on every rank, which keeps its part"),
+    Algorithm("recursive_halving", "partners swap halves", ordered=False, otherwise="recursive_doubling"),
+    Algorithm("pairwise", "one partner after the other", ordered=False, otherwise="recursive_doubling"),
+    Algorithm("ring", "each part goes round, and is added to", ordered=False, otherwise="recursive_doubling"),
+)
+
+ALGORITHMS: dict[str, tuple[Algorithm, ...]] = {
+    "barrier": (
+        Algorithm("tree", "up a k-nomial tree of radix tree_fanout, then down", fanout="tree_fanout"),
+        Algorithm("dissemination", "each tells the one 1, 2, 4, ... ranks further"),
+        Algorithm("recursive_doubling", "partners 1, 2, 4, ... ranks away tell each other"),
+    ),
+    "bcast": (
+        *TREES,
+        Algorithm(
+            "scatter_allgather",
+            "scatter down a binomial tree, then recursive doubling",
+            sizes=POWER_OF_TWO,
+            otherwise="scatter_allgather_ring",
+        ),
+        Algorithm("scatter_allgather_ring", "scatter down a binomial tree, then a ring"),
+    ),
+    "gather": TO_ROOT,
+    "scatter": TO_ROOT,
+    "allgather": (
+        AT_ONCE,
+        Algorithm("bruck", "blocks gather from 1, 2, 4, ... ranks further"),
+        Algorithm(
+            "recursive_doubling", "partners 1, 2, 4, ... ranks away swap all they have", sizes=POWER_OF_TWO, otherwise="bruck"
+        ),
+        RING,
+        NEIGHBOR_EXCHANGE,
+    ),
+    "allgatherv": (AT_ONCE, RING, NEIGHBOR_EXCHANGE),
+    "alltoall": (AT_ONCE, PAIRWISE, Algorithm("bruck", "blocks travel 1, 2, 4, ... ranks together")),
+    "alltoallv": (AT_ONCE, PAIRWISE),
+    "alltoallw": (AT_ONCE, PAIRWISE),
+    "reduce": (
+        *TREES,
+        Algorithm("rabenseifner", "recursive halving, then a gather", ordered=False, otherwise="binomial"),
+    ),
+    "allreduce": (
+        Algorithm("linear", "linear reduce, then linear bcast"),
+        Algorithm("nonoverlapping", "reduce up a binomial tree, then bcast down it"),
+        Algorithm("recursive_doubling", "partners 1, 2, 4, ... ranks away swap and reduce"),
+        Algorithm(
+            "rabenseifner",
+            "recursive halving, then recursive doubling",
+            ordered=False,
+            otherwise="recursive_doubling",
+        ),
+        Algorithm(
+            "ring", "parts are reduced round a ring, then go round again", ordered=False, otherwise="recursive_doubling"
+        ),
+    ),
+    "reduce_scatter_block": BY_PARTS,
+    "reduce_scatter": BY_PARTS,
+}
+
+# What can be set of some of a function's algorithms beside which of them: default, least and most.
+TUNINGS = {
+    "segmentsize": (0, 0, 1 << 62),
+    "tree_fanout": (2, 2, 16),
+    "chain_fanout": (4, 1, 32),
+}
+
+
+def algorithm(function: str, name: str) -> Algorithm:
+    return next(it for it in ALGORITHMS[function] if it.name == name)
+
+
+def tunings(function: str) -> tuple[str, ...]:
+    """What can be set of a function's algorithms."""
+    its = ALGORITHMS[function]
+    found = ("segmentsize",) if any(it.segmented for it in its) else ()
+    return found + tuple(sorted({it.fanout for it in its if it.fanout}, reverse=True))

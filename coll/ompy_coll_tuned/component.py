@@ -1,0 +1,116 @@
+"""coll/tuned: collectives over point-to-point messages, by the algorithm that was fastest where it was measured."""
+
+from __future__ import annotations
+
+from ompy.core.clock import is_simulated
+from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
+from ompy.mca.params import registry
+from ompy_coll_tuned.algorithms import ALGORITHMS, TUNINGS, tunings
+
+AUTO = "auto"
+
+HELP = {
+    "segmentsize": "bytes of a piece of a long message, where {function}_algorithm names one that takes it; 0: in one piece",
+    "tree_fanout": "radix of a k-nomial tree, where {function}_algorithm names one",
+    "chain_fanout": "chains from the root, where {function}_algorithm names them",
+}
+
+
+def parameters_of(function: str) -> list[Parameter]:
+    words = "; ".join(f"{it.name}: {it.summary}" for it in ALGORITHMS[function])
+    names = [it.name for it in ALGORITHMS[function]]
+    found = [
+        Parameter(
+            f"{function}_algorithm",
+            str,
+            AUTO,
+            level=5,
+            choices=(AUTO, *names),
+            help=f"algorithm of {function}, wherever it can serve, whatever the rules say. {words}",
+        )
+    ]
+    for tuning in tunings(function):
+        default, least, most = TUNINGS[tuning]
+        segment = tuning == "segmentsize"
+        found.append(
+            Parameter(
+                f"{function}_{tuning}",
+                int,
+                default,
+                level=5,
+                unit="bytes" if segment else "",
+                choices=None if segment else range(least, most + 1),
+                help=HELP[tuning].format(function=function),
+            )
+        )
+    return found
+
+
+COMPONENT = Component(
+    framework="coll",
+    name="tuned",
+    version="0.1.0",
+    interface="ompy_coll_tuned.module",
+    summary="collectives over point-to-point messages, by the algorithm that was fastest where it was measured",
+    parameters=(
+        Parameter("priority", int, 30, level=6, help="how much this component wants to serve; the highest does"),
+        Parameter(
+            "use_dynamic_rules",
+            bool,
+            True,
+            level=6,
+            help="heed dynamic_rules_filename and the parameters of single functions; if not, the measured rules alone decide",
+        ),
+        Parameter(
+            "dynamic_rules_filename",
+            str,
+            "",
+            level=6,
+            help="file of rules, the same on every rank, that go before the measured ones; `ompy tune` writes one",
+        ),
+        *(parameter for function in ALGORITHMS for parameter in parameters_of(function)),
+    ),
+    capabilities={
+        "algorithms": {function: tuple(it.name for it in ALGORITHMS[function]) for function in ALGORITHMS},
+        "forms": ("blocking", "non-blocking", "persistent"),
+    },
+)
+
+
+@hookimpl
+def ompy_component() -> Component:
+    return COMPONENT
+
+
+def forced_algorithms(context: Context) -> dict[str, str]:
+    """What this component's own parameters name, or those that all components heed."""
+    forced = {}
+    for function, known in ALGORITHMS.items():
+        own: str = context.value(f"{function}_algorithm")
+        of_all: str = registry.value(f"coll_{function}_algorithm")
+        if own != AUTO:
+            forced[function] = own
+        elif any(it.name == of_all for it in known):
+            forced[function] = of_all
+    return forced
+
+
+@hookimpl
+def ompy_query(context: Context) -> Offer | Refusal:
+    communicator = context.communicator
+    if communicator is None:
+        return Refusal("collectives are offered to a communicator, and none was named")
+    if communicator.is_inter:
+        return Refusal("it does not serve inter-communicators")
+    if is_simulated():
+        return Refusal("time is simulated: its rules were measured on real machines")
+    from ompy_coll_tuned.module import TunedModule
+    from ompy_coll_tuned.settings import Settings, read_once
+
+    settings = Settings()
+    if context.value("use_dynamic_rules"):
+        forced = forced_algorithms(context)
+        tuned = {name: {key: context.value(f"{name}_{key}") for key in tunings(name)} for name in forced}
+        path = context.value("dynamic_rules_filename")
+        settings = Settings(forced, tuned, read_once(path) if path else None)
+    return Offer(modules=[TunedModule(settings)], priority=context.value("priority"), functions=tuple(ALGORITHMS))

@@ -1,0 +1,11 @@
+# coll/tuned on one communicator.
+from ompy.core.communicator cimport Communicator
+from ompy.mca.scheduled_coll cimport ScheduledColl
+from ompy_coll_tuned.decision cimport Decision
+
+
+cdef class TunedModule(ScheduledColl):
+    cdef readonly object settings                # `settings.py`: the algorithms asked for by name, and the rules
+    cdef list decisions                          # by function; None until it is first used
+
+    cdef Decision decision(self, int function, Communicator comm)

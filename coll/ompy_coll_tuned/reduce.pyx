@@ -1,0 +1,188 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Reduce (MPI-4.1, 6.9.1).  Every algorithm reduces in one order, whatever arrives first, so results are reproducible."""
+from ompy.core.communicator cimport Communicator
+from ompy.core.operation cimport Operation
+from ompy.core.schedule cimport Schedule
+from ompy.core.typemap cimport Typemap
+from ompy.mca.coll cimport CollectiveCall
+from ompy.mca.scheduled_coll cimport first_of, own_address, own_count, own_type
+from ompy_coll_tuned.algorithm cimport Tuning, builder
+from ompy_coll_tuned.halving cimport Seats, make_starts, reduce_halves, seat_of, seat_rank, take_seats
+from ompy_coll_tuned.tree cimport BINARY, CHAIN, KNOMIAL, LINEAR, Shape, Tree, make_tree
+
+
+cdef class Gathering:
+    """What one place of a tree takes in: the pieces of its children, one child after the other for each piece.
+
+        2 pieces, 2 children      round 0   receive 0 of a
+                                  round 1   receive 0 of b    reduce 0 of a
+                                  round 2   receive 1 of a    reduce 0 of b    send 0 to the parent
+
+    The left operand is what has been gathered, the right one what comes; the result lies where that came to.  An operation
+    that commutes may as well leave it where it was: then a piece stays at one place, and two spare ones take turns.
+    """
+    cdef size_t own, gathered
+    cdef size_t spare[2]
+    cdef bint commutative
+    cdef int children
+
+    # Where a child's piece is received, `offset` bytes into the message; `turn` counts all of them.
+    cdef inline size_t place(self, int child, Py_ssize_t offset, Py_ssize_t turn) noexcept:
+        if self.gathered == self.own:
+            return self.spare[turn & 1]
+        if self.commutative:
+            return self.spare[(child - 1) & 1] if child else self.gathered + offset
+        return self.spare[child % 3 - 1] if child % 3 else self.gathered + offset
+
+
+cdef int send_pieces(Schedule schedule, size_t data, Py_ssize_t count, Py_ssize_t step, Typemap typemap, int peer) except -1:
+    cdef Py_ssize_t first = 0
+    while first < count or first == 0:
+        schedule.send(data + first * typemap.extent, min(step, count - first), typemap, peer)
+        schedule.next_round()
+        first += step
+    return 0
+
+
+cdef int gather_up(Schedule schedule, size_t own, size_t result, Py_ssize_t count, Py_ssize_t step, Typemap typemap,
+                   Operation operation, Tree tree) except -1:
+    """This rank's part of a reduction up a tree, in pieces of `step` elements."""
+    cdef Gathering taken = Gathering.__new__(Gathering)
+    cdef Py_ssize_t extent = typemap.extent, first = 0, following, turn = 0
+    cdef int child = 0, next_child
+    cdef size_t current = 0, arrived
+    cdef bint top = tree.parent < 0
+    if not tree.count:
+        if not top:
+            return send_pieces(schedule, own, count, step, typemap, tree.rank(tree.parent))
+        return schedule.copy(own, count, typemap, result, count, typemap) if own != result else 0
+    taken.own = own
+    taken.commutative = operation.commutative
+    taken.gathered = result if top and (own != result or operation.commutative) else schedule.scratch(count, typemap)
+    if tree.count > 1 or taken.gathered == own:
+        taken.spare[0] = schedule.scratch(step, typemap)
+        taken.spare[1] = schedule.scratch(step, typemap)
+    schedule.recv(taken.place(0, 0, 0), min(step, count), typemap, tree.rank(tree.children[0]))
+    while True:
+        schedule.next_round()
+        next_child = (child + 1) % tree.count
+        following = first if next_child else first + step
+        if following < count or next_child:
+            schedule.recv(taken.place(next_child, following * extent, turn + 1), min(step, count - following), typemap,
+                          tree.rank(tree.children[next_child]))
+        arrived = taken.place(child, first * extent, turn)
+        if child == 0:
+            current = own + first * extent
+        if taken.gathered == own or (taken.commutative and child):
+            schedule.reduce(arrived, current, min(step, count - first), typemap, operation)
+        else:
+            schedule.reduce(current, arrived, min(step, count - first), typemap, operation)
+            current = arrived
+        if next_child == 0:
+            if not top:
+                schedule.send(current, min(step, count - first), typemap, tree.rank(tree.parent))
+            elif current != result + first * extent:
+                schedule.copy(current, min(step, count - first), typemap, result + first * extent, min(step, count - first),
+                              typemap)
+            if following >= count:
+                return 0
+        first = following
+        child = next_child
+        turn += 1
+
+
+cdef int reduce_up(Schedule schedule, size_t own, size_t result, Py_ssize_t count, Typemap typemap, Operation operation,
+                   int root, Shape shape, int fanout, Py_ssize_t segment, Communicator comm) except -1:
+    # In the order of ranks only from rank 0; its result then goes to the root.
+    cdef int top = root if operation.commutative else 0
+    cdef Py_ssize_t step = count if segment <= 0 else max(segment // max(typemap.size, 1), 1)
+    cdef size_t target = result
+    if top != root and comm.rank == top:
+        target = schedule.scratch(count, typemap)
+    gather_up(schedule, own, target, count, max(min(step, count), 1), typemap, operation, make_tree(shape, fanout, top, comm))
+    if top != root and comm.rank == top:
+        schedule.next_round()
+        return schedule.send(target, count, typemap, root)
+    if top != root and comm.rank == root:
+        schedule.next_round()
+        return schedule.recv(result, count, typemap, top)
+    return 0
+
+
+cdef inline int up(Schedule schedule, CollectiveCall call, Shape shape, int fanout, Py_ssize_t segment,
+                   Communicator comm) except -1:
+    return reduce_up(schedule, own_address(call), call.recv_address, own_count(call), own_type(call), call.operation,
+                     call.root, shape, fanout, segment, comm)
+
+
+cdef int linear(Schedule schedule, CollectiveCall call, Communicator comm, Tuning tuning) except -1:
+    return up(schedule, call, LINEAR, 0, 0, comm)
+
+
+cdef int chain(Schedule schedule, CollectiveCall call, Communicator comm, Tuning tuning) except -1:
+    return up(schedule, call, CHAIN, tuning.fanout, tuning.segment, comm)
+
+
+cdef int pipeline(Schedule schedule, CollectiveCall call, Communicator comm, Tuning tuning) except -1:
+    return up(schedule, call, CHAIN, 1, tuning.segment, comm)
+
+
+cdef int binary(Schedule schedule, CollectiveCall call, Communicator comm, Tuning tuning) except -1:
+    return up(schedule, call, BINARY, 2, tuning.segment, comm)
+
+
+cdef int binomial(Schedule schedule, CollectiveCall call, Communicator comm, Tuning tuning) except -1:
+    return up(schedule, call, KNOMIAL, 2, tuning.segment, comm)
+
+
+cdef int knomial(Schedule schedule, CollectiveCall call, Communicator comm, Tuning tuning) except -1:
+    return up(schedule, call, KNOMIAL, tuning.fanout, tuning.segment, comm)
+
+
+cdef int rabenseifner(Schedule schedule, CollectiveCall call, Communicator comm, Tuning tuning) except -1:
+    """A reduce_scatter by recursive halving, then a gather: the parts go to the root's seat the way the halves came.
+
+        4 seats, root's seat 2      3 -> 2, 1 -> 0 one part      0 -> 2 two parts
+    """
+    cdef Seats seats = take_seats(comm)
+    cdef Py_ssize_t *starts = make_starts(schedule, &seats)
+    cdef Typemap typemap = own_type(call)
+    cdef Py_ssize_t count = own_count(call)
+    cdef int home = seat_of(&seats, call.root), bit = 1, part, other
+    cdef int host = seat_rank(&seats, home)
+    cdef size_t own = own_address(call), gathered
+    for part in range(seats.count + 1):
+        starts[part] = first_of(count, part, seats.count)
+    gathered = call.recv_address if comm.rank == call.root else schedule.scratch(count, typemap)
+    reduce_halves(schedule, &seats, own, gathered, starts, typemap, call.operation, comm)
+    while bit < seats.count and seats.own >= 0:
+        # Those still in it are the seats that differ from the root's in no lower bit.
+        schedule.next_round()
+        part = seats.own & ~(bit - 1)
+        other = part ^ bit
+        if (seats.own ^ home) & bit:
+            schedule.send(gathered + starts[part] * typemap.extent, starts[part + bit] - starts[part], typemap,
+                          seat_rank(&seats, seats.own ^ bit))
+            break
+        schedule.recv(gathered + starts[other] * typemap.extent, starts[other + bit] - starts[other], typemap,
+                      seat_rank(&seats, seats.own ^ bit))
+        bit <<= 1
+    if host != call.root:
+        # The root shares the seat of the next rank.
+        schedule.next_round()
+        if comm.rank == host:
+            schedule.send(gathered, count, typemap, call.root)
+        elif comm.rank == call.root:
+            schedule.recv(call.recv_address, count, typemap, host)
+    return 0
+
+
+BUILDERS = {
+    ("reduce", "linear"): builder(linear),
+    ("reduce", "chain"): builder(chain),
+    ("reduce", "pipeline"): builder(pipeline),
+    ("reduce", "binary"): builder(binary),
+    ("reduce", "binomial"): builder(binomial),
+    ("reduce", "knomial"): builder(knomial),
+    ("reduce", "rabenseifner"): builder(rabenseifner),
+}

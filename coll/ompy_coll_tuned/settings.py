@@ -1,0 +1,62 @@
+"""What a person has set: algorithms by name, with their segment sizes and fan-outs, and a rules file."""
+
+from __future__ import annotations
+
+from ompy_coll_tuned import rules
+from ompy_coll_tuned.rules import Rule, Rules, make_rule
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+BY_NAME = "asked for by name"
+
+
+class Settings:
+    """One communicator's, the same on every rank.
+
+    Parameters:
+        forced: function -> name of the algorithm to use wherever it can serve.
+        tunings: function -> {"segmentsize": ..., "tree_fanout": ..., "chain_fanout": ...} of those.
+        file: rules that go before the measured ones.
+    """
+
+    __slots__ = ("file", "forced", "tunings")
+
+    def __init__(
+        self,
+        forced: Mapping[str, str] | None = None,
+        tunings: Mapping[str, Mapping[str, int]] | None = None,
+        file: Rules | None = None,
+    ) -> None:
+        self.forced = forced or {}
+        self.tunings = tunings or {}
+        self.file = file
+
+    def rules(self, function: str, size: int) -> tuple[list[Rule], str]:
+        """The rules of a function on so many ranks, and where they come from."""
+        if function in self.forced:
+            return [make_rule(function, 0, self.forced[function], self.tunings.get(function, {}))], BY_NAME
+        for source in (self.file, measured()):
+            if source and (found := source.of(function, size)):
+                return found, source.source
+        raise AssertionError(f"the measured table has no rules of {function}")
+
+
+kept: dict[str, Rules] = {}
+
+
+def measured() -> Rules:
+    """The table that comes with the component."""
+    if "" not in kept:
+        from ompy_coll_tuned.measured import MEASURED
+
+        kept[""] = rules.parse(MEASURED, "measured")
+    return kept[""]
+
+
+def read_once(path: str) -> Rules:
+    """The rules of a file, which is read for the first communicator."""
+    if path not in kept:
+        kept[path] = rules.read(path)
+    return kept[path]

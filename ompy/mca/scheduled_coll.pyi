@@ -1,0 +1,3 @@
+from ompy.mca.coll import CollModule
+
+class ScheduledColl(CollModule): ...

@@ -2,7 +2,6 @@
 """Reduce_scatter and reduce_scatter_block (MPI-4.1, 6.10)."""
 from ompy.core.communicator cimport Communicator
 from ompy.core.schedule cimport Schedule
-from ompy.core.typemap cimport Typemap
 from ompy.mca.coll cimport CollectiveCall
 from ompy.mca.scheduled_coll cimport own_address
 from ompy_coll_basic.builder cimport builder

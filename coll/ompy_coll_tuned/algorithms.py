@@ -114,9 +114,7 @@ ALGORITHMS: dict[str, tuple[Algorithm, ...]] = {
             ordered=False,
             otherwise="recursive_doubling",
         ),
-        Algorithm(
-            "ring", "parts are reduced round a ring, then go round again", ordered=False, otherwise="recursive_doubling"
-        ),
+        Algorithm("ring", "parts are reduced round a ring, then go round again", ordered=False, otherwise="recursive_doubling"),
     ),
     "reduce_scatter_block": BY_PARTS,
     "reduce_scatter": BY_PARTS,

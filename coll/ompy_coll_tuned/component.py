@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ompy.core.clock import is_simulated
 from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
+from ompy.mca.errors import ParameterError
 from ompy.mca.params import registry
 from ompy_coll_tuned.algorithms import ALGORITHMS, TUNINGS, tunings
 
@@ -11,8 +12,8 @@ AUTO = "auto"
 
 HELP = {
     "segmentsize": "bytes of a piece of a long message, where {function}_algorithm names one that takes it; 0: in one piece",
-    "tree_fanout": "radix of a k-nomial tree, where {function}_algorithm names one",
-    "chain_fanout": "chains from the root, where {function}_algorithm names them",
+    "tree_fanout": "radix of a k-nomial tree, where {function}_algorithm names one, {least} to {most}",
+    "chain_fanout": "chains from the root, where {function}_algorithm names them, {least} to {most}",
 }
 
 
@@ -31,18 +32,9 @@ def parameters_of(function: str) -> list[Parameter]:
     ]
     for tuning in tunings(function):
         default, least, most = TUNINGS[tuning]
-        segment = tuning == "segmentsize"
-        found.append(
-            Parameter(
-                f"{function}_{tuning}",
-                int,
-                default,
-                level=5,
-                unit="bytes" if segment else "",
-                choices=None if segment else range(least, most + 1),
-                help=HELP[tuning].format(function=function),
-            )
-        )
+        unit = "bytes" if tuning == "segmentsize" else ""
+        words = HELP[tuning].format(function=function, least=least, most=most)
+        found.append(Parameter(f"{function}_{tuning}", int, default, level=5, unit=unit, help=words))
     return found
 
 
@@ -95,6 +87,16 @@ def forced_algorithms(context: Context) -> dict[str, str]:
     return forced
 
 
+def tuning_of(context: Context, function: str, name: str) -> int:
+    value: int = context.value(f"{function}_{name}")
+    _, least, most = TUNINGS[name]
+    if not least <= value <= most:
+        entry = registry.lookup(f"coll_tuned_{function}_{name}")
+        expected = "0 or a number of bytes" if name == "segmentsize" else f"{least} to {most}"
+        raise ParameterError(f"parameter {entry.full_name} ({entry.source}): {value}; expected {expected}")
+    return value
+
+
 @hookimpl
 def ompy_query(context: Context) -> Offer | Refusal:
     communicator = context.communicator
@@ -110,7 +112,7 @@ def ompy_query(context: Context) -> Offer | Refusal:
     settings = Settings()
     if context.value("use_dynamic_rules"):
         forced = forced_algorithms(context)
-        tuned = {name: {key: context.value(f"{name}_{key}") for key in tunings(name)} for name in forced}
+        tuned = {function: {name: tuning_of(context, function, name) for name in tunings(function)} for function in forced}
         path = context.value("dynamic_rules_filename")
         settings = Settings(forced, tuned, read_once(path) if path else None)
     return Offer(modules=[TunedModule(settings)], priority=context.value("priority"), functions=tuple(ALGORITHMS))

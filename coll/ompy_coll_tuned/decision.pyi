@@ -11,7 +11,7 @@ class Candidate:
     ordered: bool
     ordered_one: Candidate | None
     words: str
-    def __init__(self, algorithm: Algorithm, builder: Builder, rule: Rule) -> None: ...
+    def __init__(self, chosen: Algorithm, builder: Builder, rule: Rule) -> None: ...
 
 class Decision:
     function: int

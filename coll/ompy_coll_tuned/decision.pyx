@@ -15,18 +15,18 @@ cdef class Candidate:
     """An algorithm as a rule has it.
 
     Parameters:
-        algorithm: its entry in `algorithms.py`.
+        chosen: the algorithm's entry in `algorithms.py`.
         builder: its function.
         rule: from how many bytes on, segment size, fan-out.
     """
 
-    def __cinit__(self, algorithm, Builder builder not None, rule):
-        self.algorithm = algorithm
+    def __cinit__(self, chosen, Builder builder not None, rule):
+        self.algorithm = chosen
         self.builder = builder
         self.build = builder.build
         self.tuning.segment = rule.segment
         self.tuning.fanout = rule.fanout
-        self.ordered = algorithm.ordered
+        self.ordered = chosen.ordered
         self.from_bytes = rule.from_bytes
 
     @property

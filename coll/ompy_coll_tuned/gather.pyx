@@ -4,7 +4,6 @@ from ompy.core.communicator cimport Communicator
 from ompy.core.schedule cimport Schedule
 from ompy.mca.coll cimport CollectiveCall
 from ompy.mca.coll_layout cimport Layout, address_of, receiving, regular, type_of
-from ompy.mca.scheduled_coll cimport own_count, own_type
 from ompy_coll_tuned.algorithm cimport Tuning, builder
 from ompy_coll_tuned.tree cimport KNOMIAL, LINEAR, Tree, make_tree
 

@@ -113,7 +113,8 @@ cdef int ring(Schedule schedule, CollectiveCall call, Communicator comm, Tuning 
     passing[1] = schedule.scratch(longest, typemap)
     source = own + before(call, left) * extent
     if size == 1:
-        return schedule.copy(own, part(call, 0), typemap, call.recv_address, part(call, 0), typemap)             if not call.send_in_place else 0
+        return 0 if call.send_in_place else schedule.copy(own, part(call, 0), typemap, call.recv_address, part(call, 0),
+                                                          typemap)
     for step in range(size - 1):
         leaving = (left - step + size) % size
         arriving = (leaving - 1 + size) % size

@@ -11,8 +11,6 @@ A rules file is TOML; the table that comes with the component (`measured.py`) ho
 
 from __future__ import annotations
 
-import re
-
 from ompy.mca.errors import ParameterError, suggestion
 from ompy_coll_tuned.algorithms import ALGORITHMS, TUNINGS, algorithm
 
@@ -20,8 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-UNITS = {"": 1, "B": 1, "K": 1 << 10, "KIB": 1 << 10, "M": 1 << 20, "MIB": 1 << 20, "G": 1 << 30, "GIB": 1 << 30}
-SIZE = re.compile(r"(\d+) *([KMG]I?B?|B?)", re.IGNORECASE)
+UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
 class Rule:
@@ -139,9 +136,10 @@ def parse_rule(function: str, size: str, entry: object, source: str, table: str)
 
 
 def byte_count(value: object) -> int | None:
-    """A number of bytes, written as one or with a unit; None when it is none."""
-    found = SIZE.fullmatch(str(value))
-    return int(found[1]) * UNITS[found[2].upper()] if found else None
+    """A number of bytes, written as one or with a unit, such as 64KiB; None when it is none."""
+    unit = str(value).lstrip("0123456789")
+    digits = str(value).removesuffix(unit)
+    return int(digits) * UNITS[unit.strip()] if digits.isdigit() and unit.strip() in UNITS else None
 
 
 def mapping(value: object, source: str, where: str, expected: str) -> Mapping[str, object]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from ompy_coll_tuned import rules
-from ompy_coll_tuned.rules import Rule, Rules, make_rule
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from ompy_coll_tuned.rules import Rule, Rules
 
 BY_NAME = "asked for by name"
 
@@ -35,6 +34,8 @@ class Settings:
 
     def rules(self, function: str, size: int) -> tuple[list[Rule], str]:
         """The rules of a function on so many ranks, and where they come from."""
+        from ompy_coll_tuned.rules import make_rule
+
         if function in self.forced:
             return [make_rule(function, 0, self.forced[function], self.tunings.get(function, {}))], BY_NAME
         for source in (self.file, measured()):
@@ -50,13 +51,16 @@ def measured() -> Rules:
     """The table that comes with the component."""
     if "" not in kept:
         from ompy_coll_tuned.measured import MEASURED
+        from ompy_coll_tuned.rules import parse
 
-        kept[""] = rules.parse(MEASURED, "measured")
+        kept[""] = parse(MEASURED, "measured")
     return kept[""]
 
 
 def read_once(path: str) -> Rules:
     """The rules of a file, which is read for the first communicator."""
     if path not in kept:
-        kept[path] = rules.read(path)
+        from ompy_coll_tuned.rules import read
+
+        kept[path] = read(path)
     return kept[path]

@@ -33,7 +33,6 @@ from ompy.testing.conformance.coll.calls import (
 )  # fmt: skip
 
 
-
 class Way:
     """An algorithm of a component, and whether it keeps the order of ranks."""
 

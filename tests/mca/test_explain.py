@@ -57,7 +57,9 @@ def test_a_collective_has_its_component_and_algorithms(explain) -> None:
     assert first.split()[:3] == ["basic:", "logarithmic", "chosen"]
 
 
-@pytest.mark.parametrize(("algorithm", "component"), [("ring", "basic"), ("shared_memory", "sm"), ("auto", "sm")])
+@pytest.mark.parametrize(
+    ("algorithm", "component"), [("ring", "tuned"), ("logarithmic", "basic"), ("shared_memory", "sm"), ("auto", "sm")]
+)
 def test_an_algorithm_is_served_by_the_component_that_has_it(explain, algorithm: str, component: str) -> None:
     output = explain("allreduce", "--bytes", "64", "-n", "3", "--mca", "coll_allreduce_algorithm", algorithm).stdout
     assert "chosen" in row(output, component)

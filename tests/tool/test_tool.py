@@ -47,7 +47,7 @@ def test_what_is_written_at_run_time_is_in_force(comm):
     from ompy.mpi.comm import core_of
     from ompy.runtime.explain import explain_collective
 
-    tool.control_variable("coll_bcast_algorithm").write("linear")
+    tool.control_variable("coll_bcast_algorithm").write("logarithmic")
     other = comm.Dup()
     for each, component in ((comm, "sm"), (other, "basic")):
         serving = next(told for told in explain_collective("bcast", 8, core_of(each)) if told.chosen)

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from workshop import Workshop
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def pytest_configure() -> None:
@@ -19,3 +26,18 @@ def pytest_configure() -> None:
 def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
     """Where distributions of others are written and installed, and only these tests see them."""
     return Workshop(tmp_path_factory.mktemp("workshop"))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Run Python, or one of the commands, with the distributions in the test's folder `site` and nobody's own settings."""
+
+    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("OMPY_")}
+        path = os.pathsep.join(part for part in (str(tmp_path / "site"), clean.get("PYTHONPATH", "")) if part)
+        clean |= {"HOME": str(tmp_path), "PYTHONPATH": path}
+        return subprocess.run(
+            [sys.executable, *arguments], env=clean | environment, capture_output=True, text=True, timeout=60, cwd=tmp_path
+        )
+
+    return run

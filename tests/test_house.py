@@ -46,8 +46,8 @@ EXCEPTIONS = {
 CONTRACTS_OF_COMPONENTS = {"ompy.core", "ompy.mca"}
 # Simulated machines, which know no MPI: components run on them as on hardware, through what these packages declare.
 MACHINE_MODELS = {"ompy_puma", "ompy_raw"}
-# Programs: they stand on top of MPI, as anybody's do, and are shipped because they are about a machine model.
-PROGRAMS = {"ompy_raw_experiments"}
+# Programs: they stand on top of MPI, as anybody's do, and are shipped because they are about a component.
+PROGRAMS = {"ompy_raw_experiments", "ompy_tune"}
 CYTHON_IMPORT = re.compile(r"^\s*(?:from\s+(\.*[\w.]+)\s+c?import\s+\(?([\w\s,]*)|c?import\s+([\w.]+))", re.MULTILINE)
 
 

@@ -42,6 +42,11 @@ class Algorithm:
         self.segmented = segmented
         self.fanout = fanout
 
+    @property
+    def tunings(self) -> tuple[str, ...]:
+        """What can be set of it."""
+        return (("segmentsize",) if self.segmented else ()) + ((self.fanout,) if self.fanout else ())
+
     def serves(self, size: int) -> bool:
         """Whether it can serve so many ranks."""
         return self.sizes == ANY or (size % 2 == 0 if self.sizes == EVEN else size & (size - 1) == 0)
@@ -95,6 +100,7 @@ ALGORITHMS: dict[str, tuple[Algorithm, ...]] = {
         ),
         RING,
         NEIGHBOR_EXCHANGE,
+        Algorithm("nonoverlapping", "gather up a binomial tree, then bcast down it"),
     ),
     "allgatherv": (AT_ONCE, RING, NEIGHBOR_EXCHANGE),
     "alltoall": (AT_ONCE, PAIRWISE, Algorithm("bruck", "blocks travel 1, 2, 4, ... ranks together")),
@@ -132,8 +138,6 @@ def algorithm(function: str, name: str) -> Algorithm:
     return next(it for it in ALGORITHMS[function] if it.name == name)
 
 
-def tunings(function: str) -> tuple[str, ...]:
+def tunings(function: str) -> list[str]:
     """What can be set of a function's algorithms."""
-    its = ALGORITHMS[function]
-    found = ("segmentsize",) if any(it.segmented for it in its) else ()
-    return found + tuple(sorted({it.fanout for it in its if it.fanout}, reverse=True))
+    return [name for name in TUNINGS if any(name in it.tunings for it in ALGORITHMS[function])]

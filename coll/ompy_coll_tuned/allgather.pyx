@@ -7,6 +7,9 @@ from ompy.core.typemap cimport Typemap, predefined
 from ompy.mca.coll cimport CollectiveCall
 from ompy.mca.coll_layout cimport Layout, address_of, copy_block, receiving, recv_block, regular, send_block
 from ompy_coll_tuned.algorithm cimport Tuning, builder
+from ompy_coll_tuned.bcast cimport send_down
+from ompy_coll_tuned.gather cimport gather_up
+from ompy_coll_tuned.tree cimport KNOMIAL, Tree, make_tree
 
 cdef Typemap byte = predefined(BASIC_BYTE)
 
@@ -117,7 +120,20 @@ cdef int bruck(Schedule schedule, CollectiveCall call, Communicator comm, Tuning
                          call.recv_type)
 
 
+cdef int nonoverlapping(Schedule schedule, CollectiveCall call, Communicator comm, Tuning tuning) except -1:
+    """All blocks to rank 0 up a binomial tree, and all of them down it."""
+    cdef Layout target = receiving(call)
+    cdef Tree tree = make_tree(KNOMIAL, 2, 0, comm)
+    if call.send_in_place:
+        gather_up(schedule, address_of(&target, comm.rank), call.recv_count, call.recv_type, True, &target, tree, comm)
+    else:
+        gather_up(schedule, call.send_address, call.send_count, call.send_type, False, &target, tree, comm)
+    schedule.next_round()
+    return send_down(schedule, call.recv_address, call.recv_count * comm.size, call.recv_type, tree, 0)
+
+
 BUILDERS = {
+    ("allgather", "nonoverlapping"): builder(nonoverlapping),
     ("allgather", "linear"): builder(linear),
     ("allgather", "ring"): builder(ring),
     ("allgather", "neighbor_exchange"): builder(neighbor_exchange),

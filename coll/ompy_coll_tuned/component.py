@@ -26,6 +26,7 @@ def parameters_of(function: str) -> list[Parameter]:
             str,
             AUTO,
             level=5,
+            scope="all",
             choices=(AUTO, *names),
             help=f"algorithm of {function}, wherever it can serve, whatever the rules say. {words}",
         )
@@ -34,7 +35,7 @@ def parameters_of(function: str) -> list[Parameter]:
         default, least, most = TUNINGS[tuning]
         unit = "bytes" if tuning == "segmentsize" else ""
         words = HELP[tuning].format(function=function, least=least, most=most)
-        found.append(Parameter(f"{function}_{tuning}", int, default, level=5, unit=unit, help=words))
+        found.append(Parameter(f"{function}_{tuning}", int, default, level=5, unit=unit, help=words, scope="all"))
     return found
 
 
@@ -45,12 +46,13 @@ COMPONENT = Component(
     interface="ompy_coll_tuned.module",
     summary="collectives over point-to-point messages, by the algorithm that was fastest where it was measured",
     parameters=(
-        Parameter("priority", int, 30, level=6, help="how much this component wants to serve; the highest does"),
+        Parameter("priority", int, 30, level=6, scope="all", help="how much this component wants to serve; the highest does"),
         Parameter(
             "use_dynamic_rules",
             bool,
             True,
             level=6,
+            scope="all",
             help="heed dynamic_rules_filename and the parameters of single functions; if not, the measured rules alone decide",
         ),
         Parameter(
@@ -58,12 +60,15 @@ COMPONENT = Component(
             str,
             "",
             level=6,
+            scope="all",
             help="file of rules, the same on every rank, that go before the measured ones; `ompy tune` writes one",
         ),
         *(parameter for function in ALGORITHMS for parameter in parameters_of(function)),
     ),
     capabilities={
-        "algorithms": {function: tuple(it.name for it in ALGORITHMS[function]) for function in ALGORITHMS},
+        "algorithms": {function: tuple(it.name for it in its) for function, its in ALGORITHMS.items()},
+        "tunings": {function: {it.name: it.tunings for it in its} for function, its in ALGORITHMS.items()},
+        "sizes": {function: {it.name: it.sizes for it in its} for function, its in ALGORITHMS.items()},
         "forms": ("blocking", "non-blocking", "persistent"),
     },
 )

@@ -117,12 +117,12 @@ def parse_rule(function: str, size: str, entry: object, source: str, table: str)
     if name not in names:
         raise wrong(source, where, f"{function} has no algorithm {name!r}; known: {', '.join(names)}", str(name), names)
     chosen = algorithm(function, str(name))
-    taken = [*(["segmentsize"] if chosen.segmented else []), *([chosen.fanout] if chosen.fanout else [])]
+    taken = chosen.tunings
     numbers = {}
     for key, value in settings.items():
         if key not in taken:
             listing = ", ".join(taken) or "nothing"
-            raise wrong(source, where, f"{name} takes no {key}; it takes {listing}", key, taken)
+            raise wrong(source, where, f"{name} takes no {key}; it takes {listing}", key, list(taken))
         number = byte_count(value) if key == "segmentsize" else value
         _, least, most = TUNINGS[key]
         if not isinstance(number, int) or isinstance(number, bool) or not least <= number <= most:

@@ -15,8 +15,8 @@ from ompy.testing.conformance.check import MODULES, checks, levels
 EVERYTHING = bool(os.environ.get("OMPY_TEST_CONFORMANCE"))
 TRANSPORTS = [("self", 1), ("sm,self", 2), ("zmq,self", 3), ("portals,self", 2)]
 MORE_TRANSPORTS = [("sm,self", 3), ("sm,self", 5), ("zmq,self", 2), ("zmq,self", 5), ("portals,self", 3)]
-COLLECTIVES = [("basic", 3), ("sm,basic", 3)]
-MORE_COLLECTIVES = [("basic", 17), ("sm,basic", 17)]
+COLLECTIVES = [("basic", 3), ("sm,basic", 3), ("tuned,basic", 3)]
+MORE_COLLECTIVES = [("basic", 17), ("sm,basic", 17), ("tuned,basic", 2), ("tuned,basic", 5), ("tuned,basic", 17)]
 
 
 @pytest.mark.parametrize(("names", "ranks"), TRANSPORTS + MORE_TRANSPORTS * EVERYTHING)

@@ -1,0 +1,1 @@
+"""`ompy tune`: decision rules for coll/tuned, measured on one's own machine."""

@@ -1,0 +1,167 @@
+"""`ompy tune`: measure every algorithm of coll/tuned here, and write the rules that choose the fastest."""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ompy_tune import picture, table
+from ompy_tune.table import AUTO, WITHOUT, Times
+from ompy_tune.ways import declared, ways
+
+UNITS = {"K": 10, "M": 20}
+SIZES = "8,32,128,512,2K,8K,32K,128K,512K,1M"
+
+
+def numbers(text: str, what: str) -> list[int]:
+    """8,64,4K as numbers."""
+    found = []
+    for word in text.upper().split(","):
+        unit = UNITS.get(word[-1:], 0)
+        digits = word[:-1] if unit else word
+        if not digits.isdigit() or not int(digits):
+            raise click.BadParameter(f"{word!r} is no {what}")
+        found.append(int(digits) << unit)
+    return found
+
+
+def sizes_of(_context: click.Context, _parameter: click.Parameter, value: str) -> list[int]:
+    # Whole doubles.
+    return sorted({size + -size % 8 for size in numbers(value, "number of bytes; 8,64,4K are some")})
+
+
+def ranks_of(_context: click.Context, _parameter: click.Parameter, value: str) -> list[int]:
+    found = numbers(value, "number of ranks; 2,4,8 are some")
+    if min(found) < 2:
+        raise click.BadParameter("one rank has nothing to choose: 2 and more")
+    return found
+
+
+def order(functions: Sequence[str], ranks: int, sizes: list[int], rounds: int, compare: bool) -> dict[str, Any]:
+    """What `program.py` is told."""
+    labelled: dict[str, dict[str, dict[str, Any]]] = {}
+    least: dict[str, int] = {}
+    for function in functions:
+        labelled[function] = {WITHOUT: {"coll_tuned_priority": 0}}
+        if compare:
+            labelled[function][AUTO] = {}
+            continue
+        for way in ways(function, ranks):
+            labelled[function][str(way)] = way.parameters(function)
+            least[str(way)] = way.numbers.get("segmentsize", -1) + 1
+    return {"functions": labelled, "bytes": sizes, "least": least, "rounds": rounds}
+
+
+def run(order: dict[str, Any], ranks: int, mca: Sequence[tuple[str, str]]) -> Iterator[dict[str, Any]]:
+    """The lines that a job prints.  Raises ClickException when it fails."""
+    options = [word for name, value in (("coll", "tuned,basic"), *mca) for word in ("--mca", name, value)]
+    command = [sys.executable, "-m", "ompy.cli.ompyrun", "-n", str(ranks), *options, sys.executable]
+    command += ["-m", "ompy_tune.program", json.dumps(order)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith("{"):
+                yield json.loads(line)
+    if process.returncode:
+        raise click.ClickException(f"the job of {ranks} ranks ended with status {process.returncode}")
+
+
+@contextmanager
+def watching(functions: int, sizes: int) -> Iterator[Callable[[str], None]]:
+    """A display of progress; gives the function that takes note of one more size."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = SpinnerColumn(), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}")
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("starting", total=functions * sizes)
+
+        def advance(words: str) -> None:
+            progress.update(task, advance=1, description=words)
+
+        yield advance
+
+
+def show_comparison(times: Times) -> None:
+    """How much faster the rules in force are than coll/basic: its time as a multiple of theirs."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    for ranks in sorted({ranks for by_ranks in times.values() for ranks in by_ranks}):
+        found = {function: by_ranks[ranks] for function, by_ranks in times.items() if ranks in by_ranks}
+        sizes = sorted({size for by_size in found.values() for size in by_size})
+        shown = Table(title=f"time of coll/basic against that of the rules in force, {ranks} ranks: above 1 they are faster")
+        for heading in ("function", *map(table.readable, sizes)):
+            shown.add_column(heading, justify="right")
+        for function, by_size in found.items():
+            ratios = [by_size[size][WITHOUT] / by_size[size][AUTO] if size in by_size else None for size in sizes]
+            shown.add_row(function, *("" if ratio is None else f"{ratio:.2f}" for ratio in ratios))
+        console.print(shown)
+
+
+@click.command("tune")
+@click.option("--mca", "mca", nargs=2, multiple=True, metavar="NAME VALUE", help="As for ompyrun: btl zmq,self.")
+@click.option("-n", "-np", "ranks", default="2,4,8", show_default=True, callback=ranks_of, help="Numbers of ranks.")
+@click.option("--bytes", "sizes", default=SIZES, show_default=True, callback=sizes_of, help="Sizes of a block.")
+@click.option("--only", multiple=True, metavar="FUNCTION", help="This function alone, such as bcast; repeatable.")
+@click.option("--rounds", type=click.IntRange(1), default=7, show_default=True, help="Turns of which the median counts.")
+@click.option("--times", type=click.Path(path_type=Path), help="Keep all times here; a later run goes on from them.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), help="The rules: TOML, or Python where it ends with .py.")
+@click.option("--picture", "pictures", type=click.Path(path_type=Path), help="Time over size; {n} stands for the ranks.")
+@click.option("--compare", is_flag=True, help="Measure what the rules in force gain over coll/basic, and write none.")
+def command(
+    mca: tuple[tuple[str, str], ...],
+    ranks: list[int],
+    sizes: list[int],
+    only: tuple[str, ...],
+    rounds: int,
+    times: Path | None,
+    out: Path | None,
+    pictures: Path | None,
+    compare: bool,
+) -> None:
+    """Measure every algorithm of coll/tuned on this machine, and write the rules that choose the fastest.
+
+    \b
+    ompy tune --mca btl zmq,self -n 2,4,8 -o rules.toml --picture "rules-{n}.png"
+    ompyrun --mca coll_tuned_dynamic_rules_filename rules.toml ...
+    ompy tune --compare --mca coll_tuned_dynamic_rules_filename rules.toml -n 4
+    """
+    known = list(declared())
+    if unknown := [name for name in only if name not in known]:
+        raise click.UsageError(f"--only {unknown[0]}: coll/tuned has no such function; known: {', '.join(known)}")
+    if not compare and out is None and times is None:
+        raise click.UsageError("where to: -o FILE for the rules, or --times FILE for the times alone")
+    kept = table.load(times) if times and not compare else {}
+    functions = list(only) or known
+    with watching(len(functions) * len(ranks), len(sizes)) as advance:
+        for count in ranks:
+            wanted = [name for name in functions if count not in kept.get(name, {})]
+            for line in run(order(wanted, count, sizes, rounds, compare), count, mca) if wanted else ():
+                advance(f"{line['function']}, {count} ranks, {table.readable(line['bytes'])} bytes")
+                kept.setdefault(line["function"], {}).setdefault(count, {})[line["bytes"]] = line["seconds"]
+            if times and not compare:
+                table.save(times, kept)
+    if compare:
+        show_comparison(kept)
+        return
+    where = " ".join(f"--mca {name} {value}" for name, value in mca)
+    heading = [
+        "Decision rules of coll/tuned, measured by `ompy tune`.",
+        f"{platform.machine()}, {platform.system()}, {where or 'default transports'}.",
+    ]
+    if out:
+        make = table.as_python if out.suffix == ".py" else table.as_toml
+        out.write_text(make(kept, heading), encoding="utf-8")
+    for count in sorted({count for by_ranks in kept.values() for count in by_ranks}) if pictures else ():
+        path = Path(str(pictures).replace("{n}", str(count)))
+        picture.draw(path, kept, count, f"{count} ranks, {where or 'default transports'}")

@@ -1,6 +1,6 @@
 """Decision rules: which algorithm serves a function, by number of ranks and by bytes.
 
-A rules file is TOML; the table that comes with the component (`measured.py`) holds the same as Python:
+A rules file is TOML; the tables that come with the component hold the same as Python (`measured.py`, `published.py`):
 
     [bcast.4]                                      from 4 ranks on, up to the next table of bcast
     0 = "binomial"                                 from 0 bytes on
@@ -56,11 +56,9 @@ class Rules:
         self.source = source
         self.tables = tables
 
-    def of(self, function: str, size: int) -> list[Rule] | None:
-        """Those for so many ranks: of the table for the most ranks up to that, else of the first; None without any."""
-        table = self.tables.get(function)
-        if not table:
-            return None
+    def of(self, function: str, size: int) -> list[Rule]:
+        """Those for so many ranks: of the table for the most ranks up to that, else of the first."""
+        table = self.tables[function]
         return table[max((ranks for ranks in table if ranks <= size), default=min(table))]
 
 
@@ -93,6 +91,8 @@ def parse(document: Mapping[str, object], source: str) -> Rules:
             known = list(ALGORITHMS)
             raise wrong(source, f"[{function}]", f"is no collective of coll/tuned; known: {', '.join(known)}", function, known)
         tables[function] = {}
+        if not by_ranks:
+            raise wrong(source, f"[{function}]", "no tables such as [bcast.4]")
         for ranks, by_bytes in mapping(by_ranks, source, f"[{function}]", "tables such as [bcast.4]").items():
             where = f"[{function}.{ranks}]"
             if not ranks.isdigit() or int(ranks) < 1:

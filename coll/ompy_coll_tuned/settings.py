@@ -17,7 +17,7 @@ class Settings:
     Parameters:
         forced: function -> name of the algorithm to use wherever it can serve.
         tunings: function -> {"segmentsize": ..., "tree_fanout": ..., "chain_fanout": ...} of those.
-        file: rules that go before the measured ones.
+        file: rules that go before those that come with the component.
     """
 
     __slots__ = ("file", "forced", "tunings")
@@ -38,23 +38,25 @@ class Settings:
 
         if function in self.forced:
             return [make_rule(function, 0, self.forced[function], self.tunings.get(function, {}))], BY_NAME
-        for source in (self.file, measured()):
-            if source and (found := source.of(function, size)):
-                return found, source.source
-        raise AssertionError(f"the measured table has no rules of {function}")
+        source = self.file if self.file and function in self.file.tables else built_in(size)
+        return source.of(function, size), source.source
 
 
+# By their source.
 kept: dict[str, Rules] = {}
 
 
-def measured() -> Rules:
-    """The table that comes with the component."""
-    if "" not in kept:
+def built_in(size: int) -> Rules:
+    """The rules that come with the component, for so many ranks."""
+    from ompy_coll_tuned.published import FROM_RANKS, PUBLISHED
+
+    name = "measured" if size < FROM_RANKS else "Thakur et al. 2005"
+    if name not in kept:
         from ompy_coll_tuned.measured import MEASURED
         from ompy_coll_tuned.rules import parse
 
-        kept[""] = parse(MEASURED, "measured")
-    return kept[""]
+        kept[name] = parse(MEASURED if size < FROM_RANKS else PUBLISHED, name)
+    return kept[name]
 
 
 def read_once(path: str) -> Rules:

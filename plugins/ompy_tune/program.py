@@ -93,8 +93,9 @@ def measure(
             for number in range(count):
                 call(comm, number % ranks)
             samples.append((perf_counter() - begin) / count)
-    world.Allreduce(MPI.IN_PLACE, samples, MPI.MAX)
-    turns = [samples[turn * len(comms) : (turn + 1) * len(comms)][:: -1 if turn % 2 else 1] for turn in range(rounds)]
+    slowest = array("d", samples)
+    world.Allreduce(samples, slowest, MPI.MAX)
+    turns = [slowest[turn * len(comms) : (turn + 1) * len(comms)][:: -1 if turn % 2 else 1] for turn in range(rounds)]
     return [median(it) for it in zip(*turns, strict=True)]
 
 

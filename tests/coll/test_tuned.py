@@ -11,7 +11,7 @@ from ompy_coll_tuned import rules
 from ompy_coll_tuned.algorithms import ALGORITHMS
 from ompy_coll_tuned.module import TunedModule
 from ompy_coll_tuned.rules import parse
-from ompy_coll_tuned.settings import Settings, measured
+from ompy_coll_tuned.settings import Settings, built_in
 
 from ompy.mca import pml
 from ompy.mca.errors import ParameterError
@@ -98,12 +98,15 @@ def test_a_name_goes_before_the_file(file):
     assert "512" in when
 
 
-def test_the_measured_rules_cover_every_function():
+def test_the_rules_that_come_with_it_cover_every_function():
     for function in ALGORITHMS:
-        for size in range(1, 40):
+        for size in (*range(1, 20), 70):
             for nbytes in (0, 8, 1 << 14, 1 << 30):
                 chosen(Settings(), function, size, nbytes)
-    assert set(measured().tables) == set(ALGORITHMS)
+    assert "measured" in chosen(Settings(), "bcast", 8, 8)[1]
+    assert "Thakur" in chosen(Settings(), "bcast", 9, 8)[1]
+    for size in (2, 100):
+        assert set(built_in(size).tables) == set(ALGORITHMS)
 
 
 WRONG = [
@@ -115,6 +118,7 @@ WRONG = [
     ("[bcast.2]\n0 = 'binomial'\nlarge = 'chain'", ["[bcast.2] large", "64KiB"]),
     ("[bcast.2]\n0 = 3", ["[bcast.2] 0", "an algorithm's name", "3"]),
     ("[bcast]\n2 = 'binomial'", ["[bcast.2]", "entries such as"]),
+    ("[bcast]", ["[bcast]", "no tables such as [bcast.4]"]),
     ("bcast = 'binomial'", ["[bcast]", "tables such as [bcast.4]"]),
     ("[bcast.2]\n0 = { segmentsize = 8 }", ["[bcast.2] 0", "None", "known: linear"]),
     ("[bcast.2]\n0 = { algorithm = 'linear', segmentsize = 8 }", ["linear takes no segmentsize", "it takes nothing"]),

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from ompy.core.clock import is_simulated
+from ompy.mca import discovery
 from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
 from ompy.mca.errors import ParameterError
+from ompy.mca.lists import named
+from ompy.mca.loading import load, load_quietly
 from ompy.mca.params import registry
 from ompy_coll_tuned.algorithms import ALGORITHMS, TUNINGS, tunings
 
@@ -53,7 +56,7 @@ COMPONENT = Component(
             True,
             level=6,
             scope="all",
-            help="heed dynamic_rules_filename and the parameters of single functions; if not, the measured rules alone decide",
+            help="heed the file of rules that dynamic_rules_filename names",
         ),
         Parameter(
             "dynamic_rules_filename",
@@ -61,7 +64,7 @@ COMPONENT = Component(
             "",
             level=6,
             scope="all",
-            help="file of rules, the same on every rank, that go before the measured ones; `ompy tune` writes one",
+            help="file of rules, the same on every rank, that go before the component's; `ompy tune` writes one",
         ),
         *(parameter for function in ALGORITHMS for parameter in parameters_of(function)),
     ),
@@ -92,6 +95,22 @@ def forced_algorithms(context: Context) -> dict[str, str]:
     return forced
 
 
+def within_host(context: Context) -> bool:
+    """Whether the rules are those for one host: its ranks are the job's, and parameter btl leaves them a transport for it.
+
+    Which transports a rank could open is not asked, since another rank may have had other luck.
+    """
+    if context.rte is None or context.rte.local_size < context.rte.size:
+        return False
+    names, excluding = named("btl")
+    for name, found in discovery.installed().get("btl", {}).items():
+        if (name not in names if excluding or not names else name in names) and load_quietly(found):
+            declared = load(found).component.capabilities
+            if declared.get("reach") == "host" and (name in names or not declared.get("only_by_name")):
+                return True
+    return False
+
+
 def tuning_of(context: Context, function: str, name: str) -> int:
     value: int = context.value(f"{function}_{name}")
     _, least, most = TUNINGS[name]
@@ -114,10 +133,8 @@ def ompy_query(context: Context) -> Offer | Refusal:
     from ompy_coll_tuned.module import TunedModule
     from ompy_coll_tuned.settings import Settings, read_once
 
-    settings = Settings()
-    if context.value("use_dynamic_rules"):
-        forced = forced_algorithms(context)
-        tuned = {function: {name: tuning_of(context, function, name) for name in tunings(function)} for function in forced}
-        path = context.value("dynamic_rules_filename")
-        settings = Settings(forced, tuned, read_once(path) if path else None)
+    forced = forced_algorithms(context)
+    tuned = {function: {name: tuning_of(context, function, name) for name in tunings(function)} for function in forced}
+    path = context.value("dynamic_rules_filename") if context.value("use_dynamic_rules") else ""
+    settings = Settings(forced, tuned, read_once(path) if path else None, within_host(context))
     return Offer(modules=[TunedModule(settings)], priority=context.value("priority"), functions=tuple(ALGORITHMS))

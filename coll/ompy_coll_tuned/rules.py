@@ -1,6 +1,6 @@
 """Decision rules: which algorithm serves a function, by number of ranks and by bytes.
 
-A rules file is TOML; the tables that come with the component hold the same as Python (`measured.py`, `published.py`):
+A rules file is TOML; the tables that come with the component hold the same as Python (`tables/`):
 
     [bcast.4]                                      from 4 ranks on, up to the next table of bcast
     0 = "binomial"                                 from 0 bytes on

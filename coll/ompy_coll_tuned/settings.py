@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from ompy_coll_tuned.rules import Rule, Rules
 
 BY_NAME = "asked for by name"
+PUBLISHED = "Thakur et al. 2005"
+MEASURED_WITHIN_HOST = "measured within a host"
+MEASURED_OVER_NETWORK = "measured over a network"
 
 
 class Settings:
@@ -18,19 +21,22 @@ class Settings:
         forced: function -> name of the algorithm to use wherever it can serve.
         tunings: function -> {"segmentsize": ..., "tree_fanout": ..., "chain_fanout": ...} of those.
         file: rules that go before those that come with the component.
+        within_host: whether those are to be the ones measured within one host, or over a network.
     """
 
-    __slots__ = ("file", "forced", "tunings")
+    __slots__ = ("file", "forced", "tunings", "within_host")
 
     def __init__(
         self,
         forced: Mapping[str, str] | None = None,
         tunings: Mapping[str, Mapping[str, int]] | None = None,
         file: Rules | None = None,
+        within_host: bool = False,
     ) -> None:
         self.forced = forced or {}
         self.tunings = tunings or {}
         self.file = file
+        self.within_host = within_host
 
     def rules(self, function: str, size: int) -> tuple[list[Rule], str]:
         """The rules of a function on so many ranks, and where they come from."""
@@ -38,7 +44,7 @@ class Settings:
 
         if function in self.forced:
             return [make_rule(function, 0, self.forced[function], self.tunings.get(function, {}))], BY_NAME
-        source = self.file if self.file and function in self.file.tables else built_in(size)
+        source = self.file if self.file and function in self.file.tables else built_in(size, self.within_host)
         return source.of(function, size), source.source
 
 
@@ -46,17 +52,30 @@ class Settings:
 kept: dict[str, Rules] = {}
 
 
-def built_in(size: int) -> Rules:
+def built_in(size: int, within_host: bool) -> Rules:
     """The rules that come with the component, for so many ranks."""
-    from ompy_coll_tuned.published import FROM_RANKS, PUBLISHED
+    from ompy_coll_tuned.tables.published import FROM_RANKS
 
-    name = "measured" if size < FROM_RANKS else "Thakur et al. 2005"
+    name = PUBLISHED if size >= FROM_RANKS else MEASURED_WITHIN_HOST if within_host else MEASURED_OVER_NETWORK
     if name not in kept:
-        from ompy_coll_tuned.measured import MEASURED
         from ompy_coll_tuned.rules import parse
 
-        kept[name] = parse(MEASURED if size < FROM_RANKS else PUBLISHED, name)
+        kept[name] = parse(table(name), name)
     return kept[name]
+
+
+def table(name: str) -> Mapping[str, object]:
+    if name == PUBLISHED:
+        from ompy_coll_tuned.tables import published
+
+        return published.PUBLISHED
+    if name == MEASURED_WITHIN_HOST:
+        from ompy_coll_tuned.tables import host
+
+        return host.MEASURED
+    from ompy_coll_tuned.tables import network
+
+    return network.MEASURED
 
 
 def read_once(path: str) -> Rules:

@@ -6,6 +6,7 @@ import json
 import sys
 from array import array
 from collections.abc import Callable, Mapping, Sequence
+from random import Random
 from statistics import median
 from time import perf_counter
 from typing import Any
@@ -35,7 +36,7 @@ class Calls:
         return [memory[0], ([self.count] * self.ranks, None), MPI.DOUBLE]
 
     def of(self, function: str) -> Callable[[MPI.Intracomm, int], object]:
-        """A call on a communicator; the root is given anew each time, so that no rank runs ahead of the others."""
+        """A call on a communicator with a root."""
         one, other, many, received = self.one, self.other, self.many, self.received
         counts = [self.count] * self.ranks
         types = [[self.count * 8 * rank for rank in range(self.ranks)], [MPI.DOUBLE] * self.ranks]
@@ -75,10 +76,13 @@ def measure(
     world: MPI.Intracomm, comms: Sequence[MPI.Intracomm], call: Callable[[MPI.Intracomm, int], object], rounds: int
 ) -> list[float]:
     """Seconds of one call on each communicator: medians over so many turns, of the slowest rank."""
-    ranks, counts = world.size, []
+    counts = []
+    # In no order that would suit one tree more than others: the rank that begins the next call should be none that such a
+    # tree comes to first, or last.
+    roots = Random(0).choices(range(world.size), k=MOST_CALLS)
     for comm in comms:
-        for warm in range(2):
-            call(comm, warm % ranks)
+        for root in roots[:2]:
+            call(comm, root)
         world.Barrier()
         begin = perf_counter()
         call(comm, 0)
@@ -90,8 +94,8 @@ def measure(
         for comm, count in list(zip(comms, counts, strict=True))[:: -1 if turn % 2 else 1]:
             world.Barrier()
             begin = perf_counter()
-            for number in range(count):
-                call(comm, number % ranks)
+            for root in roots[:count]:
+                call(comm, root)
             samples.append((perf_counter() - begin) / count)
     slowest = array("d", samples)
     world.Allreduce(samples, slowest, MPI.MAX)

@@ -128,15 +128,13 @@ def as_toml(times: Times, heading: Sequence[str]) -> str:
 
 
 def as_python(times: Times, heading: Sequence[str]) -> str:
-    """The same as a Python module: the form of the table that comes with the component."""
+    """The same as a Python module: the form of the tables that come with the component."""
     lines = ['"""' + "\n".join(heading) + '\n"""', "", "from __future__ import annotations", ""]
     lines += ["MEASURED: dict[str, dict[str, dict[str, str | dict[str, str | int]]]] = {"]
     for function, by_ranks in rules(times).items():
         lines.append(f'    "{function}": {{')
         for ranks, table in by_ranks.items():
-            lines.append(f'        "{ranks}": {{')
-            for size, way in table.items():
-                lines.append(f"            {json.dumps(readable(size))}: {json.dumps(entry(way))},")
-            lines.append("        },")
+            entries = (f"{json.dumps(readable(size))}: {json.dumps(entry(way))}" for size, way in table.items())
+            lines.append(f'        "{ranks}": {{{", ".join(entries)}}},')
         lines.append("    },")
     return "\n".join([*lines, "}", ""])

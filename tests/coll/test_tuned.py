@@ -103,10 +103,11 @@ def test_the_rules_that_come_with_it_cover_every_function():
         for size in (*range(1, 20), 70):
             for nbytes in (0, 8, 1 << 14, 1 << 30):
                 chosen(Settings(), function, size, nbytes)
-    assert "measured" in chosen(Settings(), "bcast", 8, 8)[1]
+    assert "measured over a network" in chosen(Settings(), "bcast", 8, 8)[1]
+    assert "measured within a host" in chosen(Settings(within_host=True), "bcast", 8, 8)[1]
     assert "Thakur" in chosen(Settings(), "bcast", 9, 8)[1]
-    for size in (2, 100):
-        assert set(built_in(size).tables) == set(ALGORITHMS)
+    for size, within_host in ((2, False), (2, True), (100, True)):
+        assert set(built_in(size, within_host).tables) == set(ALGORITHMS)
 
 
 WRONG = [
@@ -187,7 +188,13 @@ def test_a_job_heeds_the_file_unless_it_is_told_not_to(explain, file):
     assert "in pieces of 2048 bytes, chain_fanout 3" in " ".join(output.split())
     ignored = explain("bcast", "--bytes", "16384", "-n", "4", *named, "--mca", "coll_tuned_use_dynamic_rules", "0").stdout
     assert "rules.toml" not in ignored
-    assert "measured" in ignored
+    assert "measured within a host" in " ".join(ignored.split())
+
+
+def test_other_rules_serve_within_a_host_and_over_a_network(explain):
+    for mca, words in (("zmq,self", "over a network"), ("sm,self", "within a host"), ("^sm", "over a network")):
+        output = explain("bcast", "-n", "2", "--mca", "btl", mca).stdout
+        assert f"measured {words}" in " ".join(output.split()), mca
 
 
 def test_a_job_uses_the_algorithm_that_is_named_with_its_numbers(explain):

@@ -67,6 +67,7 @@ PAIRWISE = Algorithm("pairwise", "one partner after the other")
 RING = Algorithm("ring", "each block goes round")
 NEIGHBOR_EXCHANGE = Algorithm("neighbor_exchange", "neighbours swap, two blocks a round", sizes=EVEN, otherwise="ring")
 BY_PARTS = (
+    Algorithm("linear", "linear reduce, then linear scatterv"),
     Algorithm("nonoverlapping", "reduce up a binomial tree, then linear scatterv"),
     Algorithm("recursive_doubling", "all of it on every rank, which keeps its part"),
     Algorithm("recursive_halving", "partners swap halves", ordered=False, otherwise="recursive_doubling"),

@@ -11,28 +11,27 @@ from ompy_coll_tuned.halving cimport Seats, make_starts, reduce_halves, seat_of,
 from ompy_coll_tuned.tree cimport BINARY, CHAIN, KNOMIAL, LINEAR, Shape, Tree, make_tree
 
 
-cdef class Gathering:
-    """What one place of a tree takes in: the pieces of its children, one child after the other for each piece.
+# What one place of a tree takes in: the pieces of its children, one child after the other for each piece.
+#
+#     2 pieces, 2 children      round 0   receive 0 of a
+#                               round 1   receive 0 of b    reduce 0 of a
+#                               round 2   receive 1 of a    reduce 0 of b    send 0 to the parent
+#
+# The left operand is what has been gathered, the right one what comes; the result lies where that came to.  An operation
+# that commutes may as well leave it where it was: then a piece stays at one place, and two spare ones take turns.
+cdef struct Gathering:
+    size_t own, gathered
+    size_t spare[2]
+    bint commutative
 
-        2 pieces, 2 children      round 0   receive 0 of a
-                                  round 1   receive 0 of b    reduce 0 of a
-                                  round 2   receive 1 of a    reduce 0 of b    send 0 to the parent
 
-    The left operand is what has been gathered, the right one what comes; the result lies where that came to.  An operation
-    that commutes may as well leave it where it was: then a piece stays at one place, and two spare ones take turns.
-    """
-    cdef size_t own, gathered
-    cdef size_t spare[2]
-    cdef bint commutative
-    cdef int children
-
-    # Where a child's piece is received, `offset` bytes into the message; `turn` counts all of them.
-    cdef inline size_t place(self, int child, Py_ssize_t offset, Py_ssize_t turn) noexcept:
-        if self.gathered == self.own:
-            return self.spare[turn & 1]
-        if self.commutative:
-            return self.spare[(child - 1) & 1] if child else self.gathered + offset
-        return self.spare[child % 3 - 1] if child % 3 else self.gathered + offset
+cdef inline size_t place(Gathering *taken, int child, Py_ssize_t offset, Py_ssize_t turn) noexcept:
+    """Where a child's piece is received, `offset` bytes into the message; `turn` counts all of them."""
+    if taken.gathered == taken.own:
+        return taken.spare[turn & 1]
+    if taken.commutative:
+        return taken.spare[(child - 1) & 1] if child else taken.gathered + offset
+    return taken.spare[child % 3 - 1] if child % 3 else taken.gathered + offset
 
 
 cdef int send_pieces(Schedule schedule, size_t data, Py_ssize_t count, Py_ssize_t step, Typemap typemap, int peer) except -1:
@@ -47,7 +46,7 @@ cdef int send_pieces(Schedule schedule, size_t data, Py_ssize_t count, Py_ssize_
 cdef int gather_up(Schedule schedule, size_t own, size_t result, Py_ssize_t count, Py_ssize_t step, Typemap typemap,
                    Operation operation, Tree tree) except -1:
     """This rank's part of a reduction up a tree, in pieces of `step` elements."""
-    cdef Gathering taken = Gathering.__new__(Gathering)
+    cdef Gathering taken
     cdef Py_ssize_t extent = typemap.extent, first = 0, following, turn = 0
     cdef int child = 0, next_child
     cdef size_t current = 0, arrived
@@ -62,15 +61,15 @@ cdef int gather_up(Schedule schedule, size_t own, size_t result, Py_ssize_t coun
     if tree.count > 1 or taken.gathered == own:
         taken.spare[0] = schedule.scratch(step, typemap)
         taken.spare[1] = schedule.scratch(step, typemap)
-    schedule.recv(taken.place(0, 0, 0), min(step, count), typemap, tree.rank(tree.children[0]))
+    schedule.recv(place(&taken, 0, 0, 0), min(step, count), typemap, tree.rank(tree.children[0]))
     while True:
         schedule.next_round()
         next_child = (child + 1) % tree.count
         following = first if next_child else first + step
         if following < count or next_child:
-            schedule.recv(taken.place(next_child, following * extent, turn + 1), min(step, count - following), typemap,
+            schedule.recv(place(&taken, next_child, following * extent, turn + 1), min(step, count - following), typemap,
                           tree.rank(tree.children[next_child]))
-        arrived = taken.place(child, first * extent, turn)
+        arrived = place(&taken, child, first * extent, turn)
         if child == 0:
             current = own + first * extent
         if taken.gathered == own or (taken.commutative and child):

@@ -10,7 +10,7 @@ from ompy_coll_tuned.halving cimport (
     Seats, make_starts, reduce_by_doubling, reduce_halves, seat_rank, seats_two, take_seats,
 )
 from ompy_coll_tuned.reduce cimport reduce_up
-from ompy_coll_tuned.tree cimport KNOMIAL
+from ompy_coll_tuned.tree cimport KNOMIAL, LINEAR, Shape
 
 
 cdef inline Py_ssize_t part(CollectiveCall call, int rank) noexcept:
@@ -28,12 +28,12 @@ cdef inline Py_ssize_t before(CollectiveCall call, int rank) noexcept:
     return total
 
 
-cdef int nonoverlapping(Schedule schedule, CollectiveCall call, Communicator comm, Tuning tuning) except -1:
-    """All of it reduced on rank 0 up a binomial tree, then each part straight to its rank."""
+cdef int by_root(Schedule schedule, CollectiveCall call, Communicator comm, Shape shape) except -1:
+    """All of it reduced on rank 0 up a tree, then each part straight to its rank."""
     cdef Py_ssize_t total = before(call, comm.size), own = part(call, comm.rank)
     cdef size_t result = schedule.scratch(total, call.recv_type) if comm.rank == 0 else 0
     cdef int rank
-    reduce_up(schedule, own_address(call), result, total, call.recv_type, call.operation, 0, KNOMIAL, 2, 0, comm)
+    reduce_up(schedule, own_address(call), result, total, call.recv_type, call.operation, 0, shape, 2, 0, comm)
     schedule.next_round()
     if comm.rank:
         return schedule.recv(call.recv_address, own, call.recv_type, 0)
@@ -41,6 +41,14 @@ cdef int nonoverlapping(Schedule schedule, CollectiveCall call, Communicator com
     for rank in range(1, comm.size):
         schedule.send(result + before(call, rank) * call.recv_type.extent, part(call, rank), call.recv_type, rank)
     return 0
+
+
+cdef int linear(Schedule schedule, CollectiveCall call, Communicator comm, Tuning tuning) except -1:
+    return by_root(schedule, call, comm, LINEAR)
+
+
+cdef int nonoverlapping(Schedule schedule, CollectiveCall call, Communicator comm, Tuning tuning) except -1:
+    return by_root(schedule, call, comm, KNOMIAL)
 
 
 cdef int recursive_doubling(Schedule schedule, CollectiveCall call, Communicator comm, Tuning tuning) except -1:
@@ -134,6 +142,7 @@ BUILDERS = {
     (function, name): make
     for function in ("reduce_scatter_block", "reduce_scatter")
     for name, make in (
+        ("linear", builder(linear)),
         ("nonoverlapping", builder(nonoverlapping)),
         ("recursive_doubling", builder(recursive_doubling)),
         ("recursive_halving", builder(recursive_halving)),

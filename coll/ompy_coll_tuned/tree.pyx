@@ -1,11 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Trees over the ranks of a communicator.  What they look like is in `tree.pxd`."""
+cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.string cimport memcpy
 
 from ompy.core.communicator cimport Communicator
 
 
+@cython.freelist(4)
 cdef class Tree:
     """One rank's place in a tree."""
 

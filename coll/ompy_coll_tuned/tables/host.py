@@ -6,64 +6,91 @@ x86_64, Linux, --mca btl sm,self, 2 to 8 ranks on 2 processors.
 from __future__ import annotations
 
 MEASURED: dict[str, dict[str, dict[str, str | dict[str, str | int]]]] = {
-    "bcast": {
-        "4": {"0": "linear", "64KiB": {"algorithm": "binary", "segmentsize": "64KiB"}},
-        "8": {
-            "0": {"algorithm": "chain", "chain_fanout": 4},
-            "1KiB": "linear",
-            "64KiB": {"algorithm": "chain", "segmentsize": "64KiB", "chain_fanout": 4},
-            "256KiB": {"algorithm": "knomial", "segmentsize": "64KiB", "tree_fanout": 4},
-        },
-    },
-    "reduce": {
-        "4": {
-            "0": "pipeline",
-            "64KiB": {"algorithm": "binomial", "segmentsize": "64KiB"},
-            "256KiB": {"algorithm": "pipeline", "segmentsize": "64KiB"},
-        },
-        "8": {
-            "0": "pipeline",
-            "4KiB": {"algorithm": "chain", "chain_fanout": 2},
-            "64KiB": {"algorithm": "knomial", "segmentsize": "64KiB", "tree_fanout": 3},
-            "256KiB": {"algorithm": "pipeline", "segmentsize": "64KiB"},
-        },
-    },
     "barrier": {
-        "4": {"0": "recursive_doubling"},
-        "8": {"0": {"algorithm": "tree", "tree_fanout": 3}},
+        "2": {"0": "dissemination"},
+        "3": {"0": "recursive_doubling"},
+        "4": {"0": "dissemination"},
+        "5": {"0": "recursive_doubling"},
+        "6": {"0": "dissemination"},
+        "7": {"0": {"algorithm": "tree", "tree_fanout": 4}},
+        "8": {"0": "dissemination"},
+    },
+    "bcast": {
+        "2": {"0": "linear", "64KiB": {"algorithm": "binomial", "segmentsize": "64KiB"}},
+        "3": {"0": "binary", "16": "linear", "64KiB": {"algorithm": "binomial", "segmentsize": "64KiB"}},
+        "4": {"0": "linear", "64KiB": {"algorithm": "binary", "segmentsize": "64KiB"}},
+        "5": {"0": "linear", "64KiB": {"algorithm": "binomial", "segmentsize": "64KiB"}},
+        "7": {"0": "linear", "64KiB": {"algorithm": "knomial", "segmentsize": "64KiB", "tree_fanout": 3}},
+        "8": {"0": "linear", "64KiB": {"algorithm": "binomial", "segmentsize": "64KiB"}},
     },
     "gather": {
-        "4": {"0": "linear"},
+        "2": {"0": "binomial"},
+        "3": {"0": "linear"},
     },
     "scatter": {
+        "2": {"0": "binomial"},
         "4": {"0": "linear"},
     },
     "allgather": {
-        "4": {"0": "linear"},
+        "2": {"0": "neighbor_exchange"},
+        "3": {"0": "linear"},
+        "8": {"0": "linear", "256KiB": "ring"},
     },
     "allgatherv": {
-        "4": {"0": "linear", "256KiB": "neighbor_exchange"},
-        "8": {"0": "linear"},
+        "2": {"0": "neighbor_exchange"},
+        "3": {"0": "linear"},
     },
     "alltoall": {
-        "4": {"0": "linear"},
+        "2": {"0": "linear"},
     },
     "alltoallv": {
-        "4": {"0": "linear"},
+        "2": {"0": "linear"},
     },
     "alltoallw": {
-        "4": {"0": "linear"},
+        "2": {"0": "pairwise"},
+        "3": {"0": "linear"},
+    },
+    "reduce": {
+        "2": {"0": "binomial", "64KiB": {"algorithm": "binomial", "segmentsize": "64KiB"}},
+        "3": {"0": "linear", "64KiB": {"algorithm": "pipeline", "segmentsize": "64KiB"}},
+        "4": {"0": "linear", "64KiB": {"algorithm": "binomial", "segmentsize": "64KiB"}},
+        "5": {"0": "linear", "64KiB": {"algorithm": "pipeline", "segmentsize": "64KiB"}},
+        "6": {
+            "0": "linear",
+            "64KiB": {"algorithm": "knomial", "segmentsize": "64KiB", "tree_fanout": 3},
+            "256KiB": {"algorithm": "pipeline", "segmentsize": "64KiB"},
+        },
+        "7": {
+            "0": "linear",
+            "64KiB": {"algorithm": "knomial", "segmentsize": "64KiB", "tree_fanout": 4},
+            "256KiB": {"algorithm": "pipeline", "segmentsize": "64KiB"},
+        },
+        "8": {
+            "0": "linear",
+            "64KiB": {"algorithm": "knomial", "segmentsize": "64KiB", "tree_fanout": 3},
+            "256KiB": {"algorithm": "chain", "segmentsize": "64KiB", "chain_fanout": 2},
+        },
     },
     "allreduce": {
-        "4": {"0": "recursive_doubling", "64KiB": "rabenseifner"},
-        "8": {"0": "linear", "64KiB": "rabenseifner", "256KiB": "ring"},
+        "2": {"0": "recursive_doubling", "4KiB": "ring"},
+        "3": {"0": "recursive_doubling", "16KiB": "linear", "64KiB": "ring", "1MiB": "rabenseifner"},
+        "4": {"0": "recursive_doubling", "64KiB": "ring", "256KiB": "rabenseifner"},
+        "5": {"0": "linear", "64KiB": "ring"},
+        "6": {"0": "linear", "256KiB": "ring"},
+        "7": {"0": "linear", "64KiB": "rabenseifner", "256KiB": "ring"},
     },
     "reduce_scatter_block": {
-        "4": {"0": "recursive_halving", "1MiB": "ring"},
-        "8": {"0": "recursive_halving", "16KiB": "ring"},
+        "2": {"0": "pairwise", "64": "ring"},
+        "3": {"0": "ring"},
+        "4": {"0": "recursive_halving", "256KiB": "ring"},
+        "5": {"0": "linear", "16KiB": "ring"},
+        "6": {"0": "linear", "4KiB": "recursive_halving", "16KiB": "ring"},
+        "7": {"0": "linear", "16KiB": "ring"},
     },
     "reduce_scatter": {
-        "4": {"0": "recursive_halving", "256KiB": "ring"},
-        "8": {"0": "nonoverlapping", "16KiB": "ring"},
+        "2": {"0": "ring"},
+        "4": {"0": "recursive_halving", "16KiB": "ring"},
+        "5": {"0": "linear", "1KiB": "recursive_halving", "16KiB": "ring"},
+        "7": {"0": "linear", "4KiB": "recursive_halving", "16KiB": "ring"},
     },
 }

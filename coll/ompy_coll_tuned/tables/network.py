@@ -14,9 +14,9 @@ MEASURED: dict[str, dict[str, dict[str, str | dict[str, str | int]]]] = {
     "bcast": {
         "2": {"0": "linear", "256KiB": "binomial"},
         "4": {"0": "linear"},
-        "5": {"0": "binary", "64": "pipeline", "256KiB": "binary"},
+        "5": {"0": "binomial", "256": "linear"},
         "6": {"0": "linear", "1MiB": {"algorithm": "chain", "chain_fanout": 2}},
-        "7": {"0": {"algorithm": "chain", "chain_fanout": 2}, "1KiB": "pipeline", "4KiB": "binary"},
+        "7": {"0": "linear", "4KiB": {"algorithm": "knomial", "tree_fanout": 4}},
         "8": {
             "0": {"algorithm": "knomial", "tree_fanout": 3},
             "16": "linear",
@@ -32,16 +32,12 @@ MEASURED: dict[str, dict[str, dict[str, str | dict[str, str | int]]]] = {
     "scatter": {
         "2": {"0": "binomial"},
         "3": {"0": "linear"},
-        "5": {"0": "binomial", "16KiB": "linear"},
-        "6": {"0": "linear"},
     },
     "allgather": {
         "2": {"0": "bruck", "64": "neighbor_exchange"},
         "3": {"0": "linear"},
-        "4": {"0": "linear", "1MiB": "recursive_doubling"},
-        "5": {"0": "linear"},
         "6": {"0": "nonoverlapping", "64KiB": "linear"},
-        "8": {"0": "recursive_doubling", "256KiB": "linear"},
+        "8": {"0": "nonoverlapping", "16KiB": "recursive_doubling", "256KiB": "linear"},
     },
     "allgatherv": {
         "2": {"0": "linear"},
@@ -62,8 +58,9 @@ MEASURED: dict[str, dict[str, dict[str, str | dict[str, str | int]]]] = {
         "2": {"0": "binomial"},
         "3": {"0": "binary"},
         "4": {"0": "linear"},
+        "5": {"0": "linear", "256KiB": "binary"},
         "6": {"0": "linear", "256KiB": {"algorithm": "knomial", "tree_fanout": 4}},
-        "7": {"0": "linear", "256KiB": {"algorithm": "knomial", "tree_fanout": 3}},
+        "7": {"0": "linear"},
         "8": {"0": {"algorithm": "knomial", "tree_fanout": 4}, "16": "linear"},
     },
     "allreduce": {
@@ -73,18 +70,16 @@ MEASURED: dict[str, dict[str, dict[str, str | dict[str, str | int]]]] = {
     },
     "reduce_scatter_block": {
         "2": {"0": "ring"},
-        "4": {"0": "recursive_halving", "256KiB": "pairwise"},
-        "5": {"0": "nonoverlapping", "256KiB": "pairwise"},
-        "6": {"0": "nonoverlapping", "1KiB": "recursive_halving", "256KiB": "pairwise"},
-        "7": {"0": "nonoverlapping", "256KiB": "pairwise"},
-        "8": {"0": "nonoverlapping", "16KiB": "recursive_halving", "256KiB": "pairwise"},
+        "3": {"0": "ring", "256KiB": "pairwise"},
+        "4": {"0": "linear", "256KiB": "pairwise"},
     },
     "reduce_scatter": {
-        "2": {"0": "ring"},
-        "4": {"0": "recursive_halving"},
-        "5": {"0": "nonoverlapping", "64KiB": "recursive_halving", "256KiB": "pairwise"},
-        "6": {"0": "nonoverlapping", "64": "recursive_halving", "256KiB": "pairwise"},
-        "7": {"0": "nonoverlapping", "64KiB": "ring", "256KiB": "pairwise"},
-        "8": {"0": "nonoverlapping", "16KiB": "recursive_halving", "256KiB": "pairwise"},
+        "2": {"0": "recursive_doubling", "4KiB": "pairwise", "1MiB": "ring"},
+        "3": {"0": "ring"},
+        "4": {"0": "recursive_halving", "1KiB": "linear", "16KiB": "ring"},
+        "5": {"0": "linear", "64KiB": "ring"},
+        "6": {"0": "linear", "16KiB": "recursive_halving", "64KiB": "ring", "256KiB": "pairwise"},
+        "7": {"0": "linear", "64KiB": "ring"},
+        "8": {"0": "linear", "16KiB": "recursive_halving", "64KiB": "ring"},
     },
 }

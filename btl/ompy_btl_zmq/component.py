@@ -40,6 +40,15 @@ COMPONENT = Component(
         Parameter(
             "high_water_mark", int, 64, unit="messages", level=5, help="waiting for one peer before senders are held back"
         ),
+        Parameter(
+            "kept_memory",
+            int,
+            64 << 20,
+            unit="bytes",
+            level=5,
+            help="freed memory that the process keeps for later messages instead of returning it to the system; "
+            "0 leaves that to the C library",
+        ),
         Parameter("connect_timeout", int, 10000, unit="ms", level=5, help="until a peer that nobody answers for is given up"),
         Parameter(
             "handshake_timeout",

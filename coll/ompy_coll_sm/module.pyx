@@ -153,7 +153,7 @@ cdef class SmModule(CollModule):
         call.send_address = call.recv_address = <size_t> <char *> data
         call.send_count = call.recv_count = len(data)
         call.send_type = call.recv_type = predefined(BASIC_BYTE)
-        call.owner = data
+        call.send_owner = data
         self.hand_on(BCAST, call, comm)
 
     def exchange(self, Communicator comm, bytes card):
@@ -165,6 +165,6 @@ cdef class SmModule(CollModule):
         call.recv_address = <size_t> <char *> everyone
         call.send_count = call.recv_count = CARD_SIZE
         call.send_type = call.recv_type = predefined(BASIC_BYTE)
-        call.owner = (mine, everyone)
+        call.send_owner, call.recv_owner = mine, everyone
         self.hand_on(ALLGATHER, call, comm)
         return [bytes(everyone[at : at + CARD_SIZE]).rstrip(b"\0") for at in range(0, len(everyone), CARD_SIZE)]

@@ -49,8 +49,8 @@ cdef class CollectiveCall:
     Counts are in elements, displacements in extents of the type (in bytes for the w forms).  The arrays are
     PyMem_Malloc'd by whoever fills the call in, freed with it, and hold one entry for each rank of the peer group (each
     neighbour, for the neighbourhood forms); displacements that are NULL mean blocks one after the other.
-    `send_in_place` and `recv_in_place` stand for MPI_IN_PLACE, and that side is then not looked at; `owner` keeps the
-    program's memory alive.
+    `send_in_place` and `recv_in_place` stand for MPI_IN_PLACE, and that side is then not looked at.  `send_owner` and
+    `recv_owner` keep the program's memory alive: what goes on after `start` holds the call.
 
         bcast                    the send side holds the buffer, on every rank
         gather, allgather        recv_count is one rank's block; so is send_count in scatter, both in alltoall
@@ -73,7 +73,7 @@ cdef class CollectiveCall:
     cdef public Operation operation
     cdef public int root
     cdef public bint send_in_place, recv_in_place
-    cdef public object owner
+    cdef public object send_owner, recv_owner
 
 
 cdef class CollModule:

@@ -22,7 +22,8 @@ class CollectiveCall:
     root: int
     send_in_place: bool
     recv_in_place: bool
-    owner: Any
+    send_owner: Any
+    recv_owner: Any
     def set_vectors(
         self,
         send_counts: Sequence[int] | None = None,

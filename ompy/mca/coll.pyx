@@ -13,10 +13,12 @@ cdef class CollectiveCall:
     """What a collective was asked to do; see `coll.pxd`."""
 
     def __dealloc__(self):
-        PyMem_Free(self.send_counts)
-        PyMem_Free(self.send_displacements)
-        PyMem_Free(self.recv_counts)
-        PyMem_Free(self.recv_displacements)
+        if (self.send_counts != NULL or self.send_displacements != NULL or self.recv_counts != NULL
+                or self.recv_displacements != NULL):
+            PyMem_Free(self.send_counts)
+            PyMem_Free(self.send_displacements)
+            PyMem_Free(self.recv_counts)
+            PyMem_Free(self.recv_displacements)
 
     def set_vectors(self, send_counts=None, send_displacements=None, recv_counts=None, recv_displacements=None):
         """Fill in the arrays from sequences of int, for callers in plain Python; None leaves NULL."""

@@ -77,7 +77,7 @@ cdef class ScheduledColl(CollModule):
 
     cdef int fill(self, Schedule schedule, int function, CollectiveCall call, Communicator comm) except -1:
         place_blocks(function, call, comm)
-        schedule.buffer = call.owner
+        schedule.buffer = call
         return self.write(schedule, function, call, comm)
 
 

@@ -46,7 +46,7 @@ cdef inline void release(Spec *spec) noexcept:
 # Everything that the operation needs, in one object (or None); the Spec is empty afterwards.
 cdef object keep(Spec *spec)
 
-# Fill one side of a collective's call.  What must stay alive is returned: put it into `call.owner` with the other side's.
+# Fill one side of a collective's call.  What must stay alive is returned: put it into `call.send_owner` or `call.recv_owner`.
 # Simple forms; `blocks` as above.  IN_PLACE and None are the caller's to look for (`is_in_place`).
 cdef object fill_send(CollectiveCall call, object message, Py_ssize_t blocks)
 cdef object fill_recv(CollectiveCall call, object message, Py_ssize_t blocks)

@@ -74,9 +74,9 @@ cdef int fill_bcast(CollectiveCall call, Communicator comm, object message, int 
     # The buffer stands on the send side on every rank; the others' must be writable, so it is read as a receive first.
     call.root = root
     if check_root(comm, root):
-        call.owner = fill_send(call, message, 1)
+        call.send_owner = fill_send(call, message, 1)
     elif root != PROC_NULL:
-        call.owner = fill_recv(call, message, 1)
+        call.send_owner = fill_recv(call, message, 1)
         call.send_address, call.send_count, call.send_type = call.recv_address, call.recv_count, call.recv_type
     return 0
 
@@ -90,66 +90,59 @@ cdef object recv_side(CollectiveCall call, object message, Py_ssize_t blocks, bi
 
 
 cdef int fill_gather(CollectiveCall call, Communicator comm, object send, object recv, int root, bint vector) except -1:
-    cdef object received = None, sent = None
     call.root = root
     if check_root(comm, root):
-        received = recv_side(call, recv, comm.remote_size, vector)
+        call.recv_owner = recv_side(call, recv, comm.remote_size, vector)
         if comm.is_inter:
             pass
         elif is_in_place(send):
             call.send_in_place = True
         else:
-            sent = fill_send(call, send, 1)
+            call.send_owner = fill_send(call, send, 1)
     elif root != PROC_NULL:
-        sent = fill_send(call, send, 1)
-    call.owner = (sent, received)
+        call.send_owner = fill_send(call, send, 1)
     return 0
 
 
 cdef int fill_scatter(CollectiveCall call, Communicator comm, object send, object recv, int root, bint vector) except -1:
-    cdef object received = None, sent = None
     call.root = root
     if check_root(comm, root):
-        sent = send_side(call, send, comm.remote_size, vector)
+        call.send_owner = send_side(call, send, comm.remote_size, vector)
         if comm.is_inter:
             pass
         elif is_in_place(recv):
             call.recv_in_place = True
         else:
-            received = fill_recv(call, recv, 1)
+            call.recv_owner = fill_recv(call, recv, 1)
     elif root != PROC_NULL:
-        received = fill_recv(call, recv, 1)
-    call.owner = (sent, received)
+        call.recv_owner = fill_recv(call, recv, 1)
     return 0
 
 
 cdef int fill_allgather(CollectiveCall call, Communicator comm, object send, object recv, bint vector) except -1:
-    cdef object received = recv_side(call, recv, comm.remote_size, vector), sent = None
+    call.recv_owner = recv_side(call, recv, comm.remote_size, vector)
     if takes_in_place(comm, send):
         call.send_in_place = True
     else:
-        sent = fill_send(call, send, 1)
-    call.owner = (sent, received)
+        call.send_owner = fill_send(call, send, 1)
     return 0
 
 
 cdef int fill_alltoall(CollectiveCall call, Communicator comm, object send, object recv, bint vector) except -1:
-    cdef object received = recv_side(call, recv, comm.remote_size, vector), sent = None
+    call.recv_owner = recv_side(call, recv, comm.remote_size, vector)
     if takes_in_place(comm, send):
         call.send_in_place = True
     else:
-        sent = send_side(call, send, comm.remote_size, vector)
-    call.owner = (sent, received)
+        call.send_owner = send_side(call, send, comm.remote_size, vector)
     return 0
 
 
 cdef int fill_alltoallw(CollectiveCall call, Communicator comm, object send, object recv) except -1:
-    cdef object received = fill_recv_types(call, recv, comm.remote_size), sent = None
+    call.recv_owner = fill_recv_types(call, recv, comm.remote_size)
     if takes_in_place(comm, send):
         call.send_in_place = True
     else:
-        sent = fill_send_types(call, send, comm.remote_size)
-    call.owner = (sent, received)
+        call.send_owner = fill_send_types(call, send, comm.remote_size)
     return 0
 
 
@@ -172,60 +165,55 @@ cdef int check_sides(CollectiveCall call) except -1:
 
 
 cdef int fill_reduce(CollectiveCall call, Communicator comm, object send, object recv, object op, int root) except -1:
-    cdef object received = None, sent = None
     call.root = root
     if check_root(comm, root):
-        received = fill_recv(call, recv, 1)
+        call.recv_owner = fill_recv(call, recv, 1)
         if comm.is_inter:
             call.send_count, call.send_type = call.recv_count, call.recv_type
         elif is_in_place(send):
             call.send_in_place = True
         else:
-            sent = fill_send(call, send, 1)
+            call.send_owner = fill_send(call, send, 1)
             check_sides(call)
         set_operation(call, op, call.recv_type)
     elif root != PROC_NULL:
-        sent = fill_send(call, send, 1)
+        call.send_owner = fill_send(call, send, 1)
         set_operation(call, op, call.send_type)
-    call.owner = (sent, received)
     return 0
 
 
 cdef int fill_allreduce(CollectiveCall call, Communicator comm, object send, object recv, object op) except -1:
-    cdef object received = fill_recv(call, recv, 1), sent = None
+    call.recv_owner = fill_recv(call, recv, 1)
     if takes_in_place(comm, send):
         call.send_in_place = True
     else:
-        sent = fill_send(call, send, 1)
+        call.send_owner = fill_send(call, send, 1)
         check_sides(call)
     set_operation(call, op, call.recv_type)
-    call.owner = (sent, received)
     return 0
 
 
 cdef int fill_reduce_scatter_block(CollectiveCall call, Communicator comm, object send, object recv, object op) except -1:
-    cdef object received, sent = None
     if takes_in_place(comm, send):
-        received = fill_recv(call, recv, comm.size)
+        call.recv_owner = fill_recv(call, recv, comm.size)
         call.send_in_place = True
     else:
-        received = fill_recv(call, recv, 1)
-        sent = fill_send(call, send, comm.size)
+        call.recv_owner = fill_recv(call, recv, 1)
+        call.send_owner = fill_send(call, send, comm.size)
         check_sides(call)
     set_operation(call, op, call.recv_type)
-    call.owner = (sent, received)
     return 0
 
 
 cdef int fill_reduce_scatter(CollectiveCall call, Communicator comm, object send, object recv, object op,
                              object counts) except -1:
-    cdef object received = fill_recv(call, recv, 1), sent = None
     cdef Py_ssize_t total = 0
     cdef int rank
+    call.recv_owner = fill_recv(call, recv, 1)
     if takes_in_place(comm, send):
         call.send_in_place = True
     else:
-        sent = fill_send(call, send, 1)
+        call.send_owner = fill_send(call, send, 1)
     if counts is None and not comm.is_inter and not call.send_in_place:
         call.recv_counts = everyones_count(comm, call.recv_count)
     else:
@@ -244,7 +232,6 @@ cdef int fill_reduce_scatter(CollectiveCall call, Communicator comm, object send
             raise ValueError(f"mismatch in receive count {call.recv_count} and counts[{comm.rank}] "
                              f"{call.recv_counts[comm.rank]}")
     set_operation(call, op, call.recv_type)
-    call.owner = (sent, received)
     return 0
 
 
@@ -267,17 +254,16 @@ cdef Py_ssize_t *everyones_count(Communicator comm, Py_ssize_t count) except NUL
 
 cdef int fill_neighbor(CollectiveCall call, Communicator comm, object send, object recv, int function) except -1:
     cdef object topology = comm.attributes.get("topology")
-    cdef object received, sent
     if topology is None:
         raise MPIError(ERR_TOPOLOGY, "a communicator with a topology expected")
     cdef Py_ssize_t sources = len(topology.in_neighbors), targets = len(topology.out_neighbors)
     if function == NEIGHBOR_ALLTOALLW:
-        sent, received = fill_send_types(call, send, targets), fill_recv_types(call, recv, sources)
+        call.send_owner = fill_send_types(call, send, targets)
+        call.recv_owner = fill_recv_types(call, recv, sources)
     elif function == NEIGHBOR_ALLTOALL or function == NEIGHBOR_ALLTOALLV:
-        sent = send_side(call, send, targets, function == NEIGHBOR_ALLTOALLV)
-        received = recv_side(call, recv, sources, function == NEIGHBOR_ALLTOALLV)
+        call.send_owner = send_side(call, send, targets, function == NEIGHBOR_ALLTOALLV)
+        call.recv_owner = recv_side(call, recv, sources, function == NEIGHBOR_ALLTOALLV)
     else:
-        sent = fill_send(call, send, 1)
-        received = recv_side(call, recv, sources, function == NEIGHBOR_ALLGATHERV)
-    call.owner = (sent, received)
+        call.send_owner = fill_send(call, send, 1)
+        call.recv_owner = recv_side(call, recv, sources, function == NEIGHBOR_ALLGATHERV)
     return 0

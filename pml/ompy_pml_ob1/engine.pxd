@@ -1,9 +1,11 @@
 # What the requests of both sides share: names for requests on the wire, first contact, control messages, retries.
 from libc.stdint cimport uint64_t
 
+from ompy.core.convertor cimport Convertor
 from ompy.core.message_request cimport MessageRequest
 from ompy.core.proc cimport Proc
 from ompy.core.progress cimport ProgressSource
+from ompy.core.typemap cimport Typemap
 from ompy.mca.bml cimport Bml, PeerRoutes, Route
 
 from ompy_pml_ob1.matching cimport Matching
@@ -33,6 +35,7 @@ cdef class Engine(ProgressSource):
     cdef bint has_waiting           # so that the fast path need not ask Python
     cdef char *scratch              # where non-contiguous eager payload is packed
     cdef size_t scratch_size
+    cdef Convertor packer
 
     cdef int enroll(self, Transfer transfer) except -1
     cdef int strike(self, Transfer transfer) except -1
@@ -43,6 +46,8 @@ cdef class Engine(ProgressSource):
     # Send a header-only message; it is queued when there are no resources.
     cdef int control(self, PeerRoutes routes, const char *header, size_t length) except -1
     cdef char *scratch_for(self, size_t size) except NULL
+    # A whole message of typed data in a row; there until the next one is packed.
+    cdef char *packed(self, char *address, Py_ssize_t count, Typemap typemap) except NULL
 
 
 cdef Route route_with(PeerRoutes routes, int flag)

@@ -57,6 +57,7 @@ cdef class Engine(ProgressSource):
         self.slots = []
         self.free_slots = []
         self.waiting = deque()
+        self.packer = Convertor()
         self.ready = never_ready
 
     def __dealloc__(self):
@@ -162,6 +163,12 @@ cdef class Engine(ProgressSource):
             self.scratch = larger
             self.scratch_size = size
         return self.scratch
+
+    cdef char *packed(self, char *address, Py_ssize_t count, Typemap typemap) except NULL:
+        cdef char *scratch = self.scratch_for(count * typemap.size)
+        self.packer.prepare(address, count, typemap)
+        self.packer.pack(scratch, self.packer.total)
+        return scratch
 
     def transfers(self):
         """Requests with a name on the wire and those waiting for resources."""

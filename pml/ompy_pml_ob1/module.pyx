@@ -290,13 +290,15 @@ cdef class Ob1(Pml):
         cdef Route route
         cdef size_t length
         cdef int64_t begun = 0
-        if not typemap.contiguous or mode == MODE_SYNCHRONOUS or peer.routes == NULL or self.engine.has_waiting:
+        if mode == MODE_SYNCHRONOUS or peer.routes == NULL or self.engine.has_waiting:
             return False
         route = (<PeerRoutes> peer.routes).first
         length = count * typemap.size
         if length + sizeof(Envelope) > route.btl.eager_limit or peer.failed:
             return False
-        if length >= route.btl.min_rdma_pipeline_size and self.engine.use_get and route.btl.flags & FLAG_GET \
+        if not typemap.contiguous:
+            address = <size_t> self.engine.packed(<char *> address, count, typemap)
+        elif length >= route.btl.min_rdma_pipeline_size and self.engine.use_get and route.btl.flags & FLAG_GET \
                 and route.btl.exposes(route.endpoint, address, length):
             return False                         # the receiver reads it
         envelope.kind = KIND_MATCH

@@ -11,9 +11,9 @@ cdef extern from "<sched.h>" nogil:
     int sched_yield()
     int sched_getcpu()
 
-# Contributions that a ring holds when they are as long as they may be.
 cdef enum:
-    CHUNKS = 2
+    CHUNKS = 2                                   # contributions that a ring holds when they are as long as they may be
+    PAGE = 4096
 # So many contributions run ahead at most, unless they fit so many bytes.
 cdef size_t DEPTH = 4
 cdef size_t NEAR = 65536
@@ -26,7 +26,7 @@ cdef int TURNS = 16
 
 
 cdef size_t bytes_needed(int size, size_t chunk) noexcept:
-    return HEADER + size * (sizeof(Desk) + LINES * sizeof(Line) + CHUNKS * chunk) + SHORT
+    return HEADER + size * (sizeof(Desk) + LINES * sizeof(Line) + CHUNKS * chunk) + PAGE
 
 
 cdef bint has_come(void *context) noexcept nogil:
@@ -62,7 +62,7 @@ cdef class Area(ProgressSource):
         self.desks = <Desk *> (segment.address + HEADER)
         self.lines = <Line *> (self.desks + self.size)
         rings_at = HEADER + self.size * (sizeof(Desk) + LINES * sizeof(Line))
-        self.rings = segment.address + ((rings_at + SHORT - 1) & ~<size_t> (SHORT - 1))
+        self.rings = segment.address + ((rings_at + PAGE - 1) & ~<size_t> (PAGE - 1))
         self.ring_size = CHUNKS * chunk
         self.doorbells = []
         self.bells = <Bell **> PyMem_Calloc(self.size, sizeof(Bell *))

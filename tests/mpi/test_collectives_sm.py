@@ -245,3 +245,73 @@ def test_lengths_that_differ_are_an_error_and_harm_nothing_else(comm):
     else:
         comm.Gather(mine, None, 0)
     comm.Barrier()
+
+
+def folded(rows):
+    """What a reduction of these operands is to the bit: the last two first."""
+    result = rows[-1].copy()
+    for row in rows[-2::-1]:
+        result = row + result
+    return result
+
+
+def one_of_many(comm, source, generator):
+    """A collective of any kind and length, checked to the bit; every rank draws the same."""
+    from ompy import MPI
+
+    rank, size = comm.Get_rank(), comm.Get_size()
+    count = source.choice((0, 1, 3, 5, 6, 40, 500, 700, 1500, 2500))
+    root = source.randrange(size)
+    kind = source.choice(("bcast", "reduce", "allreduce", "scan", "allgather", "alltoall", "block", "blocks"))
+    in_place = source.random() < 0.5
+    if kind == "blocks":
+        counts = [source.choice((0, 1, 7, 600, 1300)) for _ in range(size)]
+        count = sum(counts)
+    elif kind in ("alltoall", "block"):
+        counts = [count] * size
+        count *= size
+    rows = generator.random((size, count))
+    mine = rows[rank].copy()
+    if kind == "bcast":
+        comm.Bcast(mine, root)
+        assert (mine == rows[root]).all()
+    elif kind == "reduce":
+        got = (mine if in_place else numpy.zeros(count)) if rank == root else None
+        comm.Reduce(MPI.IN_PLACE if in_place and rank == root else mine, got, MPI.SUM, root)
+        assert rank != root or (got == folded(rows)).all()
+    elif kind == "allreduce":
+        got = mine if in_place else numpy.zeros(count)
+        comm.Allreduce(MPI.IN_PLACE if in_place else mine, got)
+        assert (got == folded(rows)).all()
+    elif kind == "scan":
+        got = mine if in_place else numpy.zeros(count)
+        comm.Scan(MPI.IN_PLACE if in_place else mine, got)
+        assert (got == folded(rows[: rank + 1])).all()
+    elif kind == "allgather":
+        got = numpy.zeros((size, count))
+        got[rank] = mine
+        comm.Allgather(MPI.IN_PLACE if in_place else mine, got)
+        assert (got == rows).all()
+    elif kind == "alltoall":
+        got = mine if in_place else numpy.zeros(count)
+        comm.Alltoall(MPI.IN_PLACE if in_place else mine, got)
+        assert (got.reshape(size, -1) == rows.reshape(size, size, -1)[:, rank]).all()
+    else:
+        begin = sum(counts[:rank])
+        got = mine if in_place else numpy.zeros(counts[rank])
+        if kind == "block":
+            comm.Reduce_scatter_block(MPI.IN_PLACE if in_place else mine, got)
+        else:
+            comm.Reduce_scatter(MPI.IN_PLACE if in_place else mine, got, counts)
+        assert (got[: counts[rank]] == folded(rows[:, begin : begin + counts[rank]])).all()
+
+
+@pytest.mark.mpi(2, 3, 5, mca=SMALL_PIECES)
+def test_short_and_long_ones_of_every_kind_follow_one_another(comm):
+    import random
+
+    seed = comm.bcast(random.randrange(1 << 30) if comm.Get_rank() == 0 else None)
+    print("seed", seed)
+    source, generator = random.Random(seed), numpy.random.default_rng(seed)
+    for _ in range(300):
+        one_of_many(comm, source, generator)

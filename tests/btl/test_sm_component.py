@@ -22,6 +22,8 @@ class Rte:
 def query(monkeypatch):
     """Asks the component, with some parameters set, as one of so many ranks."""
     offers = []
+    for parameter in COMPONENT.parameters:
+        monkeypatch.delenv(f"OMPY_MCA_btl_sm_{parameter.name}", raising=False)
     registry.register("btl", "base", Parameter("verbose", int, 0, help="as the framework registers it"))
     for parameter in COMPONENT.parameters:
         registry.register("btl", "sm", parameter)
@@ -107,7 +109,7 @@ def test_want_of_memory_is_a_reason(query, monkeypatch):
 
 def test_a_verbose_run_says_how_large_messages_will_go(query, monkeypatch, capfd):
     monkeypatch.setattr(registry.lookup("btl_base_verbose"), "value", 1)
-    query(single_copy="none", joint_copy=131072)
+    query(single_copy="none", shared_heap="auto", joint_copy=131072)
     told = capfd.readouterr().err
     assert "through the ring" in told
     assert "from the shared heap once" in told

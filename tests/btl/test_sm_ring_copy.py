@@ -6,7 +6,13 @@ import random
 
 import pytest
 
-RING = {"btl": "self,sm", "btl_sm_single_copy": "none", "btl_sm_shared_heap": "none", "mpi_numpy_heap": "0"}
+RING = {
+    "btl": "self,sm",
+    "btl_sm_single_copy": "none",
+    "btl_sm_shared_heap": "none",
+    "mpi_numpy_heap": "0",
+    "btl_sm_eager_limit": "65600",
+}
 # The lengths at which the copy changes, and those of whole lines and of nothing but ragged ends.
 EDGES = (1, 24, 32, 63, 64, 65, 767, 768, 769, 831, 832, 1023, 1024, 1025, 1536, 1537, 4096, 32767, 32768, 32769, 65536)
 

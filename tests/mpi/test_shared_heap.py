@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 SIZES = (16384, 65537, 131072, 131073, 1 << 20, 3_000_001)
+LIMITS = {"btl_sm_eager_limit": "65600", "btl_sm_min_rdma_pipeline_size": "65536"}
+HEAP = {"btl": "self,sm", "btl_sm_shared_heap": "auto", "btl_sm_single_copy": "none", **LIMITS}
 WAYS = {
-    "joint": {"btl_sm_joint_copy": "65537"},
-    "receiver": {"btl_sm_joint_copy": "0"},
+    "joint": {**HEAP, "btl_sm_joint_copy": "65537"},
+    "receiver": {**HEAP, "btl_sm_joint_copy": "0"},
     "kernel": {"btl_sm_shared_heap": "none", "btl_sm_single_copy": "cma", "btl_sm_joint_copy": "65537"},
     "ring": {"btl_sm_shared_heap": "none", "btl_sm_single_copy": "none"},
 }
@@ -87,7 +89,7 @@ def test_messages_arrive_whole_through_the_ring_alone():
     exchange_both()
 
 
-@pytest.mark.mpi(2, mca={**WAYS["receiver"], "btl_sm_single_copy": "none", "mpi_numpy_heap": "0"})
+@pytest.mark.mpi(2, mca={**WAYS["receiver"], "mpi_numpy_heap": "0"})
 def test_from_64_kib_on_the_heap_is_read_in_place_though_the_message_may_be_sent_before_it_is_matched():
     def copied():
         return sm_statistics()["bytes_copied_in_heap"]
@@ -101,7 +103,7 @@ def test_from_64_kib_on_the_heap_is_read_in_place_though_the_message_may_be_sent
     assert copied() == (4 + rank()) * 65536
 
 
-@pytest.mark.mpi(2, mca={"btl": "self,sm"})
+@pytest.mark.mpi(2, mca={**HEAP, "mpi_numpy_heap": "0"})
 def test_large_messages_between_heaps_do_not_go_through_the_ring():
     from ompy import MPI
 
@@ -124,7 +126,7 @@ def sm_statistics():
     return btl.statistics()
 
 
-@pytest.mark.mpi(2, mca={"btl": "self,sm", "mpi_numpy_heap": "65536"})
+@pytest.mark.mpi(2, mca={**HEAP, "mpi_numpy_heap": "65536"})
 def test_numpy_arrays_live_in_the_heap_and_behave_like_arrays():
     from ompy import MPI
 
@@ -150,7 +152,7 @@ def test_numpy_arrays_live_in_the_heap_and_behave_like_arrays():
     assert bytes_in_heap() == before
 
 
-@pytest.mark.mpi(2, mca={"btl": "self,sm"})
+@pytest.mark.mpi(2, mca={**HEAP, "mpi_numpy_heap": "0"})
 def test_blocks_never_overlap_and_come_back():
     from ompy import MPI
 
@@ -177,7 +179,7 @@ def test_blocks_never_overlap_and_come_back():
     assert bytes_in_heap() == start
 
 
-@pytest.mark.mpi(2, mca={"btl": "self,sm"})
+@pytest.mark.mpi(2, mca={**HEAP, "mpi_numpy_heap": "0"})
 def test_window_memory_is_zero_even_where_it_was_used_before():
     from ompy import MPI
 

@@ -10,6 +10,9 @@ from ompy_coll_tuned.algorithm cimport Tuning, builder
 from ompy_coll_tuned.halving cimport Seats, make_starts, reduce_halves, seat_of, seat_rank, take_seats
 from ompy_coll_tuned.tree cimport BINARY, CHAIN, KNOMIAL, LINEAR, Shape, Tree, make_tree
 
+cdef enum:
+    AT_ONCE = 16384                              # bytes of all children's contributions that are received in one round
+
 
 # What one place of a tree takes in: the pieces of its children, one child after the other for each piece.
 #
@@ -43,6 +46,23 @@ cdef int send_pieces(Schedule schedule, size_t data, Py_ssize_t count, Py_ssize_
     return 0
 
 
+cdef int gather_at_once(Schedule schedule, size_t own, size_t result, Py_ssize_t count, Typemap typemap, Operation operation,
+                        Tree tree) except -1:
+    """Contributions so short that there is room for all children's at once: one wait for all of them."""
+    cdef Py_ssize_t step = count * typemap.extent
+    cdef size_t arrived = schedule.scratch(count * tree.count, typemap), current = own
+    cdef int child
+    for child in range(tree.count):
+        schedule.recv(arrived + child * step, count, typemap, tree.rank(tree.children[child]))
+    schedule.next_round()
+    for child in range(tree.count):
+        schedule.reduce(current, arrived + child * step, count, typemap, operation)
+        current = arrived + child * step
+    if tree.parent >= 0:
+        return schedule.send(current, count, typemap, tree.rank(tree.parent))
+    return schedule.copy(current, count, typemap, result, count, typemap)
+
+
 cdef int gather_up(Schedule schedule, size_t own, size_t result, Py_ssize_t count, Py_ssize_t step, Typemap typemap,
                    Operation operation, Tree tree) except -1:
     """This rank's part of a reduction up a tree, in pieces of `step` elements."""
@@ -55,6 +75,8 @@ cdef int gather_up(Schedule schedule, size_t own, size_t result, Py_ssize_t coun
         if not top:
             return send_pieces(schedule, own, count, step, typemap, tree.rank(tree.parent))
         return schedule.copy(own, count, typemap, result, count, typemap) if own != result else 0
+    if step >= count and tree.count * count * typemap.size <= AT_ONCE:
+        return gather_at_once(schedule, own, result, count, typemap, operation, tree)
     taken.own = own
     taken.commutative = operation.commutative
     taken.gathered = result if top and (own != result or operation.commutative) else schedule.scratch(count, typemap)

@@ -271,6 +271,14 @@ def test_calls_that_overlap_on_one_communicator_keep_their_messages_apart(messag
             case.check(f"{function} rank {rank}")
 
 
+@pytest.mark.parametrize("way", [way for way in WAYS if way.function in ("reduce", "allreduce")], ids=str)
+def test_long_contributions_that_come_one_after_the_other_are_reduced_in_order(messages, way):
+    for size in (2, 5, 8):
+        for operation in operations_for(way):
+            root, in_place = messages.random.randrange(size), messages.random.random() < 0.5
+            run(messages, way, intra(size), cases_of(way, size, 4500, PLAIN, root, in_place, operation))
+
+
 TREES = [way for way in WAYS if way.function == "bcast" and not way.name.startswith("scatter")]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -9,9 +11,10 @@ if TYPE_CHECKING:
     from ompy_coll_tuned.rules import Rule, Rules
 
 BY_NAME = "asked for by name"
-PUBLISHED = "Thakur et al. 2005"
-MEASURED_WITHIN_HOST = "measured within a host"
-MEASURED_OVER_NETWORK = "measured over a network"
+# What `tables/` holds, in words.
+TABLES = {"host": "measured within a host", "network": "measured over a network", "published": "Thakur et al. 2005"}
+# Ranks; for more, the published rules serve.
+MOST_MEASURED = 8
 
 
 class Settings:
@@ -48,34 +51,18 @@ class Settings:
         return source.of(function, size), source.source
 
 
-# By their source.
+# By table or file.
 kept: dict[str, Rules] = {}
 
 
 def built_in(size: int, within_host: bool) -> Rules:
     """The rules that come with the component, for so many ranks."""
-    from ompy_coll_tuned.tables.published import FROM_RANKS
-
-    name = PUBLISHED if size >= FROM_RANKS else MEASURED_WITHIN_HOST if within_host else MEASURED_OVER_NETWORK
+    name = "published" if size > MOST_MEASURED else "host" if within_host else "network"
     if name not in kept:
         from ompy_coll_tuned.rules import parse
 
-        kept[name] = parse(table(name), name)
+        kept[name] = parse(import_module(f"ompy_coll_tuned.tables.{name}").RULES, TABLES[name])
     return kept[name]
-
-
-def table(name: str) -> Mapping[str, object]:
-    if name == PUBLISHED:
-        from ompy_coll_tuned.tables import published
-
-        return published.PUBLISHED
-    if name == MEASURED_WITHIN_HOST:
-        from ompy_coll_tuned.tables import host
-
-        return host.MEASURED
-    from ompy_coll_tuned.tables import network
-
-    return network.MEASURED
 
 
 def read_once(path: str) -> Rules:

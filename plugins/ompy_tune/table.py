@@ -130,7 +130,7 @@ def as_toml(times: Times, heading: Sequence[str]) -> str:
 def as_python(times: Times, heading: Sequence[str]) -> str:
     """The same as a Python module: the form of the tables that come with the component."""
     lines = ['"""' + "\n".join(heading) + '\n"""', "", "from __future__ import annotations", ""]
-    lines += ["MEASURED: dict[str, dict[str, dict[str, str | dict[str, str | int]]]] = {"]
+    lines += ["RULES: dict[str, dict[str, dict[str, str | dict[str, str | int]]]] = {"]
     for function, by_ranks in rules(times).items():
         lines.append(f'    "{function}": {{')
         for ranks, table in by_ranks.items():

@@ -69,7 +69,7 @@ def test_both_forms_of_the_rules_say_the_same(tmp_path):
     toml = tomllib.loads(table.as_toml(times, ["Made by a test."]))
     space: dict[str, object] = {}
     exec(table.as_python(times, ["Made by a test."]), space)
-    assert toml == space["MEASURED"]
+    assert toml == space["RULES"]
     assert toml == {
         "bcast": {
             "2": {"0": "binomial"},

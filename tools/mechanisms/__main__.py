@@ -44,6 +44,7 @@ MECHANISMS = {
     "heap-joint": {**HEAP, "btl_sm_joint_copy": "4096"},
     "files": {"btl_sm_backing": "file", "coll_sm_backing": "file"},
     "messages": {"coll": "basic"},
+    "tuned": {"coll": "tuned,basic"},
 }
 FOLDERS = [f"tests/{folder}" for folder in ("mpi", "pml", "btl", "programs")]
 QUICK = [f"tests/mpi/test_{name}.py" for name in ("point_to_point", "random_messages", "shared_heap", "collectives_sm")]

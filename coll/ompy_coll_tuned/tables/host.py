@@ -5,7 +5,7 @@ x86_64, Linux, --mca btl sm,self, 2 to 8 ranks on 2 processors.
 
 from __future__ import annotations
 
-MEASURED: dict[str, dict[str, dict[str, str | dict[str, str | int]]]] = {
+RULES: dict[str, dict[str, dict[str, str | dict[str, str | int]]]] = {
     "barrier": {
         "2": {"0": "dissemination"},
         "3": {"0": "recursive_doubling"},

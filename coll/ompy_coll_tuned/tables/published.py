@@ -7,14 +7,12 @@ and scatters, which they do not treat, follow coll/basic.
 
 from __future__ import annotations
 
-FROM_RANKS = 9
-
 BY_PARTS: dict[str, dict[str, str | dict[str, str | int]]] = {
     "9": {"0": "recursive_halving", "32KiB": "pairwise"},
     "64": {"0": "recursive_halving", "4KiB": "pairwise"},
 }
 
-PUBLISHED: dict[str, dict[str, dict[str, str | dict[str, str | int]]]] = {
+RULES: dict[str, dict[str, dict[str, str | dict[str, str | int]]]] = {
     "barrier": {"9": {"0": "dissemination"}},
     "bcast": {"9": {"0": "binomial", "12KiB": "scatter_allgather", "512KiB": "scatter_allgather_ring"}},
     "gather": {"9": {"0": "binomial", "32KiB": "linear"}},

@@ -272,9 +272,9 @@ cdef class SmBtl(Btl):
                 return OUT_OF_RESOURCE
         # The header goes last: the reader watches its line, and would fetch it in between.
         if payload_size >= LONG:
-            if peer.trial.way == STREAMING:
-                self.streamed += payload_size
+            self.streamed -= peer.trial.streamed
             decided = write_long(&peer.trial, place + header_size, payload, payload_size, peer.writer.mask + 1)
+            self.streamed += peer.trial.streamed
         elif payload_size:
             copy_out(place + header_size, payload, payload_size)
         memcpy(place, header, header_size)

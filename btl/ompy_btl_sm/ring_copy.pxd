@@ -7,8 +7,9 @@
 #     fragments  | cached x 12 | streaming x 12 | cached x 12 | streaming x 12 | ...   the quicker way for all that follow
 #
 # A run that the sender itself interrupts (the message was over) says nothing and begins again; one that waits for the reader
-# goes on, as that is what is to be measured.
-from libc.stdint cimport int64_t
+# goes on, as that is what is to be measured.  Until the end of the trial a payload that follows no other goes by ordinary
+# stores.
+from libc.stdint cimport int64_t, uint64_t
 
 cdef enum RingCopy:
     CACHED
@@ -23,6 +24,7 @@ cdef struct Trial:
     int runs_left                                # 0: decided
     bint waiting                                 # for the reader, since the last fragment
     size_t written                               # bytes in this run
+    uint64_t streamed                            # bytes past the caches in all
     int64_t begun, ended                         # nanoseconds: the run's first fragment, the last one so far
     double cost[2]                               # of the quickest run each way, nanoseconds a byte; 0: none yet
 

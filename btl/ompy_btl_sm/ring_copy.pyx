@@ -7,7 +7,7 @@ from ompy.core.copying cimport copy_out, stream_out
 cdef enum:
     RUNS = 8                                     # timed in all
     RINGS = 3                                    # filled in a run
-    INTERRUPTION = 3000                          # nanoseconds without a fragment, though there was room for it
+    INTERRUPTION = 1000                          # nanoseconds without a fragment, though there was room for it
 # What streaming has to be quicker by: the reader finds nothing in a cache afterwards.
 cdef double MARGIN = 0.9
 
@@ -21,24 +21,31 @@ cdef int64_t nanoseconds() noexcept nogil:
 cdef void open_trial(Trial *trial, RingCopy way) noexcept:
     trial.way = CACHED if way == MEASURED else way
     trial.runs_left = RUNS if way == MEASURED else 0
-    trial.written = 0
+    trial.written = trial.streamed = 0
+    trial.ended = 0
+    trial.waiting = False
     trial.cost[0] = trial.cost[1] = 0
 
 
 cdef bint write_long(Trial *trial, char *to, const char *origin, size_t size, size_t ring_size) noexcept nogil:
     cdef int64_t now
+    cdef bint in_run = False
     if trial.runs_left:
         now = nanoseconds()
-        if trial.written == 0 or (not trial.waiting and now - trial.ended > INTERRUPTION):
-            trial.begun = now
-            trial.written = 0
+        in_run = trial.waiting or now - trial.ended < INTERRUPTION
         trial.waiting = False
-    if trial.way == STREAMING:
+        if not in_run:
+            trial.written = 0
+        elif trial.written == 0:
+            trial.begun = now
+    if trial.way == STREAMING and (in_run or not trial.runs_left):
         stream_out(to, origin, size)
+        trial.streamed += size
     else:
         copy_out(to, origin, size)
     if trial.runs_left:
         trial.ended = nanoseconds()
+    if in_run:
         trial.written += size
         if trial.written >= RINGS * ring_size:
             return end_run(trial)

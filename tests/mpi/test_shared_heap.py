@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 SIZES = (16384, 65537, 131072, 131073, 1 << 20, 3_000_001)
-LIMITS = {"btl_sm_eager_limit": "65600", "btl_sm_min_rdma_pipeline_size": "65536"}
+LIMITS = {"pml_ob1_use_get": "1", "btl_sm_eager_limit": "65600", "btl_sm_min_rdma_pipeline_size": "65536"}
 HEAP = {"btl": "self,sm", "btl_sm_backing": "auto", "btl_sm_shared_heap": "auto", "btl_sm_single_copy": "none", **LIMITS}
 WAYS = {
     "joint": {**HEAP, "btl_sm_joint_copy": "65537"},

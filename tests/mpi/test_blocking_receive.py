@@ -150,10 +150,14 @@ def test_an_interrupted_receive_leaves_its_message_to_the_next(length):
         before = signal.signal(signal.SIGUSR1, give_up)
         abandoned = np.zeros(length, dtype=np.uint8)
         received = np.zeros(length, dtype=np.uint8)
+
+        def receive():
+            comm.send(os.getpid(), 1, GO)
+            comm.Recv(abandoned, 1, DATA)
+
         try:
             with pytest.raises(TimeoutError, match="enough"):
-                comm.send(os.getpid(), 1, GO)
-                comm.Recv(abandoned, 1, DATA)
+                receive()
         finally:
             signal.signal(signal.SIGUSR1, before)
         assert chosen().dump(world_communicator())["posted"] == []

@@ -22,7 +22,8 @@ COUNTS = (
     CHUNK // 8 + 1,
     5 * CHUNK // 8 + 3,
 )
-SMALL_PIECES = {"coll_sm_chunk_size": str(CHUNK)}
+COLL_SM = {"coll": "sm,tuned,basic"}
+SMALL_PIECES = {**COLL_SM, "coll_sm_chunk_size": str(CHUNK)}
 
 
 def expected(size, count):
@@ -127,7 +128,7 @@ def test_shared_memory_may_live_in_a_file_that_is_gone_once_attached(comm):
     assert not [name for name in os.listdir("/dev/shm") if name.startswith("ompy-coll")]
 
 
-@pytest.mark.mpi(3, mca={"coll_sm_chunk_size": str(4 << 20)})
+@pytest.mark.mpi(3, mca={**COLL_SM, "coll_sm_chunk_size": str(4 << 20)})
 def test_collectives_go_over_messages_where_no_memory_can_be_shared(comm):
     import resource
 
@@ -174,7 +175,7 @@ def test_typed_memory_is_packed_on_one_side_and_unpacked_on_the_other(comm):
     assert rank != 2 or (back == rows).all()
 
 
-@pytest.mark.mpi(3)
+@pytest.mark.mpi(3, mca=COLL_SM)
 def test_operations_of_the_program_keep_rank_order(comm):
     from ompy import MPI
 
@@ -194,7 +195,7 @@ def test_operations_of_the_program_keep_rank_order(comm):
     assert got.tolist() == [scale, shift]
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.mpi(2, mca=COLL_SM)
 def test_many_communicators_come_and_go(comm):
     import os
 
@@ -209,7 +210,7 @@ def test_many_communicators_come_and_go(comm):
     assert held[-1] <= held[0]
 
 
-@pytest.mark.mpi(2, 3)
+@pytest.mark.mpi(2, 3, mca=COLL_SM)
 def test_nothing_at_address_zero_is_a_contribution(comm):
     from ompy import MPI
 
@@ -223,7 +224,7 @@ def test_nothing_at_address_zero_is_a_contribution(comm):
     assert comm.allreduce(1) == comm.size
 
 
-@pytest.mark.mpi(3)
+@pytest.mark.mpi(3, mca=COLL_SM)
 def test_lengths_that_differ_are_an_error_and_harm_nothing_else(comm):
     from ompy import MPI
 

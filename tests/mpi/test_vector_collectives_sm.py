@@ -8,7 +8,7 @@ import numpy
 import pytest
 
 CHUNK = 8192
-SMALL_PIECES = {"coll_sm_chunk_size": str(CHUNK), "btl": "self,sm"}
+SMALL_PIECES = {"coll": "sm,tuned,basic", "coll_sm_chunk_size": str(CHUNK), "btl": "self,sm"}
 # In elements of 8 bytes: none, few, around a slot shared by the ranks, and several pieces.
 LENGTHS = (0, 0, 1, 7, 100, 254, 509, 1024, 3000)
 

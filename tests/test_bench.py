@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 BENCH = Path(__file__).resolve().parent.parent / "tools" / "bench"
@@ -30,7 +31,9 @@ def test_a_quick_run_fills_every_kind_of_row(tmp_path):
     page, figures = tmp_path / "page.md", tmp_path / "figures.json"
     page.write_text(PAGE)
     chosen = [option for row in ROWS for option in ("--rows", row)]
-    done = run(*chosen, "--json", str(figures), "--markdown", str(page), "--plot", str(tmp_path))
+    can_draw = find_spec("matplotlib") is not None
+    pictures = ("--plot", str(tmp_path)) if can_draw else ()
+    done = run(*chosen, "--json", str(figures), "--markdown", str(page), *pictures)
     assert done.returncode == 0, done.stderr
     found = json.loads(figures.read_text())
     for row in ROWS:
@@ -46,7 +49,7 @@ def test_a_quick_run_fills_every_kind_of_row(tmp_path):
     assert text.endswith("After.\n")
     assert "old figures" not in text
     assert all(f"| {name} |" in text for name in found)
-    assert (tmp_path / "latency.png").stat().st_size > 0
+    assert not can_draw or (tmp_path / "latency.png").stat().st_size > 0
 
 
 def test_rows_and_libraries_that_are_not_there_are_named():

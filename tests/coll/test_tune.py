@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tomllib
 
 import pytest
@@ -97,7 +98,7 @@ def test_a_run_writes_rules_that_a_job_takes(tune, run, tmp_path):
     assert set(decision_rules.read(str(out)).tables) == {"bcast", "alltoallw", "barrier"}
     program = "from ompy import MPI; import ompy; MPI.COMM_WORLD.Barrier(); print(ompy.explain_collective('bcast', 8))"
     options = ("--mca", "coll", "tuned,basic", "--mca", "coll_tuned_dynamic_rules_filename", str(out))
-    said = run("-m", "ompy.cli.ompyrun", "-n", "3", *options, "python", "-c", program)
+    said = run("-m", "ompy.cli.ompyrun", "-n", "3", *options, sys.executable, "-c", program)
     assert said.returncode == 0, said.stderr
     assert "rules.toml" in said.stdout
     pytest.importorskip("matplotlib")

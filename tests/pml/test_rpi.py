@@ -246,7 +246,7 @@ def test_it_serves_only_where_it_is_named(comm):
     assert chosen().name == "ob1"
 
 
-@pytest.mark.mpi(2, mca=RAW | {"rpi": "raw_v3"})
+@pytest.mark.mpi(2, mca=RAW | {"rpi": "raw_v3", "coll": "sm,basic"})
 def test_collectives_through_shared_memory_keep_out(comm):
     from ompy.mca.selection import verdicts
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -185,6 +186,8 @@ def main(
     todo = jobs(rows)
     if not todo:
         raise click.BadParameter(f"no row begins with {' or '.join(rows)}", param_hint="--rows")
+    if plot_folder and not find_spec("matplotlib"):
+        raise click.BadParameter("pictures need matplotlib: tools/setup plots", param_hint="--plot")
     console = Console(stderr=not sys.stdout.isatty(), width=None if sys.stdout.isatty() else 160)
     figures = compare([library(name) for name in only or NAMES], rounds, todo, console)
     wide = Console(width=None if sys.stdout.isatty() else 200)

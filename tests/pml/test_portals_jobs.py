@@ -21,7 +21,7 @@ def mtl():
     return chosen().mtl
 
 
-@pytest.mark.mpi(2, mca={**PORTALS, "mtl_portals_heap": str(HEAP)}, timeout=120)
+@pytest.mark.mpi(2, mca={**PORTALS, "mtl_portals_heap": str(HEAP), "btl_sm_eager_limit": "4096"}, timeout=120)
 @pytest.mark.parametrize("messages", [100_000])
 def test_a_flood_loses_nothing_and_takes_no_more_memory_than_the_heap(comm, messages):
     memory = bytearray(1024)

@@ -1,20 +1,23 @@
 """pytest plugin: tests whose body runs on several ranks.
 
-    @pytest.mark.mpi(2, 4)                                   # one case on 2 ranks, one on 4
+    @pytest.mark.ompy(2, 4)                                   # one case on 2 ranks, one on 4
     def test_ring(comm): ...
 
-    @pytest.mark.mpi(3, mca={"btl": "self,sm"}, timeout=20)
+    @pytest.mark.ompy(3, mca={"btl": "self,sm"}, timeout=20)
     def test_small(comm, tmp_path): ...
 
-Each case starts its own job with `ompyrun`; every rank imports the test's file and runs the body.  `comm` is the rank's
-COMM_WORLD; every other fixture and parameter is made once, in the parent, and handed over by pickle, so that all ranks
-see the same `tmp_path` or `seed`.  A failure on any rank fails the case: the report has each rank's traceback and the
-output of all.
+Each case starts its own job with `ompyrun`; every rank imports the test's file and runs the body.  The argument `comm` is
+the rank's COMM_WORLD, `ompy_ranks` its size; every other fixture and parameter is made once, in the parent, and handed over
+by pickle, so that all ranks see the same `tmp_path` or `ompy_seed`.  A failure on any rank fails the case: the report has each
+rank's traceback and the output of all.
 
-A component's own tests hold it to its contract with the fixture `conformance`; see `ompy.testing.conformance`:
+A component's own tests hold it to its contract with the fixture `ompy_conformance`; see `ompy.testing.conformance`:
 
-    def test_it_keeps_the_contract(conformance):
-        conformance("btl", "mynet,self", ranks=3)
+    def test_it_keeps_the_contract(ompy_conformance):
+        ompy_conformance("btl", "mynet,self", ranks=3)
+
+pytest loads this wherever ompy is installed, so it leaves everybody else's tests alone: every name that it adds begins with
+`ompy`, `comm` is an argument of marked tests and no fixture, and a run without such tests looks as it does without ompy.
 """
 
 from __future__ import annotations
@@ -38,52 +41,49 @@ if TYPE_CHECKING:
 DEFAULT_TIMEOUT = 60.0
 # Beyond the launcher's own time-out: it prints its report and ends the ranks within this.
 KILL_MARGIN = 15.0
-RANKS = "mpi_ranks"
+MARKER = "ompy"
+RANKS = "ompy_ranks"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("ompy")
-    group.addoption("--seed", type=int, default=None, help="seed of the `seed` and `rng` fixtures; default: a new one each run")
-    group.addoption("--mpi-timeout-factor", type=float, default=1.0, help="multiply every time-out of a multi-rank test")
+    group.addoption("--ompy-seed", type=int, default=None, help="of `ompy_seed` and `ompy_rng`; default: a new one each run")
+    group.addoption("--ompy-timeout-factor", type=float, default=1.0, help="multiply every time-out of a multi-rank test")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "mpi(*ranks, mca={}, timeout=60, options=()): run the test body on so many ranks, each number a case of its own; "
+        "ompy(*ranks, mca={}, timeout=60, options=()): run the test body on so many ranks, each number a case of its own; "
         "mca: parameters, timeout: seconds, options: more arguments for ompyrun",
     )
-    seed = config.getoption("--seed")
+    seed = config.getoption("--ompy-seed")
     config.stash[SEED] = random.SystemRandom().randrange(2**32) if seed is None else seed
 
 
 SEED = pytest.StashKey[int]()
 
 
-def pytest_report_header(config: pytest.Config) -> str:
-    return f"ompy: --seed {config.stash[SEED]}"
-
-
-@pytest.fixture
-def seed(request: pytest.FixtureRequest) -> int:
-    """A number to seed with, the same on every rank; `--seed` repeats it."""
+@pytest.fixture(scope="session")
+def ompy_seed(request: pytest.FixtureRequest) -> int:
+    """A number to seed with, the same on every rank; `--ompy-seed` repeats it."""
     return request.config.stash[SEED]
 
 
 @pytest.fixture
-def rng(seed: int) -> random.Random:
+def ompy_rng(ompy_seed: int) -> random.Random:
     """A generator in the same state on every rank."""
-    return random.Random(seed)
+    return random.Random(ompy_seed)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """What a failure's report shows first of a test that is random."""
+    if "ompy_seed" in getattr(item, "fixturenames", ()):
+        print(f"--ompy-seed {item.config.stash[SEED]}")
 
 
 @pytest.fixture
-def comm() -> Any:
-    """COMM_WORLD: of the job in a test marked `mpi`, of one process elsewhere."""
-    return None
-
-
-@pytest.fixture
-def conformance(seed: int) -> Callable[..., None]:
+def ompy_conformance(ompy_seed: int) -> Callable[..., None]:
     """Hold a component to its contract, as `ompy conformance` does; the test fails with every clause that is broken.
 
     Parameters of the function: framework; names, the component under test first; ranks; silence (seconds); and `mca`, a
@@ -98,7 +98,7 @@ def conformance(seed: int) -> Callable[..., None]:
         others = tuple((name, str(value)) for name, value in (mca or {}).items())
         results = []
         for level in levels(framework):
-            order = Order(framework, tuple(names.split(",")), level, ranks, others, seed, silence, {})
+            order = Order(framework, tuple(names.split(",")), level, ranks, others, ompy_seed, silence, {})
             results += list(kit.run(order, kit.selected(framework, level)))
         if failed := report.failures(results):
             pytest.fail("\n\n".join(report.told(result) for result in failed), pytrace=False)
@@ -107,24 +107,24 @@ def conformance(seed: int) -> Callable[..., None]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    marker = metafunc.definition.get_closest_marker("mpi")
+    marker = metafunc.definition.get_closest_marker(MARKER)
     if marker is None:
         return
     counts = marker.args or (2,)
     if not all(isinstance(count, int) and count > 0 for count in counts):
-        raise pytest.UsageError(f"{metafunc.definition.nodeid}: mpi() takes numbers of ranks, found {counts}")
-    metafunc.fixturenames.append(RANKS)
-    metafunc.parametrize(RANKS, counts, ids=[f"n{count}" for count in counts])
+        raise pytest.UsageError(f"{metafunc.definition.nodeid}: ompy() takes numbers of ranks, found {counts}")
+    names = [RANKS, COMMUNICATOR] if COMMUNICATOR in metafunc.fixturenames else [RANKS]
+    if RANKS not in metafunc.fixturenames:
+        metafunc.fixturenames.append(RANKS)
+    # Each rank has its communicator for itself; the parent only says that there is one.
+    values = [(count, None)[: len(names)] for count in counts]
+    metafunc.parametrize(names, values, ids=[f"n{count}" for count in counts])
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    marker = pyfuncitem.get_closest_marker("mpi")
+    marker = pyfuncitem.get_closest_marker(MARKER)
     if marker is None:
-        if COMMUNICATOR in pyfuncitem.funcargs and pyfuncitem.funcargs[COMMUNICATOR] is None:
-            from ompy import MPI
-
-            pyfuncitem.funcargs[COMMUNICATOR] = MPI.COMM_WORLD
         return None
     run_on_ranks(pyfuncitem, int(str(pyfuncitem.callspec.params[RANKS])), **marker.kwargs)
     return True
@@ -154,7 +154,7 @@ def run_on_ranks(
     options: tuple[str, ...] = (),
 ) -> None:
     """Run the item's body on so many ranks and raise what pytest shows: a failure, a skip, or nothing."""
-    timeout *= item.config.getoption("--mpi-timeout-factor")
+    timeout *= item.config.getoption("--ompy-timeout-factor")
     task, pickled = task_of(item)
     with tempfile.TemporaryDirectory(prefix="ompy-test-") as folder:
         with open(f"{folder}/task", "wb") as stream:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 PASSED, FAILED, SKIPPED, XFAILED = "passed", "failed", "skipped", "xfailed"
-# Fixtures that each rank makes for itself.
+# What each rank has for itself.
 COMMUNICATOR = "comm"
 
 

@@ -29,7 +29,7 @@ def test_it_keeps_the_contract_of_transports():
     assert run.returncode == 0, run.stdout
 
 
-@pytest.mark.mpi(4, mca=GDN)
+@pytest.mark.ompy(4, mca=GDN)
 def test_every_size_arrives_intact(comm):
     following, before = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
     for size in (0, 1, 3, 4, 5, 115, 116, 117, 236, 4000, 4096, 5000, 32768, 100_001):
@@ -39,7 +39,7 @@ def test_every_size_arrives_intact(comm):
         assert found == bytes((index * 7 + before) % 251 for index in range(size)), size
 
 
-@pytest.mark.mpi(2, mca=GDN)
+@pytest.mark.ompy(2, mca=GDN)
 def test_two_ranks_that_send_first_do_not_fill_the_network_for_ever(comm):
     from ompy import MPI
 
@@ -49,7 +49,7 @@ def test_two_ranks_that_send_first_do_not_fill_the_network_for_ever(comm):
         comm.Recv([found, MPI.BYTE], 1 - comm.rank)
 
 
-@pytest.mark.mpi(2, mca=GDN)
+@pytest.mark.ompy(2, mca=GDN)
 def test_a_loop_of_looks_makes_time_pass(comm):
     from ompy import MPI
 
@@ -66,7 +66,7 @@ def test_a_loop_of_looks_makes_time_pass(comm):
         comm.Send(b"01234567", 0)
 
 
-@pytest.mark.mpi(2, mca=GDN)
+@pytest.mark.ompy(2, mca=GDN)
 def test_threads_of_a_rank_take_turns_on_its_tile(comm):
     def exchange(tag):
         for _ in range(10):

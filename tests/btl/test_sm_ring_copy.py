@@ -56,13 +56,13 @@ def statistics():
     return transport().statistics()
 
 
-@pytest.mark.mpi(2, mca={**RING, "btl_sm_ring_copy": "cached"})
+@pytest.mark.ompy(2, mca={**RING, "btl_sm_ring_copy": "cached"})
 def test_payloads_written_by_ordinary_stores_arrive_whole():
     exchange(edges_and_others())
     assert statistics()["bytes_streamed"] == 0
 
 
-@pytest.mark.mpi(2, mca={**RING, "btl_sm_ring_copy": "streaming"})
+@pytest.mark.ompy(2, mca={**RING, "btl_sm_ring_copy": "streaming"})
 def test_payloads_written_past_the_caches_arrive_whole():
     exchange([size for size in EDGES if size < 32768])
     assert statistics()["bytes_streamed"] == 0
@@ -72,7 +72,7 @@ def test_payloads_written_past_the_caches_arrive_whole():
     assert statistics()["streams_out"] == 1
 
 
-@pytest.mark.mpi(2, mca={**RING, "btl_sm_ring_copy": "auto"})
+@pytest.mark.ompy(2, mca={**RING, "btl_sm_ring_copy": "auto"})
 def test_the_first_long_messages_go_both_ways_and_the_rest_the_quicker_one():
     from ompy import MPI
 

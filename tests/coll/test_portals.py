@@ -111,7 +111,7 @@ def some(comm, rng, rounds):
         function(comm, count, root)
 
 
-@pytest.mark.mpi(2, 3, 5, mca=OPTIONS, timeout=120)
+@pytest.mark.ompy(2, 3, 5, mca=OPTIONS, timeout=120)
 def test_every_function_for_every_length_and_root(comm):
     for function in FUNCTIONS:
         for count in COUNTS:
@@ -119,22 +119,22 @@ def test_every_function_for_every_length_and_root(comm):
                 function(comm, count, root)
 
 
-@pytest.mark.mpi(4, mca=OPTIONS, timeout=120)
+@pytest.mark.ompy(4, mca=OPTIONS, timeout=120)
 def test_collectives_that_follow_at_once_do_not_meet(comm, seed):
     some(comm, random.Random(seed), 200)
 
 
-@pytest.mark.mpi(3, mca={**OPTIONS, "pml": "cm", "btl": "self,zmq"}, timeout=120)
+@pytest.mark.ompy(3, mca={**OPTIONS, "pml": "cm", "btl": "self,zmq"}, timeout=120)
 def test_they_run_over_tcp_beside_messages_that_the_kernel_matches(comm, seed):
     some(comm, random.Random(seed), 40)
 
 
-@pytest.mark.mpi(3, mca={**OPTIONS, "btl": "portals,self"}, timeout=120)
+@pytest.mark.ompy(3, mca={**OPTIONS, "btl": "portals,self"}, timeout=120)
 def test_they_run_over_btl_portals(comm, seed):
     some(comm, random.Random(seed), 60)
 
 
-@pytest.mark.mpi(2, mca=OPTIONS, timeout=120)
+@pytest.mark.ompy(2, mca=OPTIONS, timeout=120)
 def test_a_root_that_runs_ahead_waits_for_the_others_in_time(comm):
     # Far more than a heap holds if nobody held the root back.
     for number in range(3000):
@@ -143,7 +143,7 @@ def test_a_root_that_runs_ahead_waits_for_the_others_in_time(comm):
         assert (data == number).all()
 
 
-@pytest.mark.mpi(3, mca=OPTIONS, timeout=120)
+@pytest.mark.ompy(3, mca=OPTIONS, timeout=120)
 def test_threads_run_collectives_on_their_own_communicators_at_the_same_time(comm, seed):
     comms = [comm.Dup() for _ in range(3)]
     failures = []
@@ -164,7 +164,7 @@ def test_threads_run_collectives_on_their_own_communicators_at_the_same_time(com
         made.Free()
 
 
-@pytest.mark.mpi(5, mca=OPTIONS)
+@pytest.mark.ompy(5, mca=OPTIONS)
 @pytest.mark.parametrize("count", [8, 400])
 def test_operands_meet_in_rank_order_where_the_operation_does_not_commute(comm, count):
     from ompy import MPI
@@ -177,7 +177,7 @@ def test_operands_meet_in_rank_order_where_the_operation_does_not_commute(comm, 
     right.Free()
 
 
-@pytest.mark.mpi(3, mca=OPTIONS)
+@pytest.mark.ompy(3, mca=OPTIONS)
 @pytest.mark.parametrize("count", [5, 3000])
 def test_types_with_gaps_are_packed(comm, count):
     from ompy import MPI

@@ -95,7 +95,7 @@ def test_an_unknown_collective_is_an_error_with_the_nearest(explain) -> None:
     assert "Did you mean allreduce?" in result.stderr
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_the_python_call_agrees_on_each_rank(comm) -> None:
     chosen = [[it.component for it in ompy.explain_peer(peer) if it.chosen] for peer in range(2)]
     assert chosen == ([["self"], ["sm"]] if comm.rank == 0 else [["sm"], ["self"]])

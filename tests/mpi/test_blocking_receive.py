@@ -29,7 +29,7 @@ def give_up(*_):
     raise TimeoutError("enough")
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("wild", [False, True])
 def test_a_receive_that_waits_gets_the_message_and_its_status(length, wild):
@@ -49,7 +49,7 @@ def test_a_receive_that_waits_gets_the_message_and_its_status(length, wild):
         comm.Send(pattern(length), 0, DATA)
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 @pytest.mark.parametrize("length", LENGTHS[1:])
 def test_a_message_that_is_too_long_fills_what_there_is_and_is_an_error(length):
     from ompy import MPI
@@ -70,7 +70,7 @@ def test_a_message_that_is_too_long_fills_what_there_is_and_is_an_error(length):
         comm.send("after", 0, OTHER)
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 @pytest.mark.parametrize("value", [None, {"a": [1.5, "text"]}, b"x" * 300_000, np.arange(50_000)], ids=type)
 def test_an_object_that_is_waited_for_arrives(value):
     from ompy import MPI
@@ -87,7 +87,7 @@ def test_an_object_that_is_waited_for_arrives(value):
         comm.send(value, 0, DATA)
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_older_receives_that_match_come_first():
     """Two posted receives of any tag, then a blocking one of the same: messages are theirs in this order."""
     from ompy import MPI
@@ -107,7 +107,7 @@ def test_older_receives_that_match_come_first():
             comm.Send(np.array([value], "i"), 0, DATA)
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_what_another_thread_receives_does_not_disturb_a_receive_that_waits():
     from ompy import MPI
 
@@ -137,7 +137,7 @@ def test_what_another_thread_receives_does_not_disturb_a_receive_that_waits():
             comm.Send(np.array([1000 + number], "i"), 0, OTHER)
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 @pytest.mark.parametrize("length", [8, 300_000])
 def test_an_interrupted_receive_leaves_its_message_to_the_next(length):
     """A signal handler ends the wait by an exception: the message that comes then is not written to the old memory."""
@@ -174,7 +174,7 @@ def test_an_interrupted_receive_leaves_its_message_to_the_next(length):
         comm.Send(pattern(length), 0, DATA)
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_many_pairs_of_source_and_tag_keep_apart():
     """Queues of pairs that are not used any more are kept, and given up when there are many."""
     from ompy import MPI

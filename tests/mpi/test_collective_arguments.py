@@ -11,7 +11,7 @@ def ints(*values):
     return array("i", values)
 
 
-@pytest.mark.mpi(1, 3)
+@pytest.mark.ompy(1, 3)
 def test_in_place_leaves_the_own_block_where_it_is(comm):
     blocks = ints(*[-1] * comm.size)
     blocks[comm.rank] = comm.rank
@@ -32,7 +32,7 @@ def test_in_place_leaves_the_own_block_where_it_is(comm):
         assert mine[0] == comm.rank
 
 
-@pytest.mark.mpi(3)
+@pytest.mark.ompy(3)
 def test_counts_without_displacements_are_one_after_the_other(comm):
     received = ints(*[-1] * 6)
     comm.Allgatherv(ints(*[comm.rank] * (comm.rank + 1)), [received, [1, 2, 3]])
@@ -42,14 +42,14 @@ def test_counts_without_displacements_are_one_after_the_other(comm):
     assert list(apart) == [0, -1, -1, 1, 1, -1, 2, 2, 2]
 
 
-@pytest.mark.mpi(3)
+@pytest.mark.ompy(3)
 def test_vector_buffers_without_counts_are_shared_out_evenly(comm):
     received = ints(-1, -1)
     comm.Scatterv([ints(*range(6)), MPI.INT] if comm.rank == 1 else None, received, root=1)
     assert list(received) == [2 * comm.rank, 2 * comm.rank + 1]
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_each_block_may_have_its_own_type(comm):
     sent = array("d", [comm.rank + 0.5, comm.rank + 0.25])
     received = array("d", [0, 0])
@@ -58,7 +58,7 @@ def test_each_block_may_have_its_own_type(comm):
     assert list(received) == [1.5 + 0 * comm.rank, 0.5] if comm.rank == 0 else [1.25, 0.25]
 
 
-@pytest.mark.mpi(1, 3)
+@pytest.mark.ompy(1, 3)
 def test_reduce_scatter_asks_for_counts_that_were_not_given(comm):
     mine = ints(*[-1] * (comm.rank + 1))
     total = comm.size * (comm.size + 1) // 2
@@ -67,7 +67,7 @@ def test_reduce_scatter_asks_for_counts_that_were_not_given(comm):
     assert list(mine) == [comm.size * (first + index) for index in range(comm.rank + 1)]
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_one_call_in_three_forms(comm):
     out = ints(0)
     comm.Scan(ints(1), out)
@@ -85,7 +85,7 @@ def test_one_call_in_three_forms(comm):
     persistent.Free()
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_a_buffer_lives_as_long_as_its_request(comm):
     received = bytearray(8)
     request = comm.Iallgather(bytes([comm.rank] * 4), received)
@@ -115,7 +115,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_wrong_arguments_are_named_and_harm_nothing(comm):
     for call, kind, words in REFUSED:
         with pytest.raises(kind, match=words):
@@ -123,7 +123,7 @@ def test_wrong_arguments_are_named_and_harm_nothing(comm):
         assert comm.allreduce(1) == comm.size
 
 
-@pytest.mark.mpi(1, 2, 5)
+@pytest.mark.ompy(1, 2, 5)
 def test_objects_arrive_as_copies_in_rank_order(comm):
     given = {"rank": comm.rank, "data": list(range(comm.rank * 300))}
     everyones = comm.allgather(given)
@@ -140,7 +140,7 @@ def test_objects_arrive_as_copies_in_rank_order(comm):
     assert comm.alltoall([(comm.rank, peer) for peer in range(comm.size)]) == [(peer, comm.rank) for peer in range(comm.size)]
 
 
-@pytest.mark.mpi(1, 2, 3, 5)
+@pytest.mark.ompy(1, 2, 3, 5)
 def test_objects_are_combined_from_left_to_right(comm):
     def join(left, right):
         return f"({left}{right})"
@@ -157,7 +157,7 @@ def test_objects_are_combined_from_left_to_right(comm):
     assert before == (flat[: comm.rank] if comm.rank else None)
 
 
-@pytest.mark.mpi(2, 4)
+@pytest.mark.ompy(2, 4)
 def test_arrays_inside_objects_arrive_whole(comm):
     numpy = pytest.importorskip("numpy")
     given = [numpy.full(50_000, comm.rank), "text"]

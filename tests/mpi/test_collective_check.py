@@ -37,7 +37,7 @@ DIFFERENT = [
 ]
 
 
-@pytest.mark.mpi(3, mca=CHECK)
+@pytest.mark.ompy(3, mca=CHECK)
 def test_ranks_that_differ_are_named_everywhere(comm):
     for common, other, error_class, words in DIFFERENT:
         with pytest.raises(MPI.Exception, match=words) as caught:
@@ -46,7 +46,7 @@ def test_ranks_that_differ_are_named_everywhere(comm):
     assert comm.allreduce(1) == 3
 
 
-@pytest.mark.mpi(3, mca=CHECK)
+@pytest.mark.ompy(3, mca=CHECK)
 def test_what_may_differ_passes(comm):
     pair = MPI.INT.Create_contiguous(2).Commit()
     comm.Bcast([ints(4), 2, pair] if comm.rank == 0 else ints(4))
@@ -58,7 +58,7 @@ def test_what_may_differ_passes(comm):
     pair.Free()
 
 
-@pytest.mark.mpi(3, mca=CHECK)
+@pytest.mark.ompy(3, mca=CHECK)
 def test_roots_between_groups_must_fit(comm):
     part = comm.Split(int(comm.rank > 0))
     inter = part.Create_intercomm(0, comm, 1 if comm.rank == 0 else 0)

@@ -34,7 +34,7 @@ def persistent(comm, name, *arguments, **options):
 FORMS = (blocking, nonblocking, persistent)
 
 
-@pytest.mark.mpi(1, 2, 5)
+@pytest.mark.ompy(1, 2, 5)
 def test_data_reach_the_ranks_they_are_for(comm):
     rank, size = comm.Get_rank(), comm.Get_size()
     every = rows(size)
@@ -58,7 +58,7 @@ def test_data_reach_the_ranks_they_are_for(comm):
         assert (got == every[rank] * 100 + numpy.arange(size)[:, None]).all()
 
 
-@pytest.mark.mpi(2, 5)
+@pytest.mark.ompy(2, 5)
 def test_blocks_of_different_lengths_reach_the_ranks_they_are_for(comm):
     rank, size = comm.Get_rank(), comm.Get_size()
     counts = [peer % 3 for peer in range(size)]
@@ -84,7 +84,7 @@ def test_blocks_of_different_lengths_reach_the_ranks_they_are_for(comm):
         assert (got == rank + 1).all()
 
 
-@pytest.mark.mpi(1, 2, 5)
+@pytest.mark.ompy(1, 2, 5)
 def test_reductions_agree_with_numpy(comm):
     from ompy import MPI
 
@@ -115,7 +115,7 @@ def test_reductions_agree_with_numpy(comm):
         assert (got == size * numpy.arange(start, start + counts[rank])).all()
 
 
-@pytest.mark.mpi(2, 4, 5)
+@pytest.mark.ompy(2, 4, 5)
 def test_an_operation_that_does_not_commute_gets_its_operands_in_rank_order(comm):
     """Matrix products: of types with a gap, so that the memory between the messages is laid out as the program expects."""
     from ompy import MPI
@@ -170,22 +170,22 @@ def bits_are_the_same_everywhere(comm, seed):
         assert numpy.allclose(first, every.sum(axis=0))
 
 
-@pytest.mark.mpi(3, mca={"coll": "tuned,basic", "coll_tuned_allreduce_algorithm": "recursive_doubling"})
+@pytest.mark.ompy(3, mca={"coll": "tuned,basic", "coll_tuned_allreduce_algorithm": "recursive_doubling"})
 def test_floating_point_sums_are_reproducible_by_recursive_doubling(comm, seed):
     bits_are_the_same_everywhere(comm, seed)
 
 
-@pytest.mark.mpi(3, mca={"coll": "tuned,basic", "coll_tuned_allreduce_algorithm": "ring"})
+@pytest.mark.ompy(3, mca={"coll": "tuned,basic", "coll_tuned_allreduce_algorithm": "ring"})
 def test_floating_point_sums_are_reproducible_round_a_ring(comm, seed):
     bits_are_the_same_everywhere(comm, seed)
 
 
-@pytest.mark.mpi(5)
+@pytest.mark.ompy(5)
 def test_floating_point_sums_are_reproducible_up_a_tree(comm, seed):
     bits_are_the_same_everywhere(comm, seed)
 
 
-@pytest.mark.mpi(2, 5, timeout=90)
+@pytest.mark.ompy(2, 5, timeout=90)
 def test_large_messages_arrive_whole(comm):
     from ompy import MPI
 
@@ -209,7 +209,7 @@ def test_large_messages_arrive_whole(comm):
         assert (got == numpy.arange(count) * (size * (size + 1) / 2)).all()
 
 
-@pytest.mark.mpi(3)
+@pytest.mark.ompy(3)
 def test_many_collectives_at_once_complete_in_any_order(comm, rng):
     from ompy import MPI
 
@@ -226,7 +226,7 @@ def test_many_collectives_at_once_complete_in_any_order(comm, rng):
     barrier.Wait()
 
 
-@pytest.mark.mpi(3)
+@pytest.mark.ompy(3)
 def test_a_persistent_collective_sees_new_data_each_time(comm):
     from ompy import MPI
 
@@ -241,7 +241,7 @@ def test_a_persistent_collective_sees_new_data_each_time(comm):
     request.Free()
 
 
-@pytest.mark.mpi(2, 5)
+@pytest.mark.ompy(2, 5)
 def test_groups_exchange_over_an_intercommunicator(comm):
     from ompy import MPI
 
@@ -268,7 +268,7 @@ def test_groups_exchange_over_an_intercommunicator(comm):
     local.Free()
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_too_long_a_message_is_an_error_and_harms_nothing_else(comm):
     from ompy import MPI
 

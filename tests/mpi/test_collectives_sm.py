@@ -100,7 +100,7 @@ def all_collectives(comm, count, root):
     assert rank == 0 or (got == rows[:rank].sum(0)).all()
 
 
-@pytest.mark.mpi(2, 3, 5, mca=SMALL_PIECES)
+@pytest.mark.ompy(2, 3, 5, mca=SMALL_PIECES)
 def test_every_size_around_slots_and_pieces_is_served_alike(comm):
     assert comm.Get_size() > 1
     for number, count in enumerate(COUNTS):
@@ -108,7 +108,7 @@ def test_every_size_around_slots_and_pieces_is_served_alike(comm):
         comm.Barrier()
 
 
-@pytest.mark.mpi(2, 4, mca={**SMALL_PIECES, "coll_sm_spins": "0"})
+@pytest.mark.ompy(2, 4, mca={**SMALL_PIECES, "coll_sm_spins": "0"})
 def test_who_sleeps_at_once_is_woken(comm):
     rank = comm.Get_rank()
     for number, count in enumerate(COUNTS):
@@ -119,7 +119,7 @@ def test_who_sleeps_at_once_is_woken(comm):
         assert got[0] == turn
 
 
-@pytest.mark.mpi(3, mca={**SMALL_PIECES, "coll_sm_backing": "file"})
+@pytest.mark.ompy(3, mca={**SMALL_PIECES, "coll_sm_backing": "file"})
 def test_shared_memory_may_live_in_a_file_that_is_gone_once_attached(comm):
     import os
 
@@ -128,7 +128,7 @@ def test_shared_memory_may_live_in_a_file_that_is_gone_once_attached(comm):
     assert not [name for name in os.listdir("/dev/shm") if name.startswith("ompy-coll")]
 
 
-@pytest.mark.mpi(3, mca={**COLL_SM, "coll_sm_chunk_size": str(4 << 20)})
+@pytest.mark.ompy(3, mca={**COLL_SM, "coll_sm_chunk_size": str(4 << 20)})
 def test_collectives_go_over_messages_where_no_memory_can_be_shared(comm):
     import resource
 
@@ -138,7 +138,7 @@ def test_collectives_go_over_messages_where_no_memory_can_be_shared(comm):
     all_collectives(comm, 5000, 2)
 
 
-@pytest.mark.mpi(4, mca=SMALL_PIECES)
+@pytest.mark.ompy(4, mca=SMALL_PIECES)
 def test_a_root_runs_ahead_of_slow_readers_without_overwriting(comm):
     rank = comm.Get_rank()
     for count in (1, 100, CHUNK // 8):
@@ -150,7 +150,7 @@ def test_a_root_runs_ahead_of_slow_readers_without_overwriting(comm):
                 sum(range(2000))
 
 
-@pytest.mark.mpi(3, mca=SMALL_PIECES)
+@pytest.mark.ompy(3, mca=SMALL_PIECES)
 def test_typed_memory_is_packed_on_one_side_and_unpacked_on_the_other(comm):
     from ompy import MPI
 
@@ -175,7 +175,7 @@ def test_typed_memory_is_packed_on_one_side_and_unpacked_on_the_other(comm):
     assert rank != 2 or (back == rows).all()
 
 
-@pytest.mark.mpi(3, mca=COLL_SM)
+@pytest.mark.ompy(3, mca=COLL_SM)
 def test_operations_of_the_program_keep_rank_order(comm):
     from ompy import MPI
 
@@ -195,7 +195,7 @@ def test_operations_of_the_program_keep_rank_order(comm):
     assert got.tolist() == [scale, shift]
 
 
-@pytest.mark.mpi(2, mca=COLL_SM)
+@pytest.mark.ompy(2, mca=COLL_SM)
 def test_many_communicators_come_and_go(comm):
     import os
 
@@ -210,7 +210,7 @@ def test_many_communicators_come_and_go(comm):
     assert held[-1] <= held[0]
 
 
-@pytest.mark.mpi(2, 3, mca=COLL_SM)
+@pytest.mark.ompy(2, 3, mca=COLL_SM)
 def test_nothing_at_address_zero_is_a_contribution(comm):
     from ompy import MPI
 
@@ -224,7 +224,7 @@ def test_nothing_at_address_zero_is_a_contribution(comm):
     assert comm.allreduce(1) == comm.size
 
 
-@pytest.mark.mpi(3, mca=COLL_SM)
+@pytest.mark.ompy(3, mca=COLL_SM)
 def test_lengths_that_differ_are_an_error_and_harm_nothing_else(comm):
     from ompy import MPI
 
@@ -307,7 +307,7 @@ def one_of_many(comm, source, generator):
         assert (got[: counts[rank]] == folded(rows[:, begin : begin + counts[rank]])).all()
 
 
-@pytest.mark.mpi(2, 3, 5, mca=SMALL_PIECES)
+@pytest.mark.ompy(2, 3, 5, mca=SMALL_PIECES)
 def test_short_and_long_ones_of_every_kind_follow_one_another(comm):
     import random
 

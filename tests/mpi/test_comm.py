@@ -10,7 +10,7 @@ def ring(comm):
     return comm.sendrecv(comm.rank, (comm.rank + 1) % comm.size, source=(comm.rank - 1) % comm.size)
 
 
-@pytest.mark.mpi(1, 3)
+@pytest.mark.ompy(1, 3)
 def test_a_duplicate_keeps_messages_apart(comm):
     other = comm.Dup()
     assert comm.Compare(other) == MPI.CONGRUENT
@@ -23,7 +23,7 @@ def test_a_duplicate_keeps_messages_apart(comm):
     assert other == MPI.COMM_NULL
 
 
-@pytest.mark.mpi(2, 4)
+@pytest.mark.ompy(2, 4)
 def test_a_duplicate_made_while_computing_works(comm):
     other, request = comm.Idup()
     mine = sum(range(100))
@@ -32,7 +32,7 @@ def test_a_duplicate_made_while_computing_works(comm):
     other.Free()
 
 
-@pytest.mark.mpi(4)
+@pytest.mark.ompy(4)
 def test_split_sorts_by_key_then_rank(comm):
     part = comm.Split(comm.rank % 2, key=-comm.rank)
     assert part.size == 2
@@ -44,7 +44,7 @@ def test_split_sorts_by_key_then_rank(comm):
     same.Free()
 
 
-@pytest.mark.mpi(3)
+@pytest.mark.ompy(3)
 def test_ranks_without_a_color_get_the_null_communicator(comm):
     part = comm.Split(MPI.UNDEFINED if comm.rank == 1 else 7)
     if comm.rank == 1:
@@ -54,7 +54,7 @@ def test_ranks_without_a_color_get_the_null_communicator(comm):
         part.Free()
 
 
-@pytest.mark.mpi(4)
+@pytest.mark.ompy(4)
 def test_create_takes_disjoint_groups_at_the_same_time(comm):
     world = comm.Get_group()
     low, high = world.Incl([1, 0]), world.Incl([2, 3])
@@ -63,7 +63,7 @@ def test_create_takes_disjoint_groups_at_the_same_time(comm):
     part.Free()
 
 
-@pytest.mark.mpi(3)
+@pytest.mark.ompy(3)
 def test_create_group_needs_the_members_alone(comm):
     group = comm.Get_group().Incl([2, 0])
     if comm.rank == 1:
@@ -73,7 +73,7 @@ def test_create_group_needs_the_members_alone(comm):
     part.Free()
 
 
-@pytest.mark.mpi(3)
+@pytest.mark.ompy(3)
 def test_create_from_group_needs_no_parent(comm):
     group = comm.Get_group().Incl([1, 2])
     if comm.rank > 0:
@@ -82,7 +82,7 @@ def test_create_from_group_needs_no_parent(comm):
         part.Free()
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_processes_of_a_host_can_share_memory(comm):
     here = comm.Split_type(MPI.COMM_TYPE_SHARED)
     assert here.size == comm.size
@@ -90,7 +90,7 @@ def test_processes_of_a_host_can_share_memory(comm):
     assert comm.Split_type(MPI.COMM_TYPE_HW_UNGUIDED) == MPI.COMM_NULL
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_many_communicators_come_and_go(comm):
     for _ in range(200):
         part = comm.Dup()
@@ -98,7 +98,7 @@ def test_many_communicators_come_and_go(comm):
         part.Free()
 
 
-@pytest.mark.mpi(1)
+@pytest.mark.ompy(1)
 def test_handles_are_equal_when_they_stand_for_one_communicator(comm):
     assert MPI.Comm(comm) == comm
     assert MPI.Intracomm(comm) is not comm
@@ -106,7 +106,7 @@ def test_handles_are_equal_when_they_stand_for_one_communicator(comm):
     assert type(MPI.Comm.fromhandle(comm.handle)) is MPI.Intracomm
 
 
-@pytest.mark.mpi(1)
+@pytest.mark.ompy(1)
 def test_a_subclass_duplicates_into_itself(comm):
     class Mine(MPI.Intracomm):
         pass
@@ -116,7 +116,7 @@ def test_a_subclass_duplicates_into_itself(comm):
     mine.Free()
 
 
-@pytest.mark.mpi(1)
+@pytest.mark.ompy(1)
 def test_names_stay_with_the_communicator(comm):
     assert comm.name == "MPI_COMM_WORLD"
     assert MPI.COMM_NULL.Get_name() == "MPI_COMM_NULL"
@@ -126,7 +126,7 @@ def test_names_stay_with_the_communicator(comm):
     other.Free()
 
 
-@pytest.mark.mpi(1)
+@pytest.mark.ompy(1)
 def test_hints_are_kept(comm):
     info = MPI.Info.Create({"mpi_assert_no_any_tag": "true"})
     other = comm.Dup(info)
@@ -145,7 +145,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_wrong_arguments_are_named(comm):
     for call, words, error_class in REFUSED:
         with pytest.raises(MPI.Exception, match=words) as caught:

@@ -5,7 +5,7 @@ import pytest
 from ompy import MPI
 
 
-@pytest.mark.mpi(1, 4)
+@pytest.mark.ompy(1, 4)
 def test_subsets_keep_the_order_asked_for(comm):
     group = comm.Get_group()
     backwards = list(range(group.size))[::-1]
@@ -16,7 +16,7 @@ def test_subsets_keep_the_order_asked_for(comm):
     assert group.Excl([0]).Translate_ranks(None, group) == list(range(1, group.size))
 
 
-@pytest.mark.mpi(4)
+@pytest.mark.ompy(4)
 def test_set_operations_take_the_first_groups_order(comm):
     world = comm.Get_group()
     low, odd = world.Incl([0, 1, 2]), world.Incl([3, 1])
@@ -26,7 +26,7 @@ def test_set_operations_take_the_first_groups_order(comm):
     assert MPI.Group.Difference(low, low) == MPI.GROUP_EMPTY
 
 
-@pytest.mark.mpi(4)
+@pytest.mark.ompy(4)
 def test_ranges_run_either_way(comm):
     world = comm.Get_group()
     assert world.Range_incl([(3, 0, -2)]).Translate_ranks(None, world) == [3, 1]
@@ -35,13 +35,13 @@ def test_ranges_run_either_way(comm):
         world.Range_incl([(0, 1, 0)])
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_ranks_outside_are_undefined_and_proc_null_stays(comm):
     group = comm.Get_group()
     assert group.Translate_ranks([0, 1, MPI.PROC_NULL], group.Incl([1])) == [MPI.UNDEFINED, 0, MPI.PROC_NULL]
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_wrong_ranks_are_named(comm):
     for method, ranks, words in (
         ("Incl", [2], "2 is not in this group of 2"),
@@ -55,7 +55,7 @@ def test_wrong_ranks_are_named(comm):
         assert caught.value.Get_error_class() == MPI.ERR_RANK
 
 
-@pytest.mark.mpi(1)
+@pytest.mark.ompy(1)
 def test_null_and_freed_groups_refuse(comm):
     group = comm.Get_group()
     group.Free()

@@ -14,7 +14,7 @@ def halves(comm):
     return inter, low
 
 
-@pytest.mark.mpi(2, 3, 5)
+@pytest.mark.ompy(2, 3, 5)
 def test_ranks_are_those_of_the_remote_group(comm):
     inter, low = halves(comm)
     assert inter.is_inter
@@ -25,7 +25,7 @@ def test_ranks_are_those_of_the_remote_group(comm):
     inter.Free()
 
 
-@pytest.mark.mpi(3)
+@pytest.mark.ompy(3)
 def test_merge_puts_the_high_group_second(comm):
     inter, low = halves(comm)
     merged = inter.Merge(high=not low)
@@ -36,7 +36,7 @@ def test_merge_puts_the_high_group_second(comm):
         it.Free()
 
 
-@pytest.mark.mpi(5)
+@pytest.mark.ompy(5)
 def test_merge_of_equals_is_the_same_everywhere(comm):
     inter, _ = halves(comm)
     merged = inter.Merge()
@@ -45,7 +45,7 @@ def test_merge_of_equals_is_the_same_everywhere(comm):
     inter.Free()
 
 
-@pytest.mark.mpi(4)
+@pytest.mark.ompy(4)
 def test_duplicates_and_parts_talk_between_their_groups(comm):
     inter, low = halves(comm)
     other = inter.Dup()
@@ -63,7 +63,7 @@ def test_duplicates_and_parts_talk_between_their_groups(comm):
         it.Free()
 
 
-@pytest.mark.mpi(3, 5)
+@pytest.mark.ompy(3, 5)
 @pytest.mark.parametrize("length", [3, 3000])
 def test_rooted_objects_cross_over(comm, length):
     inter, low = halves(comm)
@@ -86,7 +86,7 @@ def test_rooted_objects_cross_over(comm, length):
     inter.Free()
 
 
-@pytest.mark.mpi(3)
+@pytest.mark.ompy(3)
 def test_groups_meet_without_a_parent(comm):
     world = comm.Get_group()
     low, high = world.Incl([0]), world.Incl([1, 2])
@@ -96,7 +96,7 @@ def test_groups_meet_without_a_parent(comm):
     inter.Free()
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_handles_of_the_other_kind_are_refused(comm):
     inter, _ = halves(comm)
     with pytest.raises(TypeError):

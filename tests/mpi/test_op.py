@@ -95,7 +95,7 @@ def test_the_programs_function_sees_writable_buffers(ordered):
     copy.Free()
 
 
-@pytest.mark.mpi(3)
+@pytest.mark.ompy(3)
 def test_ranks_are_combined_in_their_order(comm, ordered):
     matrices = [np.array([[rank, 1], [1, 0]], "i") for rank in range(1, 4)]
     result = np.zeros((2, 2), "i")

@@ -147,12 +147,12 @@ def test_an_object_that_fails_to_unpickle_takes_only_its_own_message_with_it():
     assert SELF.sendrecv("next", 0, source=0) == "next"
 
 
-@pytest.mark.mpi(2, mca={"btl": "self,sm"})
+@pytest.mark.ompy(2, mca={"btl": "self,sm"})
 def test_large_objects_between_ranks_through_shared_memory(comm):
     swap_large(comm)
 
 
-@pytest.mark.mpi(2, mca={"btl": "self,zmq"})
+@pytest.mark.ompy(2, mca={"btl": "self,zmq"})
 def test_large_objects_between_ranks_over_tcp(comm):
     swap_large(comm)
 

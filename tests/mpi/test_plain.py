@@ -114,7 +114,7 @@ def test_every_length_up_to_the_room_and_beyond() -> None:
     assert plain_pickle("x" * 1900) is not None
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_plain_and_other_objects_arrive_alike(comm):
     import numpy as np
 
@@ -133,7 +133,7 @@ def test_plain_and_other_objects_arrive_alike(comm):
     assert got[0] is got[1]
 
 
-@pytest.mark.mpi(1)
+@pytest.mark.ompy(1)
 def test_the_programs_own_dumps_is_asked(comm):
     import pickle
 

@@ -35,32 +35,32 @@ def deliver_by_every_mode(comm):
     assert MPI.Detach_buffer() == MPI.BUFFER_AUTOMATIC
 
 
-@pytest.mark.mpi(2, mca={"btl": "self,sm"})
+@pytest.mark.ompy(2, mca={"btl": "self,sm"})
 def test_every_mode_delivers_every_size_through_shared_memory(comm):
     deliver_by_every_mode(comm)
 
 
-@pytest.mark.mpi(2, mca={"btl": "self,zmq"})
+@pytest.mark.ompy(2, mca={"btl": "self,zmq"})
 def test_every_mode_delivers_every_size_through_tcp(comm):
     deliver_by_every_mode(comm)
 
 
-@pytest.mark.mpi(2, mca={"pml": "cm", "mtl": "portals"})
+@pytest.mark.ompy(2, mca={"pml": "cm", "mtl": "portals"})
 def test_every_mode_delivers_every_size_where_the_kernel_of_portals_matches(comm):
     deliver_by_every_mode(comm)
 
 
-@pytest.mark.mpi(2, mca={"pml": "cm", "mtl": "portals", "btl": "self,zmq"})
+@pytest.mark.ompy(2, mca={"pml": "cm", "mtl": "portals", "btl": "self,zmq"})
 def test_every_mode_delivers_every_size_where_the_kernel_matches_over_tcp(comm):
     deliver_by_every_mode(comm)
 
 
-@pytest.mark.mpi(2, mca={"btl": "portals,self"})
+@pytest.mark.ompy(2, mca={"btl": "portals,self"})
 def test_every_mode_delivers_every_size_as_portals_carry_it(comm):
     deliver_by_every_mode(comm)
 
 
-@pytest.mark.mpi(3)
+@pytest.mark.ompy(3)
 def test_messages_of_one_sender_arrive_in_order_through_wildcards(comm):
     from ompy import MPI
 
@@ -79,7 +79,7 @@ def test_messages_of_one_sender_arrive_in_order_through_wildcards(comm):
             comm.Send(numpy.array([number], "i"), 0, number % 3)
 
 
-@pytest.mark.mpi(1)
+@pytest.mark.ompy(1)
 def test_nobody_is_reached_through_proc_null(comm):
     from ompy import MPI
 
@@ -102,7 +102,7 @@ def test_nobody_is_reached_through_proc_null(comm):
     persistent.Free()
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_send_and_receive_at_once_does_not_deadlock(comm):
     from ompy import MPI
 
@@ -124,7 +124,7 @@ def test_send_and_receive_at_once_does_not_deadlock(comm):
         assert (got == pattern(size, peer)).all()
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_a_strided_type_arrives_in_a_contiguous_one(comm):
     from ompy import MPI
 
@@ -143,7 +143,7 @@ def test_a_strided_type_arrives_in_a_contiguous_one(comm):
     column.Free()
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_a_probe_leaves_the_message_and_a_matched_probe_takes_it(comm):
     from ompy import MPI
 
@@ -176,7 +176,7 @@ def test_a_probe_leaves_the_message_and_a_matched_probe_takes_it(comm):
         assert comm.improbe() is None
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_persistent_requests_start_again_and_again(comm):
     from ompy import MPI
 
@@ -197,7 +197,7 @@ def test_persistent_requests_start_again_and_again(comm):
     assert not request
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_partitions_are_sent_when_the_last_is_ready(comm):
     from ompy import MPI
 
@@ -224,7 +224,7 @@ def test_partitions_are_sent_when_the_last_is_ready(comm):
     request.Free()
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_partitioned_messages_do_not_meet_ordinary_ones(comm):
     from ompy import MPI
 
@@ -245,7 +245,7 @@ def test_partitioned_messages_do_not_meet_ordinary_ones(comm):
         assert part == b"part"
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_a_receive_can_be_cancelled_and_the_message_goes_to_the_next(comm):
     from ompy import MPI
 
@@ -264,7 +264,7 @@ def test_a_receive_can_be_cancelled_and_the_message_goes_to_the_next(comm):
         comm.Send(b"yes", 1, 9)
 
 
-@pytest.mark.mpi(1)
+@pytest.mark.ompy(1)
 def test_buffered_messages_share_the_attached_memory(comm):
     from ompy import MPI
 
@@ -289,7 +289,7 @@ def test_buffered_messages_share_the_attached_memory(comm):
         comm.Bsend(b"a", 0, 1)
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_a_communicator_has_a_buffer_of_its_own(comm):
     from ompy import MPI
 

@@ -45,7 +45,7 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_a_mistake_is_named_and_disturbs_nothing(comm):
     from ompy import MPI
 
@@ -70,12 +70,12 @@ def test_a_mistake_is_named_and_disturbs_nothing(comm):
         next_message_arrives(comm)
 
 
-@pytest.mark.mpi(2, mca={"btl": "self,sm"})
+@pytest.mark.ompy(2, mca={"btl": "self,sm"})
 def test_a_truncated_message_fails_alone_in_shared_memory(comm):
     truncate(comm)
 
 
-@pytest.mark.mpi(2, mca={"btl": "self,zmq"})
+@pytest.mark.ompy(2, mca={"btl": "self,zmq"})
 def test_a_truncated_message_fails_alone_over_tcp(comm):
     truncate(comm)
 
@@ -102,7 +102,7 @@ def truncate(comm):
             assert after == b"next"
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_a_failed_request_of_several_is_in_its_status(comm):
     from ompy import MPI
 
@@ -119,7 +119,7 @@ def test_a_failed_request_of_several_is_in_its_status(comm):
         assert not any(requests)
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_a_rejected_buffer_leaves_a_matched_message_to_be_received(comm):
     if comm.rank == 0:
         comm.Send(b"kept", 1)
@@ -132,7 +132,7 @@ def test_a_rejected_buffer_leaves_a_matched_message_to_be_received(comm):
         assert got == b"kept"
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_the_error_handler_of_the_communicator_hears_of_it_once(comm):
     from ompy import MPI
 

@@ -98,21 +98,21 @@ def post(comm, receive, room):
     return receive, comm.Irecv(buffer, *receive), buffer
 
 
-@pytest.mark.mpi(4, mca={"btl": "self,sm"}, timeout=400)
+@pytest.mark.ompy(4, mca={"btl": "self,sm"}, timeout=400)
 def test_random_messages_through_shared_memory(comm, seed):
     exchange(comm, seed)
 
 
-@pytest.mark.mpi(4, mca={"btl": "self,zmq"}, timeout=400)
+@pytest.mark.ompy(4, mca={"btl": "self,zmq"}, timeout=400)
 def test_random_messages_over_tcp(comm, seed):
     exchange(comm, seed)
 
 
-@pytest.mark.mpi(4, mca={"pml": "cm", "mtl": "portals", "mtl_portals_heap": "262144"}, timeout=400)
+@pytest.mark.ompy(4, mca={"pml": "cm", "mtl": "portals", "mtl_portals_heap": "262144"}, timeout=400)
 def test_random_messages_matched_by_the_kernel_of_portals_with_little_memory(comm, seed):
     exchange(comm, seed, MESSAGES // 3)
 
 
-@pytest.mark.mpi(4, mca={"btl": "portals,self", "pml_ob1_use_get": "0"}, timeout=400)
+@pytest.mark.ompy(4, mca={"btl": "portals,self", "pml_ob1_use_get": "0"}, timeout=400)
 def test_random_messages_put_through_portals(comm, seed):
     exchange(comm, seed, MESSAGES // 3)

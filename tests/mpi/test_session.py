@@ -5,7 +5,7 @@ import pytest
 from ompy import MPI
 
 
-@pytest.mark.mpi(1, 3)
+@pytest.mark.ompy(1, 3)
 def test_a_communicator_from_a_process_set(comm):
     session = MPI.Session.Init()
     names = [session.Get_nth_pset(n) for n in range(session.Get_num_psets())]

@@ -69,27 +69,27 @@ def exchange_both():
     exchange(lambda size: np.empty(size, np.uint8))
 
 
-@pytest.mark.mpi(2, mca=WAYS["joint"])
+@pytest.mark.ompy(2, mca=WAYS["joint"])
 def test_messages_arrive_whole_when_both_sides_copy():
     exchange_both()
 
 
-@pytest.mark.mpi(2, mca=WAYS["receiver"])
+@pytest.mark.ompy(2, mca=WAYS["receiver"])
 def test_messages_arrive_whole_when_the_receiver_copies():
     exchange_both()
 
 
-@pytest.mark.mpi(2, mca=WAYS["kernel"])
+@pytest.mark.ompy(2, mca=WAYS["kernel"])
 def test_messages_arrive_whole_when_the_kernel_copies_for_both_sides():
     exchange_both()
 
 
-@pytest.mark.mpi(2, mca=WAYS["ring"])
+@pytest.mark.ompy(2, mca=WAYS["ring"])
 def test_messages_arrive_whole_through_the_ring_alone():
     exchange_both()
 
 
-@pytest.mark.mpi(2, mca={**WAYS["receiver"], "mpi_numpy_heap": "0"})
+@pytest.mark.ompy(2, mca={**WAYS["receiver"], "mpi_numpy_heap": "0"})
 def test_from_64_kib_on_the_heap_is_read_in_place_though_the_message_may_be_sent_before_it_is_matched():
     def copied():
         return sm_statistics()["bytes_copied_in_heap"]
@@ -103,7 +103,7 @@ def test_from_64_kib_on_the_heap_is_read_in_place_though_the_message_may_be_sent
     assert copied() == (4 + rank()) * 65536
 
 
-@pytest.mark.mpi(2, mca={**HEAP, "mpi_numpy_heap": "0"})
+@pytest.mark.ompy(2, mca={**HEAP, "mpi_numpy_heap": "0"})
 def test_large_messages_between_heaps_do_not_go_through_the_ring():
     from ompy import MPI
 
@@ -126,7 +126,7 @@ def sm_statistics():
     return btl.statistics()
 
 
-@pytest.mark.mpi(2, mca={**HEAP, "mpi_numpy_heap": "65536"})
+@pytest.mark.ompy(2, mca={**HEAP, "mpi_numpy_heap": "65536"})
 def test_numpy_arrays_live_in_the_heap_and_behave_like_arrays():
     from ompy import MPI
 
@@ -152,7 +152,7 @@ def test_numpy_arrays_live_in_the_heap_and_behave_like_arrays():
     assert bytes_in_heap() == before
 
 
-@pytest.mark.mpi(2, mca={**HEAP, "mpi_numpy_heap": "0"})
+@pytest.mark.ompy(2, mca={**HEAP, "mpi_numpy_heap": "0"})
 def test_blocks_never_overlap_and_come_back():
     from ompy import MPI
 
@@ -179,7 +179,7 @@ def test_blocks_never_overlap_and_come_back():
     assert bytes_in_heap() == start
 
 
-@pytest.mark.mpi(2, mca={**HEAP, "mpi_numpy_heap": "0"})
+@pytest.mark.ompy(2, mca={**HEAP, "mpi_numpy_heap": "0"})
 def test_window_memory_is_zero_even_where_it_was_used_before():
     from ompy import MPI
 

@@ -26,12 +26,12 @@ def run_in_threads(count, work):
         raise failures[0]
 
 
-@pytest.mark.mpi(2, mca={"btl": "self,sm"})
+@pytest.mark.ompy(2, mca={"btl": "self,sm"})
 def test_threads_meet_a_peer_and_talk_at_once_over_shared_memory():
     talk_in_threads(300)
 
 
-@pytest.mark.mpi(2, mca={"btl": "self,zmq"})
+@pytest.mark.ompy(2, mca={"btl": "self,zmq"})
 def test_threads_meet_a_peer_and_talk_at_once_over_a_network():
     talk_in_threads(30)
 
@@ -59,7 +59,7 @@ def talk_in_threads(rounds):
     run_in_threads(5, work)
 
 
-@pytest.mark.mpi(1)
+@pytest.mark.ompy(1)
 def test_one_thread_waits_for_what_another_sends_to_the_same_rank():
     from ompy import MPI
 

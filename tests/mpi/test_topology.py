@@ -31,7 +31,7 @@ def test_impossible_dimensions_are_refused(nodes, dims):
     assert caught.value.Get_error_class() == MPI.ERR_DIMS
 
 
-@pytest.mark.mpi(5)
+@pytest.mark.ompy(5)
 def test_a_grid_leaves_the_last_ranks_out(comm):
     grid = comm.Create_cart([2, 2], [True, False])
     if comm.rank == 4:
@@ -48,7 +48,7 @@ def test_a_grid_leaves_the_last_ranks_out(comm):
     grid.Free()
 
 
-@pytest.mark.mpi(1, 2, 3)
+@pytest.mark.ompy(1, 2, 3)
 def test_blocks_keep_their_side_in_a_small_ring(comm):
     ring = comm.Create_cart([comm.size], [True])
     down, up = ring.Shift(0, 1)
@@ -59,7 +59,7 @@ def test_blocks_keep_their_side_in_a_small_ring(comm):
     ring.Free()
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_nothing_arrives_over_an_edge(comm):
     line = comm.Create_cart([2])
     assert line.neighbor_allgather(line.rank) == ([None, 1] if line.rank == 0 else [0, None])
@@ -69,7 +69,7 @@ def test_nothing_arrives_over_an_edge(comm):
     line.Free()
 
 
-@pytest.mark.mpi(4)
+@pytest.mark.ompy(4)
 def test_a_subgrid_keeps_the_dimensions_that_stay(comm):
     grid = comm.Create_cart([2, 2], [False, True])
     row = grid.Sub([False, True])
@@ -79,7 +79,7 @@ def test_a_subgrid_keeps_the_dimensions_that_stay(comm):
     grid.Free()
 
 
-@pytest.mark.mpi(3)
+@pytest.mark.ompy(3)
 def test_a_duplicate_keeps_the_topology(comm):
     grid = comm.Create_cart([3], [True])
     other = grid.Dup()
@@ -90,7 +90,7 @@ def test_a_duplicate_keeps_the_topology(comm):
     grid.Free()
 
 
-@pytest.mark.mpi(4)
+@pytest.mark.ompy(4)
 def test_a_graph_knows_all_neighbours(comm):
     star = comm.Create_graph([3, 4, 5, 6], [1, 2, 3, 0, 0, 0])
     assert star.Get_neighbors(0) == [1, 2, 3]
@@ -99,7 +99,7 @@ def test_a_graph_knows_all_neighbours(comm):
     star.Free()
 
 
-@pytest.mark.mpi(3)
+@pytest.mark.ompy(3)
 def test_edges_of_a_distributed_graph_may_come_from_anywhere(comm):
     if comm.rank == 0:
         edges = ([0, 1, 2], [1, 1, 1], [1, 2, 0], [10, 20, 30])
@@ -122,7 +122,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_wrong_topologies_are_named(comm):
     for call, words, kind in REFUSED:
         with pytest.raises(kind, match=words):

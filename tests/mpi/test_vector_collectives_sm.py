@@ -101,7 +101,7 @@ def all_vectors(comm, lengths, gap, root):
     assert (whole[: each[rank]] == total).all()
 
 
-@pytest.mark.mpi(2, 3, 5, mca=SMALL_PIECES)
+@pytest.mark.ompy(2, 3, 5, mca=SMALL_PIECES)
 def test_parts_of_any_lengths_arrive_where_they_belong(comm):
     seed = comm.bcast(random.randrange(1 << 32))
     print("seed", seed)
@@ -110,7 +110,7 @@ def test_parts_of_any_lengths_arrive_where_they_belong(comm):
         all_vectors(comm, drawn(source, comm.size), number % 3, number % comm.size)
 
 
-@pytest.mark.mpi(3, mca=SMALL_PIECES)
+@pytest.mark.ompy(3, mca=SMALL_PIECES)
 def test_every_vector_form_is_served_through_shared_memory(comm):
     from ompy.mca.pml import chosen
 
@@ -125,7 +125,7 @@ def test_every_vector_form_is_served_through_shared_memory(comm):
     assert messages() == before
 
 
-@pytest.mark.mpi(3, mca=SMALL_PIECES)
+@pytest.mark.ompy(3, mca=SMALL_PIECES)
 def test_typed_parts_of_different_types_are_packed_and_unpacked(comm):
     from ompy import MPI
 
@@ -143,7 +143,7 @@ def test_typed_parts_of_different_types_are_packed_and_unpacked(comm):
     assert (got == numpy.arange(1000 + rank) + 1e6 * numpy.arange(size)[:, None]).all()
 
 
-@pytest.mark.mpi(2, mca=SMALL_PIECES)
+@pytest.mark.ompy(2, mca=SMALL_PIECES)
 def test_a_part_longer_than_its_place_is_cut_off_with_an_error_that_names_its_rank(comm):
     from ompy import MPI
 

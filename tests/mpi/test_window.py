@@ -18,7 +18,7 @@ def test_the_null_window():
         assert caught.value.Get_error_class() == MPI.ERR_WIN
 
 
-@pytest.mark.mpi(1, 3)
+@pytest.mark.ompy(1, 3)
 def test_a_window_on_memory_of_the_programs(comm):
     memory = bytearray(10 + comm.rank)
     win = MPI.Win.Create(memory, 2, comm=comm)
@@ -36,7 +36,7 @@ def test_a_window_on_memory_of_the_programs(comm):
     memory.append(1)
 
 
-@pytest.mark.mpi(1, 2)
+@pytest.mark.ompy(1, 2)
 def test_an_allocated_window_is_zero_and_outlives_nothing_that_looks_at_it(comm):
     win = MPI.Win.Allocate(64, comm=comm)
     memory = win.tomemory()
@@ -46,7 +46,7 @@ def test_an_allocated_window_is_zero_and_outlives_nothing_that_looks_at_it(comm)
     assert bytes(memory) == b"x" * 64
 
 
-@pytest.mark.mpi(1, 3)
+@pytest.mark.ompy(1, 3)
 @pytest.mark.parametrize("apart", [False, True])
 def test_shared_memory_is_seen_by_all(comm, apart):
     info = MPI.Info.Create()
@@ -71,7 +71,7 @@ def test_shared_memory_is_seen_by_all(comm, apart):
     info.Free()
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_memory_that_is_not_shared_is_not_seen(comm):
     win = MPI.Win.Allocate(8, comm=comm)
     there, _ = win.Shared_query(1 - comm.rank)
@@ -117,7 +117,7 @@ def test_a_handler_hears_of_errors_and_a_second_handle_of_the_end():
         other.Fence()
 
 
-@pytest.mark.mpi(1, 2)
+@pytest.mark.ompy(1, 2)
 def test_numbers_that_make_no_sense_are_errors_on_every_rank(comm):
     unit = 0 if comm.rank == comm.size - 1 else 1
     with pytest.raises(MPI.Exception, match=f"rank {comm.size - 1}") as caught:
@@ -128,7 +128,7 @@ def test_numbers_that_make_no_sense_are_errors_on_every_rank(comm):
     assert caught.value.Get_error_class() == MPI.ERR_COMM
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_shared_memory_is_given_back(comm):
     def mappings():
         with open("/proc/self/maps") as maps:

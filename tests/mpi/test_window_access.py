@@ -27,13 +27,13 @@ def check_put_then_get(comm, count):
     win.Free()
 
 
-@pytest.mark.mpi(1, 2, 3)
+@pytest.mark.ompy(1, 2, 3)
 def test_put_then_get(comm):
     for count in COUNTS:
         check_put_then_get(comm, count)
 
 
-@pytest.mark.mpi(1, 2)
+@pytest.mark.ompy(1, 2)
 @pytest.mark.parametrize("columns", [1, 60])
 def test_different_types_on_both_sides(comm, columns):
     """A column block of the origin's matrix becomes rows of every third element at the target."""
@@ -72,7 +72,7 @@ def check_accumulates_of_all_ranks_add_up(comm, count):
     win.Free()
 
 
-@pytest.mark.mpi(1, 3)
+@pytest.mark.ompy(1, 3)
 def test_accumulates_of_all_ranks_add_up(comm):
     for count in COUNTS:
         check_accumulates_of_all_ranks_add_up(comm, count)
@@ -84,7 +84,7 @@ EXPECTED = {
 }  # fmt: skip
 
 
-@pytest.mark.mpi(1, 2)
+@pytest.mark.ompy(1, 2)
 def test_every_operation(comm):
     memory = np.zeros(4, "i8")
     win = MPI.Win.Create(memory, 8, comm=comm)
@@ -100,7 +100,7 @@ def test_every_operation(comm):
     win.Free()
 
 
-@pytest.mark.mpi(1, 2)
+@pytest.mark.ompy(1, 2)
 def test_pairs_and_spread_elements_accumulate(comm):
     target = (comm.rank + 1) % comm.size
     pair = np.dtype([("value", "f8"), ("index", "i4")], align=True)
@@ -127,7 +127,7 @@ def test_pairs_and_spread_elements_accumulate(comm):
     third.Free()
 
 
-@pytest.mark.mpi(1, 3)
+@pytest.mark.ompy(1, 3)
 def test_fetch_and_op_hands_out_each_number_once(comm):
     win = MPI.Win.Allocate(8 if comm.rank == 0 else 0, 8, comm=comm)
     one, taken = np.ones(1, "i8"), []
@@ -143,7 +143,7 @@ def test_fetch_and_op_hands_out_each_number_once(comm):
     win.Free()
 
 
-@pytest.mark.mpi(1, 3)
+@pytest.mark.ompy(1, 3)
 def test_compare_and_swap_lets_one_rank_win(comm):
     memory = np.full(1, -1)
     win = MPI.Win.Create(memory, 8, comm=comm)
@@ -177,7 +177,7 @@ def check_accumulates_of_one_origin_keep_their_order(comm, count):
     win.Free()
 
 
-@pytest.mark.mpi(1, 2)
+@pytest.mark.ompy(1, 2)
 def test_accumulates_of_one_origin_keep_their_order(comm):
     for count in COUNTS:
         check_accumulates_of_one_origin_keep_their_order(comm, count)
@@ -205,13 +205,13 @@ def check_requests_complete_at_the_origin(comm, count):
     win.Free()
 
 
-@pytest.mark.mpi(1, 2)
+@pytest.mark.ompy(1, 2)
 def test_requests_complete_at_the_origin(comm):
     for count in COUNTS:
         check_requests_complete_at_the_origin(comm, count)
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_a_dynamic_window_serves_what_is_attached(comm):
     win = MPI.Win.Create_dynamic(comm=comm)
     memory = np.zeros(10)
@@ -239,7 +239,7 @@ def test_a_dynamic_window_serves_what_is_attached(comm):
     win.Free()
 
 
-@pytest.mark.mpi(1, 2)
+@pytest.mark.ompy(1, 2)
 def test_what_is_wrong_is_named(comm):
     win = MPI.Win.Create(bytearray(40), 4, comm=comm)
     last = comm.size - 1

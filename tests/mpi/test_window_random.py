@@ -13,7 +13,7 @@ ELEMENTS = 70000
 LENGTHS = (1, 7, 511, 512, 513, 4000, 60000)
 
 
-@pytest.mark.mpi(2, 3)
+@pytest.mark.ompy(2, 3)
 def test_memory_is_what_the_model_says(comm):
     """Each rank has an area of its own at every target, so its own accesses alone decide what is there."""
     dice = random.Random(SEED + comm.rank)

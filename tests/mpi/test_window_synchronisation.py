@@ -34,7 +34,7 @@ def test_calls_out_of_order_are_refused():
     win.Free()
 
 
-@pytest.mark.mpi(2, 3)
+@pytest.mark.ompy(2, 3)
 def test_post_start_complete_wait(comm):
     """Rank 0 writes to all others, which only open their memory."""
     memory = np.zeros(5000)
@@ -55,7 +55,7 @@ def test_post_start_complete_wait(comm):
     win.Free()
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_an_exposure_is_tested_without_waiting(comm):
     win = MPI.Win.Create(bytearray(8), comm=comm)
     group = win.group.Incl([1 - comm.rank])
@@ -75,7 +75,7 @@ def test_an_exposure_is_tested_without_waiting(comm):
     win.Free()
 
 
-@pytest.mark.mpi(2, 3)
+@pytest.mark.ompy(2, 3)
 def test_exclusive_locks_exclude(comm):
     """Read, let others have a go, write back one more: without exclusion some of it would be lost."""
     turns = 30
@@ -97,7 +97,7 @@ def test_exclusive_locks_exclude(comm):
     win.Free()
 
 
-@pytest.mark.mpi(3)
+@pytest.mark.ompy(3)
 def test_shared_locks_share_and_an_exclusive_one_waits_its_turn(comm):
     """Ranks 1 and 2 hold the lock at the same time; rank 0 gets it when both have given it back."""
     win = MPI.Win.Allocate(3, comm=comm)
@@ -115,7 +115,7 @@ def test_shared_locks_share_and_an_exclusive_one_waits_its_turn(comm):
     win.Free()
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_flush_completes_at_the_target(comm):
     win = MPI.Win.Allocate(80000, 8, comm=comm)
     if comm.rank == 0:
@@ -132,7 +132,7 @@ def test_flush_completes_at_the_target(comm):
     win.Free()
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_a_target_that_waits_for_something_else_makes_progress(comm):
     win = MPI.Win.Allocate(8, comm=comm)
     if comm.rank == 0:
@@ -147,7 +147,7 @@ def test_a_target_that_waits_for_something_else_makes_progress(comm):
     win.Free()
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_a_thread_waits_for_a_lock_that_another_holds(comm):
     win = MPI.Win.Allocate(8, 8, comm=comm)
     other = MPI.Win(win)
@@ -171,7 +171,7 @@ def test_a_thread_waits_for_a_lock_that_another_holds(comm):
     win.Free()
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_locks_that_nobody_checks(comm):
     win = MPI.Win.Allocate(1, comm=comm)
     if comm.rank == 0:
@@ -187,7 +187,7 @@ def test_locks_that_nobody_checks(comm):
     win.Free()
 
 
-@pytest.mark.mpi(3)
+@pytest.mark.ompy(3)
 def test_what_comes_after_a_fence_waits_for_what_came_before(comm):
     """Rank 1's window: a long put of rank 2's in one epoch, a short one of rank 0's over it in the next."""
     memory = np.zeros(400000)

@@ -77,52 +77,52 @@ def ends_with_an_error_that_names_the_peer(comm: Any, fault: str) -> None:
 # -- ob1
 
 
-@pytest.mark.mpi(2, mca={**SEED, **FRAGMENTS, **some("delay"), **some("stall")}, timeout=40)
+@pytest.mark.ompy(2, mca={**SEED, **FRAGMENTS, **some("delay"), **some("stall")}, timeout=40)
 def test_ob1_waits_out_delays_and_stalls(comm: Any) -> None:
     all_arrives_and_it_fired(comm, "delay", "stall")
 
 
-@pytest.mark.mpi(2, mca={**SEED, **READ, **some("delay", 0.2), **some("stall"), **some("reorder", 0.2)}, timeout=40)
+@pytest.mark.ompy(2, mca={**SEED, **READ, **some("delay", 0.2), **some("stall"), **some("reorder", 0.2)}, timeout=40)
 def test_ob1_waits_out_late_reads(comm: Any) -> None:
     all_arrives_and_it_fired(comm, "delay", "stall", "reorder")
 
 
-@pytest.mark.mpi(2, mca={**SEED, **WRITTEN, **some("delay", 0.2), **some("reorder", 0.2)}, timeout=40)
+@pytest.mark.ompy(2, mca={**SEED, **WRITTEN, **some("delay", 0.2), **some("reorder", 0.2)}, timeout=40)
 def test_ob1_waits_out_late_writes(comm: Any) -> None:
     all_arrives_and_it_fired(comm, "delay", "reorder")
 
 
-@pytest.mark.mpi(3, mca={**SEED, **FRAGMENTS, **some("reorder", 0.2), "pml_ob1_checksum": 1}, timeout=40)
+@pytest.mark.ompy(3, mca={**SEED, **FRAGMENTS, **some("reorder", 0.2), "pml_ob1_checksum": 1}, timeout=40)
 def test_ob1_puts_in_order_what_overtakes(comm: Any) -> None:
     all_arrives_and_it_fired(comm, "reorder")
 
 
-@pytest.mark.mpi(2, mca={**SEED, **FRAGMENTS, **some("corrupt"), "pml_ob1_checksum": 1}, timeout=40)
+@pytest.mark.ompy(2, mca={**SEED, **FRAGMENTS, **some("corrupt"), "pml_ob1_checksum": 1}, timeout=40)
 def test_ob1_reports_corrupted_fragments(comm: Any) -> None:
     ends_with_an_error_that_names_the_peer(comm, "corrupt")
 
 
-@pytest.mark.mpi(2, mca={**SEED, **READ, **some("corrupt"), "pml_ob1_checksum": 1}, timeout=40)
+@pytest.mark.ompy(2, mca={**SEED, **READ, **some("corrupt"), "pml_ob1_checksum": 1}, timeout=40)
 def test_ob1_reports_corrupted_reads(comm: Any) -> None:
     ends_with_an_error_that_names_the_peer(comm, "corrupt")
 
 
-@pytest.mark.mpi(2, mca={**SEED, **WRITTEN, **some("corrupt"), "pml_ob1_checksum": 1}, timeout=40)
+@pytest.mark.ompy(2, mca={**SEED, **WRITTEN, **some("corrupt"), "pml_ob1_checksum": 1}, timeout=40)
 def test_ob1_reports_corrupted_writes(comm: Any) -> None:
     ends_with_an_error_that_names_the_peer(comm, "corrupt")
 
 
-@pytest.mark.mpi(2, mca={**SEED, **FRAGMENTS, **some("drop"), "pml_ob1_checksum": 1}, timeout=40)
+@pytest.mark.ompy(2, mca={**SEED, **FRAGMENTS, **some("drop"), "pml_ob1_checksum": 1}, timeout=40)
 def test_ob1_reports_lost_messages(comm: Any) -> None:
     ends_with_an_error_that_names_the_peer(comm, "drop")
 
 
-@pytest.mark.mpi(2, mca={**SEED, **FRAGMENTS, **some("duplicate"), "pml_ob1_checksum": 1}, timeout=40)
+@pytest.mark.ompy(2, mca={**SEED, **FRAGMENTS, **some("duplicate"), "pml_ob1_checksum": 1}, timeout=40)
 def test_ob1_reports_repeated_messages(comm: Any) -> None:
     ends_with_an_error_that_names_the_peer(comm, "duplicate")
 
 
-@pytest.mark.mpi(1, mca={"btl": "chaos", "btl_chaos_wraps": "self", "btl_chaos_seed": 1, **some("delay", 0.5)}, timeout=40)
+@pytest.mark.ompy(1, mca={"btl": "chaos", "btl_chaos_wraps": "self", "btl_chaos_seed": 1, **some("delay", 0.5)}, timeout=40)
 def test_a_process_can_be_unreliable_towards_itself(comm: Any) -> None:
     for number in range(50):
         assert comm.sendrecv(number, 0, source=0) == number
@@ -132,41 +132,41 @@ def test_a_process_can_be_unreliable_towards_itself(comm: Any) -> None:
 # -- dr
 
 
-@pytest.mark.mpi(2, mca={**SEED, **FRAGMENTS, "pml": "dr", **some("drop")}, timeout=40)
+@pytest.mark.ompy(2, mca={**SEED, **FRAGMENTS, "pml": "dr", **some("drop")}, timeout=40)
 def test_dr_loses_nothing_that_is_dropped(comm: Any) -> None:
     all_arrives_and_it_fired(comm, "drop")
 
 
-@pytest.mark.mpi(2, mca={**SEED, **FRAGMENTS, "pml": "dr", **some("duplicate")}, timeout=40)
+@pytest.mark.ompy(2, mca={**SEED, **FRAGMENTS, "pml": "dr", **some("duplicate")}, timeout=40)
 def test_dr_receives_once_what_is_duplicated(comm: Any) -> None:
     all_arrives_and_it_fired(comm, "duplicate")
 
 
-@pytest.mark.mpi(2, mca={**SEED, **FRAGMENTS, "pml": "dr", **some("corrupt")}, timeout=40)
+@pytest.mark.ompy(2, mca={**SEED, **FRAGMENTS, "pml": "dr", **some("corrupt")}, timeout=40)
 def test_dr_has_what_is_corrupted_sent_again(comm: Any) -> None:
     all_arrives_and_it_fired(comm, "corrupt")
 
 
-@pytest.mark.mpi(2, mca={**SEED, **FRAGMENTS, "pml": "dr", **some("delay"), **some("stall"), **some("reorder")}, timeout=40)
+@pytest.mark.ompy(2, mca={**SEED, **FRAGMENTS, "pml": "dr", **some("delay"), **some("stall"), **some("reorder")}, timeout=40)
 def test_dr_puts_up_with_lateness(comm: Any) -> None:
     all_arrives_and_it_fired(comm, *HARMLESS)
 
 
-@pytest.mark.mpi(
+@pytest.mark.ompy(
     3, mca={**SEED, "btl_chaos_wraps": "sm", "pml": "dr", **{k: v for f in HARMFUL + HARMLESS for k, v in some(f).items()}}
 )
 def test_dr_puts_up_with_everything_at_once(comm: Any) -> None:
     all_arrives_and_it_fired(comm, *HARMFUL, *HARMLESS)
 
 
-@pytest.mark.mpi(1, mca={"btl": "chaos", "btl_chaos_wraps": "self", "pml": "dr", "btl_chaos_seed": 1, **some("drop", 0.2)})
+@pytest.mark.ompy(1, mca={"btl": "chaos", "btl_chaos_wraps": "self", "pml": "dr", "btl_chaos_seed": 1, **some("drop", 0.2)})
 def test_dr_reaches_a_process_itself(comm: Any) -> None:
     for number in range(50):
         assert comm.sendrecv(number, 0, source=0) == number
     assert counters()["dropped"]
 
 
-@pytest.mark.mpi(2, mca={**SEED, "btl_chaos_wraps": "zmq", "pml": "dr", **some("drop", 0.3)}, timeout=40)
+@pytest.mark.ompy(2, mca={**SEED, "btl_chaos_wraps": "zmq", "pml": "dr", **some("drop", 0.3)}, timeout=40)
 def test_dr_sends_again_while_the_program_computes(comm: Any, tmp_path: Path) -> None:
     arrived = tmp_path / "arrived"
     if comm.rank == 0:

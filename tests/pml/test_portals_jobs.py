@@ -21,7 +21,7 @@ def mtl():
     return chosen().mtl
 
 
-@pytest.mark.mpi(2, mca={**PORTALS, "mtl_portals_heap": str(HEAP), "btl_sm_eager_limit": "4096"}, timeout=120)
+@pytest.mark.ompy(2, mca={**PORTALS, "mtl_portals_heap": str(HEAP), "btl_sm_eager_limit": "4096"}, timeout=120)
 @pytest.mark.parametrize("messages", [100_000])
 def test_a_flood_loses_nothing_and_takes_no_more_memory_than_the_heap(comm, messages):
     memory = bytearray(1024)
@@ -60,7 +60,7 @@ def test_the_flood_of_the_documents_runs() -> None:
     assert grown < 4
 
 
-@pytest.mark.mpi(2, mca={**PORTALS, "btl": "self,sm", "btl_sm_single_copy": "cma"})
+@pytest.mark.ompy(2, mca={**PORTALS, "btl": "self,sm", "btl_sm_single_copy": "cma"})
 def test_a_long_message_that_is_expected_is_copied_once(comm):
     size = 4 << 20
     kernel = mtl().engine.kernel
@@ -83,7 +83,7 @@ def test_a_long_message_that_is_expected_is_copied_once(comm):
     assert received == b"x" * size
 
 
-@pytest.mark.mpi(3, mca=PORTALS)
+@pytest.mark.ompy(3, mca=PORTALS)
 def test_communicators_come_and_go(comm, seed):
     rng = random.Random(seed)
     comms = []
@@ -101,7 +101,7 @@ def test_communicators_come_and_go(comm, seed):
         made.Free()
 
 
-@pytest.mark.mpi(4, mca={**PORTALS, "coll": "basic"})
+@pytest.mark.ompy(4, mca={**PORTALS, "coll": "basic"})
 def test_the_two_sides_of_an_inter_communicator_and_their_collectives(comm):
     from ompy import MPI
 

@@ -202,17 +202,17 @@ def everything(comm, seed):
     assert entries == list(range(comm.size))
 
 
-@pytest.mark.mpi(3, mca=RAW | {"rpi": "raw_v1"})
+@pytest.mark.ompy(3, mca=RAW | {"rpi": "raw_v1"})
 def test_version_1_does_what_mpi_asks_for(comm, seed):
     everything(comm, seed)
 
 
-@pytest.mark.mpi(3, mca=RAW | {"rpi": "raw_v2"})
+@pytest.mark.ompy(3, mca=RAW | {"rpi": "raw_v2"})
 def test_version_2_does_what_mpi_asks_for(comm, seed):
     everything(comm, seed)
 
 
-@pytest.mark.mpi(3, mca=RAW | {"rpi": "raw_v3"})
+@pytest.mark.ompy(3, mca=RAW | {"rpi": "raw_v3"})
 def test_version_3_does_what_mpi_asks_for(comm, seed):
     from ompy.mca.selection import chosen_modules
 
@@ -222,7 +222,7 @@ def test_version_3_does_what_mpi_asks_for(comm, seed):
     assert rpi.dump()["posted"] == []
 
 
-@pytest.mark.mpi(2, mca=RAW | {"rpi": "raw_v3"})
+@pytest.mark.ompy(2, mca=RAW | {"rpi": "raw_v3"})
 def test_queues_are_shown_with_ranks_of_the_communicator(comm):
     from ompy.mca.pml import chosen
     from ompy.runtime.communicators import world_communicator
@@ -239,14 +239,14 @@ def test_queues_are_shown_with_ranks_of_the_communicator(comm):
         request.Wait()
 
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_it_serves_only_where_it_is_named(comm):
     from ompy.mca.pml import chosen
 
     assert chosen().name == "ob1"
 
 
-@pytest.mark.mpi(2, mca=RAW | {"rpi": "raw_v3", "coll": "sm,basic"})
+@pytest.mark.ompy(2, mca=RAW | {"rpi": "raw_v3", "coll": "sm,basic"})
 def test_collectives_through_shared_memory_keep_out(comm):
     from ompy.mca.selection import verdicts
 

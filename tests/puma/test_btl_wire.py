@@ -68,23 +68,23 @@ def long_messages(comm) -> None:
     comm.Barrier()
 
 
-@pytest.mark.mpi(1, 3, mca={"btl": "self,sm"})
+@pytest.mark.ompy(1, 3, mca={"btl": "self,sm"})
 def test_every_process_reaches_every_other_over_shared_memory(comm):
     exchange(comm)
 
 
-@pytest.mark.mpi(2, mca={"btl": "self,zmq"})
+@pytest.mark.ompy(2, mca={"btl": "self,zmq"})
 def test_every_process_reaches_every_other_over_zeromq(comm):
     exchange(comm)
 
 
-@pytest.mark.mpi(2, mca={"btl": "self,sm"})
+@pytest.mark.ompy(2, mca={"btl": "self,sm"})
 def test_long_messages_over_shared_memory(comm):
     long_messages(comm)
 
 
 @pytest.mark.skipif(refusal() is not None, reason=f"the kernel copies nothing between processes: {refusal()}")
-@pytest.mark.mpi(2, mca={"btl": "self,sm", "btl_sm_single_copy": "cma"})
+@pytest.mark.ompy(2, mca={"btl": "self,sm", "btl_sm_single_copy": "cma"})
 def test_long_messages_are_copied_once_where_a_transport_reads_peer_memory(comm):
     long_messages(comm)
     statistics = kernel_over(instance().bml, comm.rank).statistics
@@ -92,6 +92,6 @@ def test_long_messages_are_copied_once_where_a_transport_reads_peer_memory(comm)
     assert statistics["bytes_copied"] == 1
 
 
-@pytest.mark.mpi(2, mca={"btl": "self,zmq"})
+@pytest.mark.ompy(2, mca={"btl": "self,zmq"})
 def test_long_messages_over_zeromq(comm):
     long_messages(comm)

@@ -63,18 +63,18 @@ def every_pair_exchanges(comm):
             assert (came == peer).all()
 
 
-@pytest.mark.mpi(4, mca=RAW | {"rpi": "raw_v2"})
+@pytest.mark.ompy(4, mca=RAW | {"rpi": "raw_v2"})
 def test_version_2_never_deadlocks(comm):
     every_pair_exchanges(comm)
 
 
-@pytest.mark.mpi(4, mca=RAW | {"rpi": "raw_v3"})
+@pytest.mark.ompy(4, mca=RAW | {"rpi": "raw_v3"})
 def test_version_3_never_deadlocks(comm):
     every_pair_exchanges(comm)
 
 
 @pytest.mark.skipif(not os.environ.get("OMPY_TEST_ALL_PAIRS"), reason="OMPY_TEST_ALL_PAIRS=1 runs it: minutes")
-@pytest.mark.mpi(16, mca=RAW | {"rpi": "raw_v3"}, timeout=900)
+@pytest.mark.ompy(16, mca=RAW | {"rpi": "raw_v3"}, timeout=900)
 def test_all_pairs_of_the_chip_exchange_long_messages(comm):
     for words in (1, 100, 10_000):
         for step in range(1, comm.size):
@@ -84,7 +84,7 @@ def test_all_pairs_of_the_chip_exchange_long_messages(comm):
             assert (came == peer).all()
 
 
-@pytest.mark.mpi(2, mca=RAW | {"rpi": "raw_v3"})
+@pytest.mark.ompy(2, mca=RAW | {"rpi": "raw_v3"})
 def test_a_packet_of_nobody_is_an_error_that_says_so(comm):
     from ompy import MPI
     from ompy.mca.selection import chosen_modules
@@ -96,7 +96,7 @@ def test_a_packet_of_nobody_is_an_error_that_says_so(comm):
             comm.Recv(numpy.zeros(1), 0)
 
 
-@pytest.mark.mpi(2, mca=RAW | {"rpi": "raw_v3"})
+@pytest.mark.ompy(2, mca=RAW | {"rpi": "raw_v3"})
 def test_the_handler_goes_on_in_the_middle_of_a_packet(comm):
     from ompy.mca.selection import chosen_modules
 

@@ -20,56 +20,56 @@ RANK = int(os.environ.get("PMI_RANK", "-1"))
 def word():
     return "fixture of the parent"
 
-@pytest.mark.mpi(2, 3)
+@pytest.mark.ompy(2, 3)
 @pytest.mark.parametrize("value", ["a", {"b": 1}])
 def test_cases(value, tmp_path, word):
     assert RANK >= 0
     assert value in ("a", {"b": 1}) and word == "fixture of the parent"
     (tmp_path / str(RANK)).write_text("here")
 
-@pytest.mark.mpi(2)
-def test_seed(seed, rng, tmp_path):
-    print("seed is", seed, rng.random())
+@pytest.mark.ompy(2)
+def test_seed(ompy_seed, ompy_rng, tmp_path):
+    print("seed is", ompy_seed, ompy_rng.random())
 
-@pytest.mark.mpi(3)
+@pytest.mark.ompy(3)
 def test_one_fails():
     print("words of rank", RANK)
     expected = 0
     assert RANK % 2 == expected
 
-@pytest.mark.mpi(2, timeout=1)
+@pytest.mark.ompy(2, timeout=1)
 def test_hangs():
     import time
     time.sleep(60)
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_dies():
     if RANK == 1:
         os.kill(os.getpid(), 9)
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_is_skipped():
     pytest.skip("not today")
 
 @pytest.mark.skipif(True, reason="never")
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_never(): pass
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 @pytest.mark.xfail(strict=True)
 def test_expected_to_fail():
     assert RANK == 0
 
-@pytest.mark.mpi(2, mca={"btl": "self,sm"})
+@pytest.mark.ompy(2, mca={"btl": "self,sm"})
 def test_parameters():
     assert os.environ["OMPY_MCA_btl"] == "self,sm"
 
 class TestMethods:
-    @pytest.mark.mpi(2)
+    @pytest.mark.ompy(2)
     def test_method(self, tmp_path):
         assert isinstance(self, TestMethods)
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_raises_works():
     with pytest.raises(ZeroDivisionError):
         1 / 0
@@ -79,7 +79,7 @@ def lock():
     import threading
     return threading.Lock()
 
-@pytest.mark.mpi(2)
+@pytest.mark.ompy(2)
 def test_cannot_be_handed_over(lock): pass
 
 def test_ordinary():
@@ -92,7 +92,12 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
     """What pytest prints for the sample."""
     folder: Path = tmp_path_factory.mktemp("sample")
     (folder / "test_sample.py").write_text(SAMPLE)
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rA", "--seed", "7", str(folder)]
+    return pytest_in(folder, "-rA", "--ompy-seed", "7")
+
+
+def pytest_in(folder: Path, *options: str) -> str:
+    """What pytest prints of the tests in a folder."""
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options, str(folder)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, env=environment).stdout
 
@@ -159,7 +164,57 @@ def test_numbers_of_failures_are_exact(report: str) -> None:
     assert re.search(r"4 failed, 9 passed, 2 skipped, 1 xfailed", report), report[-600:]
 
 
-@pytest.mark.mpi(1, 2, 3)
-def test_communicator_is_the_world(comm, mpi_ranks) -> None:  # type: ignore[no-untyped-def]
-    assert comm.Get_size() == mpi_ranks
-    assert comm.allreduce(comm.Get_rank()) == sum(range(mpi_ranks))
+@pytest.mark.ompy(1, 2, 3)
+def test_communicator_is_the_world(comm, ompy_ranks) -> None:  # type: ignore[no-untyped-def]
+    assert comm.Get_size() == ompy_ranks
+    assert comm.allreduce(comm.Get_rank()) == sum(range(ompy_ranks))
+
+
+STRANGER = """
+import pytest
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "mpi(min_size, ranks): of another plugin")
+
+def pytest_addoption(parser):
+    parser.addoption("--seed")
+    parser.addoption("--with-mpi", action="store_true")
+
+@pytest.fixture
+def comm():
+    return "a stranger's"
+
+@pytest.fixture(params=[2, 3])
+def mpi_ranks(request):
+    return request.param
+
+@pytest.fixture
+def seed():
+    return "a stranger's"
+"""
+STRANGERS_TESTS = """
+import pytest
+
+@pytest.mark.mpi(min_size=2)
+def test_marked(comm, seed): assert comm == seed == "a stranger's"
+
+@pytest.mark.mpi(ranks=[2, 3])
+def test_counted(mpi_ranks): assert mpi_ranks in (2, 3)
+
+@pytest.mark.ompy(2)
+def test_ours(comm): assert comm.size == 2
+"""
+
+
+def test_names_of_other_plugins_are_theirs(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(STRANGER)
+    (tmp_path / "test_strangers.py").write_text(STRANGERS_TESTS)
+    assert "4 passed" in pytest_in(tmp_path, "--seed=7", "--with-mpi", "--strict-markers")
+
+
+def test_every_name_of_the_plugin_is_ompys(tmp_path: Path) -> None:
+    told = pytest_in(tmp_path, "--fixtures")
+    section = told.partition("fixtures defined from ompy.testing.plugin")[2].partition("-- fixtures defined")[0]
+    names = re.findall(r"^(\w+)(?: \[|$| --)", section, re.MULTILINE)
+    assert set(names) == {"ompy_seed", "ompy_rng", "ompy_conformance"}
+    assert "ompy" not in pytest_in(tmp_path, "-q", "--collect-only")

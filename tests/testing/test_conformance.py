@@ -20,27 +20,27 @@ MORE_COLLECTIVES = [("basic", 17), ("sm,basic", 17), ("tuned,basic", 2), ("tuned
 
 
 @pytest.mark.parametrize(("names", "ranks"), TRANSPORTS + MORE_TRANSPORTS * EVERYTHING)
-def test_the_trees_transports_keep_the_contract(conformance, names: str, ranks: int) -> None:
-    conformance("btl", names, ranks)
+def test_the_trees_transports_keep_the_contract(ompy_conformance, names: str, ranks: int) -> None:
+    ompy_conformance("btl", names, ranks)
 
 
 @pytest.mark.parametrize(("names", "ranks"), COLLECTIVES + MORE_COLLECTIVES * EVERYTHING)
 @pytest.mark.timeout(900)
-def test_the_trees_collectives_keep_the_contract(conformance, names: str, ranks: int) -> None:
-    conformance("coll", names, ranks)
+def test_the_trees_collectives_keep_the_contract(ompy_conformance, names: str, ranks: int) -> None:
+    ompy_conformance("coll", names, ranks)
 
 
-def test_trees_and_buckets_on_portals_keep_the_contract(conformance) -> None:
-    conformance("coll", "portals,basic", 3)
-    conformance("coll", "portals,basic", 5, mca={"coll_portals_short_limit": 64})
+def test_trees_and_buckets_on_portals_keep_the_contract(ompy_conformance) -> None:
+    ompy_conformance("coll", "portals,basic", 3)
+    ompy_conformance("coll", "portals,basic", 5, mca={"coll_portals_short_limit": 64})
 
 
-def test_single_copy_keeps_the_contract(conformance) -> None:
-    conformance("btl", "sm,self", 2, mca={"btl_sm_single_copy": "cma"})
+def test_single_copy_keeps_the_contract(ompy_conformance) -> None:
+    ompy_conformance("btl", "sm,self", 2, mca={"btl_sm_single_copy": "cma"})
 
 
-def test_payloads_past_the_caches_keep_the_contract(conformance) -> None:
-    conformance("btl", "sm,self", 2, mca={"btl_sm_ring_copy": "streaming", "btl_sm_shared_heap": "none"})
+def test_payloads_past_the_caches_keep_the_contract(ompy_conformance) -> None:
+    ompy_conformance("btl", "sm,self", 2, mca={"btl_sm_ring_copy": "streaming", "btl_sm_shared_heap": "none"})
 
 
 def test_clauses_are_numbered_from_one_on() -> None:

@@ -14,7 +14,7 @@ def run(*arguments: str) -> str:
     return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True, timeout=60).stdout
 
 
-@pytest.mark.mpi(2, mca=SM | {"btl_sm_eager_limit": "8k"})
+@pytest.mark.ompy(2, mca=SM | {"btl_sm_eager_limit": "8k"})
 def test_every_parameter_is_a_control_variable(comm):
     from ompy import tool
 
@@ -26,7 +26,7 @@ def test_every_parameter_is_a_control_variable(comm):
     assert "btl_zmq_security" in variables  # of a component that does not serve
 
 
-@pytest.mark.mpi(2, mca=SM)
+@pytest.mark.ompy(2, mca=SM)
 def test_what_is_written_at_run_time_is_in_force(comm):
     import pytest
 
@@ -55,7 +55,7 @@ def test_what_is_written_at_run_time_is_in_force(comm):
     other.Free()
 
 
-@pytest.mark.mpi(1)
+@pytest.mark.ompy(1)
 def test_what_is_read_at_the_start_only_and_what_is_no_value_are_refused(comm):
     import pytest
 
@@ -74,7 +74,7 @@ def test_what_is_read_at_the_start_only_and_what_is_no_value_are_refused(comm):
         tool.control_variable("mpi_spin_su")
 
 
-@pytest.mark.mpi(2, mca=SM)
+@pytest.mark.ompy(2, mca=SM)
 def test_counters_count_between_start_and_stop(comm):
     from ompy import tool
 
@@ -104,7 +104,7 @@ def test_counters_count_between_start_and_stop(comm):
         assert always.read() == 20
 
 
-@pytest.mark.mpi(2, mca=SM)
+@pytest.mark.ompy(2, mca=SM)
 def test_queue_lengths_are_those_of_a_communicator(comm):
     from ompy import MPI, tool
 
@@ -139,7 +139,7 @@ def test_queue_lengths_are_those_of_a_communicator(comm):
     other.Free()
 
 
-@pytest.mark.mpi(2, mca=SM)
+@pytest.mark.ompy(2, mca=SM)
 def test_handles_are_used_as_they_were_made(comm):
     import pytest
 
@@ -165,7 +165,7 @@ def test_handles_are_used_as_they_were_made(comm):
         level.read()
 
 
-@pytest.mark.mpi(1)
+@pytest.mark.ompy(1)
 def test_categories_hold_each_variable_once(comm):
     from ompy import tool
 
@@ -190,7 +190,7 @@ def test_ompy_info_lists_what_is_counted() -> None:
     assert "mca:pvar:btl_sm_rings_in:class:level" in run(*command, "--parsable").splitlines()
 
 
-@pytest.mark.mpi(2, mca=SM)
+@pytest.mark.ompy(2, mca=SM)
 def test_counters_that_are_described_are_those_that_are_counted(comm):
     from ompy.mca.loading import loaded_components
     from ompy.mca.selection import chosen_modules

@@ -1,7 +1,7 @@
 """The conformance kit: does a component keep its framework's contract?
 
 ompy conformance --mca btl mynet,self -n 2,3,5          from a shell
-conformance("btl", "mynet,self", ranks=3)               a fixture, in a component's own tests
+ompy_conformance("btl", "mynet,self", ranks=3)          a fixture, in a component's own tests
 
 check      what is asked: functions that every rank of a job runs at once, each with the clauses that it examines
 btl/       the checks of transports, which drive the modules of real processes with nothing of MPI above them

@@ -9,23 +9,23 @@ LOSSY = OWN | {"btl_udp_drop": 0.1, "btl_udp_seed": 7}
 SIZES = (0, 1, 100, 8191, 8192, 32768, 65536, 65537, 300_001)
 
 
-def exchange(comm, rng, sizes):
+def exchange(comm, ompy_rng, sizes):
     right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
     for size in sizes:
-        sent = rng.randbytes(size)
+        sent = ompy_rng.randbytes(size)
         got = bytearray(size)
         comm.Sendrecv(bytearray(sent), right, 3, got, left, 3)
         assert got == sent, size
 
 
-@pytest.mark.mpi(2, 3, mca=OWN)
-def test_every_size_arrives_as_it_was_sent(comm, rng):
-    exchange(comm, rng, SIZES)
+@pytest.mark.ompy(2, 3, mca=OWN)
+def test_every_size_arrives_as_it_was_sent(comm, ompy_rng):
+    exchange(comm, ompy_rng, SIZES)
 
 
-@pytest.mark.mpi(2, mca=LOSSY)
-def test_what_is_lost_is_sent_again(comm, rng):
-    exchange(comm, rng, SIZES)
+@pytest.mark.ompy(2, mca=LOSSY)
+def test_what_is_lost_is_sent_again(comm, ompy_rng):
+    exchange(comm, ompy_rng, SIZES)
     from ompy.mca.selection import chosen_modules
 
     [udp] = [btl for btl in chosen_modules["btl"] if btl.name == "udp"]
@@ -35,7 +35,7 @@ def test_what_is_lost_is_sent_again(comm, rng):
     assert comm.allreduce(comm.rank) == 1
 
 
-@pytest.mark.mpi(3, mca=LOSSY)
+@pytest.mark.ompy(3, mca=LOSSY)
 def test_a_flood_to_one_rank_arrives_in_order(comm):
     if comm.rank:
         for send in [comm.isend((comm.rank, number), 0) for number in range(100)]:
@@ -46,12 +46,12 @@ def test_a_flood_to_one_rank_arrives_in_order(comm):
             assert [number for source, number in got if source == rank] == list(range(100))
 
 
-@pytest.mark.mpi(2, mca=OWN | {"btl_udp_datagram_size": 500, "btl_udp_window": 4})
-def test_a_small_window_and_small_datagrams_will_do(comm, rng):
-    exchange(comm, rng, (0, 1, 447, 448, 449, 5000, 70_000))
+@pytest.mark.ompy(2, mca=OWN | {"btl_udp_datagram_size": 500, "btl_udp_window": 4})
+def test_a_small_window_and_small_datagrams_will_do(comm, ompy_rng):
+    exchange(comm, ompy_rng, (0, 1, 447, 448, 449, 5000, 70_000))
 
 
-@pytest.mark.mpi(2, mca=OWN)
+@pytest.mark.ompy(2, mca=OWN)
 def test_datagrams_of_strangers_are_counted_and_dropped(comm):
     import socket
 
@@ -66,5 +66,5 @@ def test_datagrams_of_strangers_are_counted_and_dropped(comm):
     assert comm.sendrecv(comm.rank, 1 - comm.rank) == 1 - comm.rank
 
 
-def test_it_keeps_the_contract(conformance):
-    conformance("btl", "udp,self", 2)
+def test_it_keeps_the_contract(ompy_conformance):
+    ompy_conformance("btl", "udp,self", 2)

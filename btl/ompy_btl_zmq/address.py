@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import errno
 import ipaddress
+from _socket import AF_INET, AF_INET6, SO_REUSEADDR, SOCK_NONBLOCK, SOCK_STREAM, SOL_SOCKET
+from _socket import socket as Socket
 from typing import NamedTuple
-
-import zmq
 
 LOOPBACK = "127.0.0.1"
 
@@ -78,29 +78,32 @@ def choose(interface: str, one_host: bool) -> str:
     return LOOPBACK
 
 
-def listen(socket: zmq.Socket[bytes], host: str, port_min: int, port_range: int, first: int) -> str:
-    """Bind to a free port; returns the URL that peers connect to.
+def listen(host: str, port_min: int, port_range: int, first: int, backlog: int) -> tuple[Socket, str]:
+    """A listening socket on a free port, and the URL that peers connect to.
 
     Parameters:
         host: from `choose`.
         port_min, port_range: the parameters of the same names; `port_min` 0 for any free port.
         first: where in the range to begin, so that the ranks of a host do not all try the same ports.
+        backlog: callers that the system lets wait.
 
     Errors: OSError that names the parameter and the remedy.
     """
-    where = f"[{host}]" if ":" in host else host
-    if ":" in host:
-        socket.setsockopt(zmq.IPV6, 1)
-    ports = [port_min + (first + step) % port_range for step in range(port_range)] if port_min else ["*"]
+    family, where = (AF_INET6, f"[{host}]") if ":" in host else (AF_INET, host)
+    ports = [port_min + (first + step) % port_range for step in range(port_range)] if port_min else [0]
     for port in ports:
+        listener = Socket(family, SOCK_STREAM | SOCK_NONBLOCK)
         try:
-            socket.bind(f"tcp://{where}:{port}")
-        except zmq.ZMQError as error:
-            if error.errno == errno.EADDRINUSE:
+            listener.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
+            listener.bind((host, port))
+            listener.listen(backlog)
+        except (OSError, OverflowError) as error:
+            listener.close()
+            if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
                 continue
-            reason = f"btl_zmq_interface: can't listen on {host}, port {port}: {error.strerror}"
+            reason = f"btl_zmq_interface: can't listen on {host}, port {port}: {getattr(error, 'strerror', error)}"
             raise OSError(f"{reason}; choose an address of this host, and ports from 1024 up with btl_zmq_port_min") from None
-        return bytes(socket.getsockopt(zmq.LAST_ENDPOINT)).rstrip(b"\0").decode()
+        return listener, f"tcp://{where}:{listener.getsockname()[1]}"
     last = port_min + port_range - 1
     raise OSError(
         f"btl_zmq_port_min, btl_zmq_port_range: every port from {port_min} to {last} of {host} is in use; "

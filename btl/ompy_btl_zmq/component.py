@@ -59,6 +59,14 @@ COMPONENT = Component(
             help="until a connection that does not introduce itself is closed",
         ),
         Parameter(
+            "handshakes",
+            int,
+            128,
+            unit="connections",
+            level=6,
+            help="that may be introducing themselves at once; more are not accepted until some of these are through",
+        ),
+        Parameter(
             "linger",
             int,
             100,

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 from ompy.core.proc import Proc
 from ompy.mca.btl import Btl, Endpoint
 from ompy_btl_zmq.address import Card
 
-MARK = b"\x02"  # our own names for connections that we made; never an identity, which begins otherwise
+# Our own names for connections that we made; never an identity, which begins otherwise.  Nobody can guess the rest: libzmq
+# ends the process where it is to make a connection under a name that a stranger has taken already.
+MARK = b"\x02"
+NAME_SIZE = 16
 
 
 class ZmqEndpoint(Endpoint):
@@ -36,7 +41,7 @@ class ZmqEndpoint(Endpoint):
         super().__init__(btl, proc)
         self.card = card
         self.identity = identity
-        self.name = MARK + proc.index.to_bytes(4, "little")
+        self.name = MARK + os.urandom(NAME_SIZE)
         self.connected = False
         self.deadline = 0.0
         self.established = False

@@ -13,6 +13,11 @@ Messages are copied into ZeroMQ: pyzmq's zero-copy path reports back through a P
 copy of a fragment that is still in the cache.  ZeroMQ takes memory for each message from `malloc`, which is told to keep it
 (`kept_memory`): with new pages for each, a stream of long messages took twice as long.
 
+A message has two parts here; one of more comes from no rank, and is dropped whole.
+
+Strangers who say nothing would take every descriptor of the process: while too many stand at the door no more are let near
+it (`door.py`), until they are through or ZeroMQ has thrown them out (`handshake_timeout`).
+
 An empty message says goodbye, over the connections that peers made to us: they then know that losing them is no failure.
 
 Threads: ZeroMQ sockets serve one thread at a time and let the GIL go, so a lock is held around them; whoever does not
@@ -34,6 +39,7 @@ from ompy.core.proc import Proc
 from ompy.mca.btl import ASYNCHRONOUS, BACK_PRESSURE, IN_ORDER, SEND, TAKEN, Btl, Descriptor, Endpoint
 from ompy.mca.rte import Rte
 from ompy_btl_zmq.address import Card, choose, is_loopback, listen, pack, unpack
+from ompy_btl_zmq.door import Door
 from ompy_btl_zmq.endpoint import ZmqEndpoint
 from ompy_btl_zmq.monitor import ConnectionMonitor, Visitors
 from ompy_btl_zmq.security import Doorkeeper, Identities, scheme
@@ -47,6 +53,7 @@ NOBLOCK = zmq.NOBLOCK
 FIRST_OF_TWO = zmq.NOBLOCK | zmq.SNDMORE
 HANDSHAKE_ROOM = 1024  # bytes beyond `max_send_size` that a message may have: the tag, and what curve adds
 GOODBYE = b""
+NOBODY = b"\x03"  # as which the listening socket presents itself: no rank asks who is behind an address
 # Seconds that a thread stands aside for another that it kept out.
 MEETING_PAUSE = 20e-6
 
@@ -74,6 +81,7 @@ class ZmqBtl(Btl):
         self.linger = value("linger")
         self.counters["messages of strangers dropped"] = 0
         self.counters["connections made"] = 0
+        self.counters["times the door was shut"] = 0
         self.counters["sends held back"] = 0
         self.visitors = Visitors()
         self.lock = allocate_lock()
@@ -87,21 +95,27 @@ class ZmqBtl(Btl):
         self.departed: set[bytes] = set()
         self.unanswered: list[ZmqEndpoint] = []
         self.suspects: list[ZmqEndpoint] = []
-        self.identities = Identities(rte.secret, rte.job, rte.size)
-        self.security = scheme(value("security"), rte.secret, self.identities.of(rte.rank))
+        self.handshakes = value("handshakes")
+        self.identities = Identities(rte.secret, rte.job, rte.rank, rte.size)
+        self.security = scheme(value("security"), self.identities)
         host = choose(value("interface"), one_host=rte.local_size == rte.size)
+        backlog = max(128, rte.size)
+        listener, self.url = listen(host, value("port_min"), value("port_range"), rte.local_rank, backlog)
+        self.door = Door(listener)
         self.context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         try:
-            self.open(host, rte, value)
+            self.open(rte, value)
         except OSError:
+            self.door.close()
             self.context.destroy(linger=0)
             raise
 
-    def open(self, host: str, rte: Rte, value: Callable[[str], Any]) -> None:
-        """Make the sockets and listen."""
+    def open(self, rte: Rte, value: Callable[[str], Any]) -> None:
+        """Make the sockets and let callers in."""
         self.socket = self.context.socket(zmq.ROUTER)
         for option, setting in (
-            (zmq.ROUTING_ID, self.identities.of(rte.rank)),
+            (zmq.ROUTING_ID, NOBODY),
+            (zmq.IPV6, int("[" in self.url)),
             (zmq.ROUTER_MANDATORY, 1),
             (zmq.SNDHWM, value("high_water_mark")),
             (zmq.RCVHWM, value("high_water_mark")),
@@ -109,7 +123,6 @@ class ZmqBtl(Btl):
             (zmq.HANDSHAKE_IVL, value("handshake_timeout")),
             (zmq.RECONNECT_IVL, 50),
             (zmq.RECONNECT_IVL_MAX, 1000),
-            (zmq.BACKLOG, max(128, rte.size)),
             (zmq.TCP_KEEPALIVE, 1),
             (zmq.TCP_KEEPALIVE_IDLE, 10),
             (zmq.TCP_KEEPALIVE_INTVL, 5),
@@ -120,7 +133,8 @@ class ZmqBtl(Btl):
         self.doorkeeper = Doorkeeper(self.context, self.security)
         self.monitor = ConnectionMonitor(self.context, self.socket)
         self.security.guard(self.socket)
-        self.url = listen(self.socket, host, value("port_min"), value("port_range"), rte.local_rank)
+        self.socket.setsockopt(zmq.USE_FD, self.door.hand_over())
+        self.socket.bind(self.url)
         self.socket.setsockopt(zmq.LINGER, self.linger)
         self.watched = epoll()
         self.socket_number = int(self.socket.getsockopt(zmq.FD))
@@ -175,7 +189,9 @@ class ZmqBtl(Btl):
         """Ask for the connection; what is sent meanwhile waits in it."""
         if self.kept_memory and not self.counters["connections made"]:
             keep_freed(2 * self.max_send_size, self.kept_memory)
-        self.security.introduce(self.socket, endpoint.card.key)
+        identity = self.identities.towards(endpoint.proc.rank)
+        self.security.introduce(self.socket, identity, endpoint.card.key)
+        self.socket.setsockopt(zmq.ROUTING_ID, identity)
         self.socket.setsockopt(zmq.CONNECT_ROUTING_ID, endpoint.name)
         self.socket.connect(endpoint.card.url)
         endpoint.connected = True
@@ -253,6 +269,9 @@ class ZmqBtl(Btl):
                 identity = self.socket.recv(NOBLOCK)
                 message = self.socket.recv(NOBLOCK, copy=False)
                 self.quiet = False
+                if message.more:
+                    self.drop_rest()
+                    message = None
         except zmq.Again:
             self.quiet = True
         finally:
@@ -260,12 +279,18 @@ class ZmqBtl(Btl):
         if message is not None:
             self.arrived(identity, message.buffer)
             events += 1
-        elif self.suspects:
+        elif self.suspects and self.quiet:
             self.accuse()
         if contended:
             # The GIL goes mostly while the lock is held, in system calls: here the other thread finds it free.
             time.sleep(MEETING_PAUSE)
         return events
+
+    def drop_rest(self) -> None:
+        """Read to its end what no rank can have sent."""
+        self.counters["messages of strangers dropped"] += 1
+        while self.socket.recv(NOBLOCK, copy=False).more:
+            pass
 
     def arrived(self, identity: bytes, message: memoryview) -> None:
         """Hand a message to the receiver of its tag."""
@@ -314,7 +339,16 @@ class ZmqBtl(Btl):
                 self.visitors.follow(event, value)
             elif (endpoint := self.peers_by_url.get(url)) is not None:
                 self.follow(endpoint, event, value)
+        self.mind_door()
         return events
+
+    def mind_door(self) -> None:
+        """Let nobody near while too many stand there."""
+        waiting = self.visitors.waiting()
+        if waiting > self.handshakes and self.door.shut():
+            self.counters["times the door was shut"] += 1
+        elif waiting <= self.handshakes // 2:
+            self.door.open()
 
     def follow(self, endpoint: ZmqEndpoint, event: int, value: int) -> None:
         """One step of a connection that we made."""
@@ -369,5 +403,6 @@ class ZmqBtl(Btl):
             self.watched.close()
             self.monitor.close()
             self.doorkeeper.close()
+            self.door.close()
             self.context.destroy(linger=self.linger)
         return 0

@@ -32,6 +32,10 @@ class Visitors:
         self.inside: set[int] = set()
         self.strangers = 0
 
+    def waiting(self) -> int:
+        """How many have not shown yet whether they belong to the job."""
+        return len(self.at_the_door) - self.successes
+
     def follow(self, event: int, connection: int) -> None:
         if event == zmq.EVENT_ACCEPTED:
             self.at_the_door.add(connection)

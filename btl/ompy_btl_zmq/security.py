@@ -4,8 +4,9 @@ Everything is derived from the job's secret, which the launcher gives to its ran
 
     identity     names the sender of whatever arrives over a connection; ZeroMQ asks for it once, when the connection is
                  made, and puts it before each message.  It carries a code that only a holder of the secret can make,
-                 and is verified at the first message.
-    password     (plain) goes with a user name; the check is ours, through ZeroMQ's ZAP request.
+                 and is verified at the first message.  It is good for one sender and one receiver, because ZeroMQ tells
+                 it to whoever is connected to: one that was learnt that way opens no other rank.
+    password     (plain) goes with the identity as a user name; the check is ours, through ZeroMQ's ZAP request.
     client key   (curve) one key pair that every rank derives; each rank's server key is random, its public half on the card.
 
 With `none` nobody is asked at the door, and messages from identities that don't verify are dropped and counted.
@@ -35,19 +36,34 @@ def derive(secret: bytes, purpose: bytes, subject: bytes = b"") -> bytes:
 
 
 class Identities:
-    """Makes and verifies the identities of one job's ranks."""
+    """Makes and verifies the identities under which one job's ranks present themselves to each other.
 
-    def __init__(self, secret: bytes, job: str, size: int) -> None:
+    Parameters:
+        secret, job, size: the job's.
+        me: this process's rank.
+    """
+
+    def __init__(self, secret: bytes, job: str, me: int, size: int) -> None:
         self.secret = secret
         self.job = job.encode()
+        self.me = me
         self.size = size
 
+    def make(self, sender: int, receiver: int) -> bytes:
+        packed = sender.to_bytes(RANK_SIZE, "little")
+        subject = self.job + b"\0" + packed + receiver.to_bytes(RANK_SIZE, "little")
+        return MARK + packed + derive(self.secret, b"identity", subject)[:CODE_SIZE]
+
+    def towards(self, rank: int) -> bytes:
+        """Who this process is to that rank."""
+        return self.make(self.me, rank)
+
     def of(self, rank: int) -> bytes:
-        packed = rank.to_bytes(RANK_SIZE, "little")
-        return MARK + packed + derive(self.secret, b"identity", self.job + b"\0" + packed)[:CODE_SIZE]
+        """Who that rank is to this process."""
+        return self.make(rank, self.me)
 
     def rank(self, identity: bytes) -> int:
-        """The rank that an identity proves, or -1."""
+        """The rank that an identity proves to this process, or -1."""
         if len(identity) != len(MARK) + RANK_SIZE + CODE_SIZE:
             return -1
         rank = int.from_bytes(identity[len(MARK) : len(MARK) + RANK_SIZE], "little")
@@ -65,8 +81,8 @@ class Open:
     def guard(self, socket: zmq.Socket[bytes]) -> None:
         """Before `socket` listens: what it asks of those who connect."""
 
-    def introduce(self, socket: zmq.Socket[bytes], key: bytes) -> None:
-        """Before `socket` connects: how it presents itself to the holder of the public `key`."""
+    def introduce(self, socket: zmq.Socket[bytes], identity: bytes, key: bytes) -> None:
+        """Before `socket` connects: how it presents itself, as `identity`, to the holder of the public `key`."""
 
     def admits(self, credentials: Sequence[bytes]) -> bool:
         """Whether whoever shows these credentials may connect."""
@@ -78,23 +94,25 @@ class Plain(Open):
 
     name = "plain"
 
-    def __init__(self, secret: bytes, identity: bytes) -> None:
-        self.secret = secret
-        self.user = identity.hex().encode()
+    def __init__(self, identities: Identities) -> None:
+        self.identities = identities
 
     def password(self, user: bytes) -> bytes:
-        return derive(self.secret, b"password", user).hex().encode()
+        return derive(self.identities.secret, b"password", user).hex().encode()
 
     def guard(self, socket: zmq.Socket[bytes]) -> None:
         socket.setsockopt(zmq.ZAP_DOMAIN, DOMAIN)
         socket.setsockopt(zmq.PLAIN_SERVER, 1)
 
-    def introduce(self, socket: zmq.Socket[bytes], key: bytes) -> None:
-        socket.setsockopt(zmq.PLAIN_USERNAME, self.user)
-        socket.setsockopt(zmq.PLAIN_PASSWORD, self.password(self.user))
+    def introduce(self, socket: zmq.Socket[bytes], identity: bytes, key: bytes) -> None:
+        user = identity.hex().encode()
+        socket.setsockopt(zmq.PLAIN_USERNAME, user)
+        socket.setsockopt(zmq.PLAIN_PASSWORD, self.password(user))
 
     def admits(self, credentials: Sequence[bytes]) -> bool:
-        return len(credentials) == 2 and hmac.compare_digest(credentials[1], self.password(credentials[0]))
+        if len(credentials) != 2 or not hmac.compare_digest(credentials[1], self.password(credentials[0])):
+            return False
+        return self.identities.rank(bytes.fromhex(credentials[0].decode())) >= 0
 
 
 class Curve(Open):
@@ -113,7 +131,7 @@ class Curve(Open):
         socket.setsockopt(zmq.CURVE_SERVER, 1)
         socket.setsockopt(zmq.CURVE_SECRETKEY, self.server_secret)
 
-    def introduce(self, socket: zmq.Socket[bytes], key: bytes) -> None:
+    def introduce(self, socket: zmq.Socket[bytes], identity: bytes, key: bytes) -> None:
         socket.setsockopt(zmq.CURVE_SERVERKEY, key)
         socket.setsockopt(zmq.CURVE_PUBLICKEY, self.client_key)
         socket.setsockopt(zmq.CURVE_SECRETKEY, self.client_secret)
@@ -122,12 +140,12 @@ class Curve(Open):
         return len(credentials) == 1 and hmac.compare_digest(credentials[0], self.client_key_bytes)
 
 
-def scheme(name: str, secret: bytes, identity: bytes) -> Open:
+def scheme(name: str, identities: Identities) -> Open:
     """The scheme of `btl_zmq_security`."""
     if name == "plain":
-        return Plain(secret, identity)
+        return Plain(identities)
     if name == "curve":
-        return Curve(secret)
+        return Curve(identities.secret)
     return Open()
 
 

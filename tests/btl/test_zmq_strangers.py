@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import resource
 import socket
 import time
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from collections.abc import Callable
 import pytest
 import zmq
 from ompy_btl_zmq.address import host_of, unpack
+from ompy_btl_zmq.endpoint import MARK
 from ompy_btl_zmq.security import Identities, Plain, derive
 from zmq.utils import z85
 from zmq_ranks import SECRET, Rank, open_btl, run
@@ -56,9 +58,10 @@ def without_secret(caller: zmq.Socket[bytes]) -> None:
 
 
 def with_a_wrong_password(caller: zmq.Socket[bytes]) -> None:
-    identity = Identities(b"another secret", "test", 2).of(1)
+    identities = Identities(b"another secret", "test", 1, 2)
+    identity = identities.towards(0)
     caller.setsockopt(zmq.ROUTING_ID, identity)
-    Plain(b"another secret", identity).introduce(caller, b"")
+    Plain(identities).introduce(caller, identity, b"")
 
 
 def with_a_wrong_key(server_key: bytes) -> Callable[[zmq.Socket[bytes]], None]:
@@ -148,7 +151,7 @@ def test_without_security_messages_of_strangers_are_dropped() -> None:
             assert rank.inbox.messages == [b"from a rank"]
         else:
             context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-            for identity in (b"", Identities(b"another secret", "test", 2).of(1)):
+            for identity in (b"", Identities(b"another secret", "test", 0, 2).of(1)):
                 with context.socket(zmq.DEALER) as caller:
                     if identity:
                         caller.setsockopt(zmq.ROUTING_ID, identity)
@@ -161,16 +164,131 @@ def test_without_security_messages_of_strangers_are_dropped() -> None:
     run(body, security="none")
 
 
-def test_an_identity_proves_the_rank_and_nothing_else_does() -> None:
-    identities = Identities(SECRET, "job", 4)
-    assert [identities.rank(identities.of(rank)) for rank in range(4)] == [0, 1, 2, 3]
-    assert identities.rank(identities.of(4)) == -1
-    assert identities.rank(Identities(SECRET, "other job", 4).of(1)) == -1
-    assert identities.rank(Identities(b"other", "job", 4).of(1)) == -1
-    forged = bytearray(identities.of(1))
+def test_without_security_messages_of_any_number_of_parts_leave_the_reader_in_step() -> None:
+    def body(rank: Rank) -> None:
+        card = unpack(rank.gather(rank.btl.address())[0])
+        if rank.rank == 0:
+            rank.progress_until(lambda: rank.btl.statistics()["messages of strangers dropped"] == 5)
+            rank.wait_for(2)
+            assert rank.inbox.messages == [b"from a rank", b"again"]
+        else:
+            context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+            with context.socket(zmq.DEALER) as caller:
+                caller.connect(card.url)
+                for parts in ([b""], [b"x\x11"], [b"let", b"me in\x11"], [b"", b"", b"\x11"], [b"x\x11"] * 7):
+                    caller.send_multipart(parts)
+            context.term()
+            rank.post(0, b"from a rank")
+            rank.post(0, b"again")
+        rank.gather()
+
+    run(body, security="none")
+
+
+def test_without_security_a_stranger_who_calls_itself_a_connection_of_ours_ends_nothing() -> None:
+    def body(rank: Rank) -> None:
+        card = unpack(rank.gather(rank.btl.address())[0])
+        if rank.rank == 1:
+            context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+            for peer in range(2):
+                with context.socket(zmq.DEALER) as caller:
+                    caller.setsockopt(zmq.ROUTING_ID, MARK + peer.to_bytes(4, "little"))
+                    caller.connect(card.url)
+                    caller.send(b"let me in\x11")
+                    if peer == 1:
+                        rank.gather()  # rank 0 connects while a stranger stands there under that name
+                        rank.wait_for(1)
+        else:
+            rank.progress_until(lambda: rank.btl.statistics()["messages of strangers dropped"] == 2)
+            rank.gather()
+            rank.post(1, b"here")
+        rank.gather()
+
+    run(body, security="none")
+
+
+def test_without_security_a_caller_learns_no_identity_that_another_rank_believes() -> None:
+    def body(rank: Rank) -> None:
+        cards = [unpack(card) for card in rank.gather(rank.btl.address())]
+        if rank.rank == 2:
+            context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+            with context.socket(zmq.ROUTER) as caller, context.socket(zmq.DEALER) as thief:
+                caller.setsockopt(zmq.ROUTING_ID, b"anybody")
+                caller.setsockopt(zmq.PROBE_ROUTER, 1)
+                caller.connect(cards[0].url)
+                with socket.create_connection(port_of(cards[0].url)) as plain:  # what rank 0 says of itself, read by hand
+                    plain.settimeout(20)
+                    plain.sendall(b"\xff" + bytes(8) + b"\x7f\x03\x00NULL" + bytes(16) + b"\x00" + bytes(31))
+                    ready = b"\x05READY\x0bSocket-Type\x00\x00\x00\x06DEALER\x08Identity\x00\x00\x00\x00"
+                    plain.sendall(bytes([4, len(ready)]) + ready)
+                    heard = b""
+                    while b"Identity" not in heard:
+                        heard += plain.recv(4096)
+                told = heard.partition(b"Identity")[2]
+                identity = told[4 : 4 + int.from_bytes(told[:4], "big")]
+                assert identity
+                thief.setsockopt(zmq.ROUTING_ID, identity)
+                thief.connect(cards[1].url)
+                thief.send(b"forged\x11")
+            context.destroy(linger=1000)
+            rank.gather()
+            return
+        if rank.rank == 1:
+            rank.progress_until(lambda: rank.btl.statistics()["messages of strangers dropped"] == 1)
+            assert rank.inbox.messages == []
+            rank.gather()
+        else:
+            rank.gather()
+
+    run(body, size=3, security="none")
+
+
+def test_more_strangers_than_descriptors_keep_nobody_out() -> None:
+    def body(rank: Rank) -> None:
+        card = unpack(rank.gather(rank.btl.address())[0])
+        if rank.rank == 1:
+            silent = [socket.socket() for _ in range(400)]
+            for caller in silent:
+                caller.setblocking(False)  # those beyond the queue wait in the system
+                caller.connect_ex(port_of(card.url))
+            rank.post(0, b"through the crowd")
+            rank.wait_for(1)
+            for caller in silent:
+                caller.close()
+        else:
+            before = len(os.listdir("/proc/self/fd"))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (before + 200, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+            rank.progress_until(lambda: rank.btl.statistics()["times the door was shut"] > 0)
+            rank.wait_for(1)
+            rank.post(1, b"me too")
+        rank.gather()
+
+    run(body, handshake_timeout=500, handshakes=50)
+
+
+def identities_of(rank: int, secret: bytes = SECRET, job: str = "job") -> Identities:
+    return Identities(secret, job, rank, 4)
+
+
+def test_an_identity_proves_the_rank_to_one_other_and_nothing_else_does() -> None:
+    mine = identities_of(3)
+    assert [mine.rank(identities_of(rank).towards(3)) for rank in range(4)] == [0, 1, 2, 3]
+    assert mine.rank(mine.of(4)) == -1
+    assert mine.rank(identities_of(1, job="other job").towards(3)) == -1
+    assert mine.rank(identities_of(1, secret=b"other").towards(3)) == -1
+    assert mine.rank(identities_of(1).towards(2)) == -1
+    forged = bytearray(identities_of(1).towards(3))
     forged[1] = 2
-    assert identities.rank(bytes(forged)) == -1
-    assert identities.rank(b"") == -1
+    assert mine.rank(bytes(forged)) == -1
+    assert mine.rank(b"") == -1
+
+
+def test_a_password_opens_one_rank() -> None:
+    identity = identities_of(1).towards(3)
+    shown = [identity.hex().encode(), Plain(identities_of(1)).password(identity.hex().encode())]
+    assert Plain(identities_of(3)).admits(shown)
+    assert not Plain(identities_of(2)).admits(shown)
+    assert not Plain(identities_of(3)).admits([shown[0], shown[1][::-1]])
 
 
 def test_a_port_in_use_names_the_parameters_and_the_remedy() -> None:

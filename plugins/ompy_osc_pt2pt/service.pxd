@@ -1,11 +1,22 @@
 # The target's half: takes the orders of the other ranks, from the progress engine, and carries them out.
 #
-# An order whose data travels apart waits for it, and the origin's later orders wait behind it:
+# An order whose data travels apart waits for it, and the origin's later orders wait behind it.  Those that end an epoch (fence,
+# complete, unlock) wait besides until answers that are read out of the window have left it, and whatever is behind such an
+# end is not even begun, since it belongs to the next epoch:
 #
-#     queues   rank 1 -> accumulate (data on its way) | put (here) | flush
+#     rank 1    accumulate (data on its way) | put (here) | unlock | put (its data not asked for yet)
+#     rank 2    complete (a long get's answer is still being read)
+#     rank 3    fence carried out | put              `ahead`: not before this rank has left its own fence
 #
-# A fence among few ranks is one word from each to each, behind its accesses.  A rank that has all words goes on at once, so
-# its next accesses may come here before the last word does: they wait too (`ahead`), for they belong to the next epoch.
+# What each synchronisation promises of this rank's memory (MPI-4.1, 12.5), and what keeps it:
+#
+#     Fence     on return, accesses of every rank before its fence are done and none of those after it has begun.  Among few
+#               ranks a fence is one word from each to each, behind its accesses; a rank that has all words goes on at once,
+#               so its next accesses may come here before the last word does: they wait (`ahead`).  Among many, and in dynamic
+#               windows, every rank completes its accesses, then all meet.
+#     Wait      on return, accesses of the ranks that were posted to are done: a complete counts when it is carried out.
+#     Unlock    the lock goes to the next one when the holder's accesses are done: likewise.
+#     Flush     promises something to the origin alone, which waits for its gets itself.
 from ompy.core.communicator cimport Communicator
 from ompy.core.request cimport Request
 from ompy.core.typemap cimport Typemap
@@ -28,6 +39,17 @@ cdef class Task:
     cdef object error                            # why it can't be carried out: MPIError, or None
 
 
+cdef class Origin:
+    """One rank's orders that can't be carried out yet."""
+    cdef int rank
+    cdef list tasks                              # in the order in which they came
+    cdef Py_ssize_t begun                        # so many of them have been: data that travels apart is asked for
+    cdef list reads                              # answers that are being read out of the window
+    cdef bint ahead                              # has fenced while this rank has not
+    cdef bint busy                               # its tasks are being carried out; messages may bring us there again
+    cdef str failure                             # what went wrong since it was last told, or None
+
+
 cdef class Service:
     cdef Window window
     cdef Communicator communicator
@@ -35,11 +57,10 @@ cdef class Service:
     cdef LockQueue locks
     cdef dict regions                            # of a dynamic window: address -> bytes
     cdef Request listener                        # takes the next order
-    cdef dict queues                             # rank -> list of Task
-    cdef set ahead                               # ranks that have fenced while this one has not: theirs waits
+    cdef list origins                            # rank -> Origin, or None before its first order
+    cdef dict held                               # rank -> Origin, of those that have tasks
     cdef dict own_answers                        # number -> Request: what this rank asked itself
-    cdef list failures                           # rank -> words, told with the next answer
-    cdef list sending                            # answers on their way
+    cdef list sending                            # answers on their way, other than `Origin.reads`
     cdef bint due                                # in the engine's list
     cdef bint closed
 
@@ -57,13 +78,16 @@ cdef class Service:
     cdef int attend(self) except -1
     cdef int listen(self) except -1
     cdef int take(self, Request request) except -1
+    cdef Origin origin_of(self, int rank)
+    # Carry out what can be.
+    cdef int drain(self, Origin origin) except -1
+    cdef int begin_more(self, Origin origin) except -1
     cdef int receive_data(self, Task task) except -1
-    cdef int drain(self, int origin) except -1
     cdef int carry_out(self, Task task) except -1
     cdef int perform(self, Task task) except -1
     cdef int answer(self, int origin, int number, object words) except -1
-    cdef int answer_with(self, int origin, int number, char *address, Py_ssize_t count, Typemap typemap,
-                         object owner) except -1
+    cdef int answer_from_window(self, Task task) except -1
+    cdef bytes failure_of(self, int rank)
     cdef bytearray fetched(self, Task task)
 
 

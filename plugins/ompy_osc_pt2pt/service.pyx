@@ -95,6 +95,24 @@ cdef int message_complete(object context, Request request) except -1:
     return 0
 
 
+cdef class Origin:
+    """One rank's orders that can't be carried out yet."""
+
+
+cdef inline bint ends(const Order *order) noexcept:
+    """Does it say to others than the origin that its accesses are done?"""
+    return order.kind == KIND_FENCE or order.kind == KIND_COMPLETE or order.kind == KIND_UNLOCK
+
+
+cdef bint is_read(Origin origin):
+    """Are answers to the origin still being read out of the window?"""
+    cdef Request kept
+    if not origin.reads:
+        return False
+    origin.reads = [kept for kept in origin.reads if not (<Request> kept).complete]
+    return len(origin.reads) > 0
+
+
 cdef class Service:
     """One window's orders at this rank.
 
@@ -108,12 +126,11 @@ cdef class Service:
         self.posts = Tally(self.communicator)
         self.completes = Tally(self.communicator)
         self.fences = Tally(self.communicator)
-        self.ahead = set()
         self.locks = LockQueue()
         self.regions = {}
-        self.queues = {}
+        self.origins = [None] * self.communicator.size
+        self.held = {}
         self.own_answers = {}
-        self.failures = [None] * self.communicator.size
         self.sending = []
 
     cdef int open(self) except -1:
@@ -145,10 +162,12 @@ cdef class Service:
 
     cdef int settle(self) except -1:
         cdef Request request
-        while self.sending:
-            request = self.sending.pop()
-            if not request.complete:
-                wait(request)
+        cdef Origin origin
+        for requests in [self.sending, *[(<Origin> origin).reads for origin in self.origins if origin is not None]]:
+            while requests:
+                request = requests.pop()
+                if not request.complete:
+                    wait(request)
         return 0
 
     # -- taking orders ------------------------------------------------------------------------------------------------
@@ -157,7 +176,7 @@ cdef class Service:
         cdef Request request = self.listener
         if self.closed:
             return 0
-        for origin in list(self.queues):
+        for origin in list(self.held.values()):
             self.drain(origin)
         if request is not None and request.complete:
             self.listener = None
@@ -180,8 +199,8 @@ cdef class Service:
     cdef int take(self, Request request) except -1:
         """Carry out the order that a receive has brought, or queue it; 0 when no more will come."""
         cdef Task task
+        cdef Origin origin
         cdef Py_ssize_t description
-        cdef list queue
         if request.error is not None:
             # A rank is gone: whoever waits for it here is told.
             self.posts.fail(request.error)
@@ -202,18 +221,59 @@ cdef class Service:
                 task.place = self.locate(task.order.displacement, task.order.count, task.typemap)
             except MPIError as error:
                 task.error = error
-        if task.order.flags & FLAG_APART:
-            self.receive_data(task)
-        elif task.order.length:
+        if task.order.length and not task.order.flags & FLAG_APART:
             task.data = PyByteArray_AS_STRING(task.message) + sizeof(Order) + padded(description)
-        queue = self.queues.get(task.origin)
-        if queue is not None:
-            queue.append(task)
-        elif task.origin not in self.ahead and (task.arriving is None or task.arriving.complete):
+        origin = self.origin_of(task.origin)
+        if not origin.tasks and not origin.ahead and not task.order.flags & FLAG_APART \
+                and not (ends(&task.order) and is_read(origin)):
             self.carry_out(task)
-        else:
-            self.queues[task.origin] = [task]
+            return 1
+        origin.tasks.append(task)
+        self.held[task.origin] = origin
+        self.drain(origin)
         return 1
+
+    cdef Origin origin_of(self, int rank):
+        cdef Origin origin = self.origins[rank]
+        if origin is None:
+            origin = Origin.__new__(Origin)
+            origin.rank = rank
+            origin.tasks = []
+            origin.reads = []
+            self.origins[rank] = origin
+        return origin
+
+    cdef int drain(self, Origin origin) except -1:
+        """Carry an origin's orders out up to the first that has to wait, and begin those that may be."""
+        cdef Task task
+        if origin.busy:
+            return 0
+        origin.busy = True
+        try:
+            while self.begin_more(origin):
+                task = origin.tasks[0]
+                if (task.arriving is not None and not task.arriving.complete) or (ends(&task.order) and is_read(origin)):
+                    break
+                del origin.tasks[0]
+                origin.begun -= 1
+                self.carry_out(task)
+        finally:
+            origin.busy = False
+        if not origin.tasks:
+            self.held.pop(origin.rank, None)
+        return 0
+
+    cdef int begin_more(self, Origin origin) except -1:
+        """Begin tasks up to the next end of an epoch; returns how many wait begun."""
+        cdef Task task
+        while origin.begun < len(origin.tasks) and not origin.ahead:
+            if origin.begun and ends(&(<Task> origin.tasks[origin.begun - 1]).order):
+                break
+            task = origin.tasks[origin.begun]
+            origin.begun += 1
+            if task.order.flags & FLAG_APART:
+                self.receive_data(task)
+        return <int> origin.begun
 
     cdef int receive_data(self, Task task) except -1:
         if task.order.kind == KIND_PUT and task.error is None:
@@ -229,26 +289,12 @@ cdef class Service:
             task.arriving.hook_context = self
         return 0
 
-    cdef int drain(self, int origin) except -1:
-        """Carry out an origin's orders up to the first whose data is not here."""
-        cdef list queue = self.queues[origin]
-        cdef Task task
-        cdef Py_ssize_t done = 0
-        for task in queue:
-            if origin in self.ahead or (task.arriving is not None and not task.arriving.complete):
-                break
-            self.carry_out(task)
-            done += 1
-        if done == len(queue):
-            del self.queues[origin]
-        else:
-            del queue[:done]
-        return 0
-
     cdef int catch_up(self) except -1:
-        self.ahead.clear()
-        for origin in list(self.queues):
-            self.drain(origin)
+        cdef Origin origin
+        for origin in self.origins:
+            if origin is not None and origin.ahead:
+                origin.ahead = False
+                self.drain(origin)
         return 0
 
     cdef char *locate(self, Py_ssize_t displacement, Py_ssize_t count, Typemap typemap) except? NULL:
@@ -269,6 +315,7 @@ cdef class Service:
     cdef int carry_out(self, Task task) except -1:
         """Do what an order says.  What goes wrong is kept for the origin: here, nobody has asked for it."""
         cdef int kind = task.order.kind
+        cdef Origin origin
         if task.error is None and task.arriving is not None:
             task.error = task.arriving.error
         if task.error is None:
@@ -276,8 +323,9 @@ cdef class Service:
                 return self.perform(task)
             except Exception as error:
                 task.error = error
-        if self.failures[task.origin] is None:
-            self.failures[task.origin] = task.error.detail if isinstance(task.error, MPIError) else str(task.error)
+        origin = self.origin_of(task.origin)
+        if origin.failure is None:
+            origin.failure = task.error.detail if isinstance(task.error, MPIError) else str(task.error)
         if kind == KIND_GET or kind == KIND_GET_ACCUMULATE or kind == KIND_COMPARE_AND_SWAP:
             self.answer(task.origin, task.order.number, b"")
         return 0
@@ -288,7 +336,7 @@ cdef class Service:
             if task.data != NULL:
                 unpack_all(task.data, task.order.length, task.place, task.order.count, task.typemap)
         elif kind == KIND_GET:
-            self.answer_with(task.origin, task.order.number, task.place, task.order.count, task.typemap, None)
+            self.answer_from_window(task)
         elif kind == KIND_ACCUMULATE:
             combine(task.order.operation, task.data, task.place, task.order.count, task.typemap)
         elif kind == KIND_GET_ACCUMULATE:
@@ -313,16 +361,17 @@ cdef class Service:
         elif kind == KIND_COMPLETE:
             self.completes.add(task.origin)
         elif kind == KIND_FENCE:
-            self.ahead.add(task.origin)
+            self.origin_of(task.origin).ahead = True
             self.fences.add(task.origin)
         return 0
 
-    def failure_of(self, int origin):
-        """What went wrong with the origin's orders since it was last told, as bytes; empty for nothing."""
-        words = self.failures[origin]
+    cdef bytes failure_of(self, int rank):
+        """What went wrong with the rank's orders since it was last told; empty for nothing."""
+        cdef Origin origin = self.origin_of(rank)
+        cdef str words = origin.failure
         if words is None:
             return b""
-        self.failures[origin] = None
+        origin.failure = None
         return words.encode()
 
     cdef bytearray fetched(self, Task task):
@@ -332,7 +381,7 @@ cdef class Service:
         return old
 
     cdef int answer(self, int origin, int number, object words) except -1:
-        cdef Request own
+        cdef Request own, request, kept
         if origin == self.communicator.rank:
             own = self.own_answers.pop(number)
             own.buffer = words
@@ -341,17 +390,24 @@ cdef class Service:
             return 0
         if not isinstance(words, bytearray):
             words = bytearray(words)
-        return self.answer_with(origin, number, PyByteArray_AS_STRING(words), len(words), predefined(BASIC_BYTE), words)
-
-    cdef int answer_with(self, int origin, int number, char *address, Py_ssize_t count, Typemap typemap,
-                         object owner) except -1:
-        cdef Request request, kept
-        request = pml.isend(<size_t> address, count, typemap, origin, number + 1, MODE_STANDARD, self.communicator)
+        request = pml.isend(<size_t> PyByteArray_AS_STRING(words), len(words), predefined(BASIC_BYTE), origin, number + 1,
+                            MODE_STANDARD, self.communicator)
         if not request.complete:
-            request.buffer = owner
+            request.buffer = words
             if len(self.sending) >= MOST_SENDING:
                 self.sending = [kept for kept in self.sending if not (<Request> kept).complete]
             self.sending.append(request)
+        return 0
+
+    cdef int answer_from_window(self, Task task) except -1:
+        """The answer to a get is read where it is: until it has left, the origin's epoch does not end here."""
+        cdef Request request
+        request = pml.isend(<size_t> task.place, task.order.count, task.typemap, task.origin, task.order.number + 1,
+                            MODE_STANDARD, self.communicator)
+        if not request.complete:
+            request.hook = message_complete
+            request.hook_context = self
+            self.origin_of(task.origin).reads.append(request)
         return 0
 
     cdef int serve_own(self, Order *order, Request answer) except -1:

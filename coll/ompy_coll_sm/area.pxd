@@ -22,7 +22,6 @@ from ompy.core.communicator cimport Communicator
 from ompy.core.doorbell cimport Bell, after_publishing
 from ompy.core.progress cimport ProgressSource
 from ompy.core.request cimport Request
-from ompy.core.segment cimport Segment
 
 cdef enum:
     LINE = 64
@@ -51,10 +50,10 @@ cdef struct Desk:
 
 cdef struct Header:
     uint32_t blocked                             # ranks that sleep until somebody is done
+    uint32_t left                                # ranks that use the area no more, but for rank 0: see `arena.pxd`
 
 
 cdef class Area(ProgressSource):
-    cdef Segment segment
     cdef readonly int rank, size
     cdef readonly size_t chunk                   # bytes of the longest contribution
     cdef size_t ring_size
@@ -147,8 +146,9 @@ cdef class Area(ProgressSource):
     cdef uint32_t sit_down(self) noexcept
     cdef char *claim_long(self, size_t nbytes) except NULL
     cdef int raise_floor(self, uint64_t needed, bint short) except -1
-    cdef int connect(self, list cards) except -1
-    cdef int close(self) except -1
+    cdef int connect(self, list bells) except -1
 
 
+# Bytes of an area, and of its words: what stands before the rings, and must be zero at first.
 cdef size_t bytes_needed(int size, size_t chunk) noexcept
+cdef size_t words_needed(int size) noexcept

@@ -3,8 +3,8 @@
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 
 from ompy.core.atomic cimport add32, release32
-from ompy.core.doorbell cimport RemoteDoorbell
-from ompy.core.progress cimport exclude_watchers, register_source, unregister_source, wait_until
+from ompy.core.doorbell cimport Bell, RemoteDoorbell
+from ompy.core.progress cimport register_source, unregister_source, wait_until
 from ompy.core.progress cimport progress as poll
 
 cdef extern from "<sched.h>" nogil:
@@ -24,9 +24,16 @@ cdef int PATIENCE = 1000
 # Turns between two rounds of the progress engine.
 cdef int TURNS = 16
 
+# Never armed: stands for a doorbell that can't be reached.
+cdef Bell unheard
+
+
+cdef size_t words_needed(int size) noexcept:
+    return (HEADER + size * (sizeof(Desk) + LINES * sizeof(Line)) + PAGE - 1) & ~<size_t> (PAGE - 1)
+
 
 cdef size_t bytes_needed(int size, size_t chunk) noexcept:
-    return HEADER + size * (sizeof(Desk) + LINES * sizeof(Line) + CHUNKS * chunk) + PAGE
+    return (words_needed(size) + size * CHUNKS * chunk + PAGE - 1) & ~<size_t> (PAGE - 1)
 
 
 cdef bint has_come(void *context) noexcept nogil:
@@ -43,26 +50,23 @@ cdef class Area(ProgressSource):
     """The shared memory of one communicator, as one rank has it mapped.
 
     Parameters:
-        segment: `bytes_needed` bytes, zeroed when they were made.
+        address: of `bytes_needed` bytes, whose words were zero when the first member came; they live longer than this.
         comm: the communicator.
         chunk: bytes of the longest contribution, a multiple of 64.
         spins: rounds of looking and progress before the engine waits its own way.
         crowded: ranks outnumber cores: who waits offers its core to the others.
     """
 
-    def __init__(self, Segment segment not None, Communicator comm not None, size_t chunk, int spins, bint crowded):
-        cdef size_t rings_at
-        self.segment = segment
+    def __init__(self, size_t address, Communicator comm not None, size_t chunk, int spins, bint crowded):
         self.rank = comm.rank
         self.size = comm.size
         self.chunk = chunk
         self.spins = spins
         self.crowded = crowded
-        self.header = <Header *> segment.address
-        self.desks = <Desk *> (segment.address + HEADER)
+        self.header = <Header *> address
+        self.desks = <Desk *> (address + HEADER)
         self.lines = <Line *> (self.desks + self.size)
-        rings_at = HEADER + self.size * (sizeof(Desk) + LINES * sizeof(Line))
-        self.rings = segment.address + ((rings_at + PAGE - 1) & ~<size_t> (PAGE - 1))
+        self.rings = <char *> address + words_needed(self.size)
         self.ring_size = CHUNKS * chunk
         self.doorbells = []
         self.bells = <Bell **> PyMem_Calloc(self.size, sizeof(Bell *))
@@ -81,14 +85,14 @@ cdef class Area(ProgressSource):
         """What is waited for is memory, which the waiter looks at itself."""
         return 1 if has_come(<void *> self) else 0
 
-    cdef int connect(self, list cards) except -1:
+    cdef int connect(self, list bells) except -1:
+        """The doorbells of the other ranks, each a RemoteDoorbell; None: that one sleeps until its back-stop."""
         cdef RemoteDoorbell peer
-        cdef int rank
-        for rank in range(self.size):
-            if rank != self.rank:
-                peer = RemoteDoorbell(cards[rank])
-                self.bells[len(self.doorbells)] = peer.bell
-                self.doorbells.append(peer)
+        cdef int place = 0
+        self.doorbells = bells
+        for peer in bells:
+            self.bells[place] = &unheard if peer is None else peer.bell
+            place += 1
         return 0
 
     cdef int wake_up(self, int peer) except -1:
@@ -211,13 +215,4 @@ cdef class Area(ProgressSource):
                 done = acquire(&self.desks[rank].done)
             lowest = min(lowest, done)
         self.floor = lowest
-        return 0
-
-    cdef int close(self) except -1:
-        cdef RemoteDoorbell peer
-        exclude_watchers()
-        for peer in self.doorbells:
-            peer.close()
-        self.doorbells = []
-        self.segment.close()
         return 0

@@ -39,6 +39,15 @@ COMPONENT = Component(
             level=8,
             help="rounds of looking before a wait is the progress engine's",
         ),
+        Parameter(
+            "memory",
+            int,
+            512 << 20,
+            unit="bytes",
+            level=5,
+            help="most that a process lends to the communicators of which it is rank 0, and which costs memory where it is "
+            "used; when half is lent, pieces are small, and when all is lent, other components serve",
+        ),
         Parameter("backing", str, "auto", level=7, choices=("auto", "memfd", "file"), help="where the shared memory lives"),
     ),
     capabilities={"algorithms": dict.fromkeys(SERVED, ("shared_memory",)), "forms": ("blocking",), "reach": "host"},
@@ -69,5 +78,5 @@ def ompy_query(context: Context) -> Offer | Refusal:
 
     crowded = rte.local_size > (os.cpu_count() or 1)
     chunk = min(context.value("chunk_size"), MOST_MEMORY // (2 * communicator.size))
-    module = SmModule(chunk, context.value("spins"), crowded, context.value("backing"))
+    module = SmModule(chunk, context.value("spins"), crowded, context.value("backing"), context.value("memory"))
     return Offer(modules=[module], priority=context.value("priority"), functions=SERVED)

@@ -4,7 +4,6 @@ from ompy.core.basic cimport BASIC_BYTE
 from ompy.core.board import OPERATIONS
 from ompy.core.doorbell cimport own as own_doorbell
 from ompy.core.errors import MPIError
-from ompy.core.segment cimport Segment, attach, create
 from ompy.core.typemap cimport Typemap, predefined
 from ompy.mca.coll import FUNCTIONS
 from ompy.mca.coll cimport (
@@ -12,7 +11,8 @@ from ompy.mca.coll cimport (
     GATHERV, INTERFACE, REDUCE, REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, SCAN, SCATTER, SCATTERV,
 )
 
-from ompy_coll_sm.area cimport CARD_SIZE, LINE, SHORT, bytes_needed
+from ompy_coll_sm.area cimport CARD_SIZE, LINE, SHORT, Area
+from ompy_coll_sm.arena cimport Room, doorbell_of, enter, lend
 from ompy_coll_sm.exchange cimport allgather, alltoall, barrier, bcast, gather, scatter
 from ompy_coll_sm.reduction cimport allreduce, reduce, reduce_scatter, reduce_scatter_block, scan
 from ompy_coll_sm.vectors cimport allgatherv, alltoallv, alltoallw, gatherv, scatterv
@@ -40,14 +40,16 @@ cdef class SmModule(CollModule):
         spins: rounds of looking before a wait is the progress engine's.
         crowded: ranks outnumber cores.
         backing: of the shared memory, as `ompy.core.segment.create` has it.
+        memory: bytes that this process lends to communicators, at most.
     """
 
-    def __init__(self, size_t chunk, int spins, bint crowded, str backing not None):
+    def __init__(self, size_t chunk, int spins, bint crowded, str backing not None, size_t memory):
         super().__init__("sm")
         self.chunk = max(chunk, SHORT) & ~<size_t> (LINE - 1)
         self.spins = spins
         self.crowded = crowded
         self.backing = backing
+        self.memory = memory
 
     cdef bint serves(self, int function, CollectiveCall call, Communicator comm) except -1:
         """The same answer on every rank: it depends on what MPI wants to be equal there."""
@@ -106,9 +108,10 @@ cdef class SmModule(CollModule):
 
     cpdef int free(self) except -1:
         """The communicator is gone."""
-        if self.area is not None:
-            self.area.close()
-            self.area = None
+        self.area = None
+        if self.room is not None:
+            self.room.leave()
+            self.room = None
         return 0
 
     def explain(self, int function, Communicator comm not None, Py_ssize_t nbytes, bint commutative=True):
@@ -119,33 +122,31 @@ cdef class SmModule(CollModule):
 
     cdef int set_up(self, Communicator comm) except -1:
         """Share memory, all ranks together, with the help of the module that stands behind this one."""
-        cdef Segment segment = None
+        cdef Room room = None
         cdef bytearray told = bytearray(CARD_SIZE)
-        size = bytes_needed(comm.size, self.chunk)
+        cdef bytes card
         if comm.rank == 0:
-            try:
-                segment = create("ompy-coll", size, self.backing)
-                location = segment.location()
-                told[: len(location)] = location
-            except MPIError:
-                segment = None
+            room = lend(comm.size, self.chunk, self.memory, self.backing)
+            if room is not None:
+                card = room.card()
+                told[: len(card)] = card
         self.tell(comm, told)
-        location = bytes(told).rstrip(b"\0")
-        if comm.rank != 0 and location:
+        card = bytes(told).rstrip(b"\0")
+        if comm.rank != 0 and card:
             try:
-                segment = attach(location, size)
+                room = enter(card)
             except MPIError:
-                segment = None
-        cards = self.exchange(comm, b"" if segment is None else own_doorbell().card())
-        if segment is not None:
-            segment.seal()
-        if not all(cards):
+                room = None
+        cards = self.exchange(comm, b"" if room is None else own_doorbell().card())
+        if room is None or not all(cards):
             self.unusable = True
-            if segment is not None:
-                segment.close()
+            if room is not None:
+                room.withdraw()
             return 0
-        self.area = Area(segment, comm, self.chunk, self.spins, self.crowded)
-        return self.area.connect(cards)
+        room.settle()
+        self.room = room
+        self.area = Area(<size_t> room.address(), comm, room.chunk, self.spins, self.crowded)
+        return self.area.connect([doorbell_of(cards[rank]) for rank in range(comm.size) if rank != comm.rank])
 
     def tell(self, Communicator comm, bytearray data):
         """Rank 0's bytes to everyone."""

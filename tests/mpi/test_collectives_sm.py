@@ -128,13 +128,15 @@ def test_shared_memory_may_live_in_a_file_that_is_gone_once_attached(comm):
     assert not [name for name in os.listdir("/dev/shm") if name.startswith("ompy-coll")]
 
 
-@pytest.mark.ompy(3, mca={**COLL_SM, "coll_sm_chunk_size": str(4 << 20)})
+@pytest.mark.ompy(3, mca=COLL_SM)
 def test_collectives_go_over_messages_where_no_memory_can_be_shared(comm):
     import resource
 
+    # The transport makes its memory first.
+    for other in range(comm.Get_size()):
+        comm.sendrecv(None, other, source=other)
     if comm.Get_rank() == 0:
-        # Enough for the transport's rings, too little for the collectives' segment.
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
     all_collectives(comm, 5000, 2)
 
 
@@ -193,21 +195,6 @@ def test_operations_of_the_program_keep_rank_order(comm):
     for other in range(size):
         scale, shift = scale * (2.0 + other), scale * (1.0 + other) + shift
     assert got.tolist() == [scale, shift]
-
-
-@pytest.mark.ompy(2, mca=COLL_SM)
-def test_many_communicators_come_and_go(comm):
-    import os
-
-    held = []
-    for _ in range(30):
-        other = comm.Dup()
-        got = numpy.zeros(1)
-        other.Allreduce(numpy.ones(1), got)
-        assert got[0] == 2
-        other.Free()
-        held.append(len(os.listdir("/proc/self/fd")))
-    assert held[-1] <= held[0]
 
 
 @pytest.mark.ompy(2, 3, mca=COLL_SM)

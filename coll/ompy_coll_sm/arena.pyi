@@ -1,0 +1,3 @@
+class Room:
+    size: int
+    chunk: int

@@ -63,7 +63,7 @@ def lent():
             if "ompy-coll" in os.readlink(f"/proc/self/fd/{name}"):
                 found.append((512 * os.fstat(int(name)).st_blocks, os.fstat(int(name)).st_size))
         except OSError:
-            continue                             # the descriptor of the list itself
+            continue  # the descriptor of the list itself
     return max(found)
 
 
@@ -106,7 +106,7 @@ def test_many_communicators_come_and_go_in_little_memory(comm):
 
 @pytest.mark.ompy(4, mca={**COLL_SM, "coll_sm_memory": "1m", "coll_sm_chunk_size": "4096"})
 def test_memory_is_not_lent_again_while_a_slow_member_still_reads(comm):
-    """Rank 1 has yet to read what rank 0 put up in one communicator when rank 0 uses others, without rank 1, as large as that."""
+    """Rank 1 has yet to read what rank 0 put up in one communicator when rank 0 uses others, as large, without it."""
     rank = comm.rank
     group = comm.Get_group()
     for turn in range(20):

@@ -34,6 +34,7 @@ MAY_IMPORT = {
         "ompy.scaffold",
         "ompy.testing",
     },
+    "ompy.__main__": {"ompy.cli"},
     "ompy.scaffold": {"ompy.mca"},
     "ompy.tool": {"ompy.core", "ompy.mca", "ompy.mpi"},
     "ompy.compat": {"ompy.core", "ompy.mca", "ompy.runtime", "ompy.mpi", "ompy.MPI"},

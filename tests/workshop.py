@@ -31,7 +31,7 @@ class Workshop:
         )
 
     def ompy(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return self.run("-m", "ompy.cli", *arguments)
+        return self.run("-m", "ompy", *arguments)
 
     def ranks(self, count: int, component: str, *program: str) -> subprocess.CompletedProcess[str]:
         """A job over one outside transport."""

@@ -9,6 +9,7 @@ from typing import NoReturn
 
 import click
 
+from ompy.cli.activate import activate, deactivate
 from ompy.cli.conformance import conformance
 from ompy.cli.new import new
 from ompy.cli.trace import trace
@@ -103,7 +104,9 @@ def explain(
     launch(ranks or 2, mca, ["ompy.cli.answer", "collective", str(collective), str(nbytes)])
 
 
+group.add_command(activate)
 group.add_command(conformance)
+group.add_command(deactivate)
 group.add_command(new)
 group.add_command(trace)
 

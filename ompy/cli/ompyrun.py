@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 USAGE = 2
+# Names under which tools that know of mpi4py only look for a launcher.
+MPI4PY_LAUNCHERS = ("mpiexec", "mpirun")
 
 
 def number(text: str, name: str, kind: type[int] | type[float], least: float) -> float:
@@ -126,7 +128,7 @@ def job_of(segments: Sequence[Segment]) -> Job:
         job.stdin = None if target[0] == "none" else int(number(target[0], "--stdin", int, 0))
         if job.stdin is not None and job.stdin >= job.size:
             raise UsageError(f"--stdin {job.stdin}: the job has ranks 0 to {job.size - 1}")
-    if "mpi4py" in given:
+    if "mpi4py" in given or os.path.basename(sys.argv[0]) in MPI4PY_LAUNCHERS:
         from ompy.compat import folder
 
         path = os.environ.get("PYTHONPATH")

@@ -11,7 +11,7 @@ from _thread import get_ident
 from ompy.core.errors import ERR_ARG, ERR_OTHER, MPIError
 from ompy.mpi.exceptions import Exception as MPIException
 from ompy.mpi.exceptions import hand_over
-from ompy.mpi.options import rc, read_environment
+from ompy.mpi.options import rc, read_environment, settle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -144,27 +144,15 @@ def choose_error_handler() -> None:
     from ompy.mpi.errhandler import ERRORS_ABORT, ERRORS_ARE_FATAL
     from ompy.mpi.intracomm import COMM_SELF, COMM_WORLD
 
-    handlers = {"default": ERRORS_ARE_FATAL, "fatal": ERRORS_ARE_FATAL, "abort": ERRORS_ABORT}
-    if rc.errors not in handlers:
-        warn_of("errors", rc.errors)
-        return
     for comm in (COMM_WORLD, COMM_SELF):
-        comm.Set_errhandler(handlers[rc.errors])
-
-
-def warn_of(name: str, value: object) -> None:
-    import warnings
-
-    warnings.warn(f"mpi4py.rc.{name}: unexpected value {value!r}", RuntimeWarning, stacklevel=2)
+        comm.Set_errhandler(ERRORS_ABORT if rc.errors == "abort" else ERRORS_ARE_FATAL)
 
 
 def start() -> None:
     """What importing `ompy.MPI` does: as the options say, initialise now and finalise at exit."""
     read_environment()
+    settle()
     level = rc.thread_level if rc.threads else "single"
-    if level not in THREAD_LEVELS:
-        warn_of("thread_level", level)
-        level = "multiple"
     if rc.initialize and not state.initialized:
         initialize(THREAD_LEVELS.index(level))
     if rc.initialize if rc.finalize is None else rc.finalize:

@@ -63,6 +63,11 @@ class Options:
 
 rc = Options()
 
+CHOICES = {
+    "thread_level": ("single", "funneled", "serialized", "multiple"),
+    "errors": ("exception", "default", "abort", "fatal"),
+}
+
 
 def read_environment() -> None:
     """Take over the options that the environment sets; what the program set itself gives way, as in mpi4py."""
@@ -71,10 +76,24 @@ def read_environment() -> None:
         if text is None:
             continue
         value: Any = text.lower()
-        if name == "irecv_bufsz":
-            value = int(text)
-        elif name not in ("thread_level", "errors"):
-            value = WORDS.get(text.lower())
-            if value is None:
-                raise ValueError(f"environment variable MPI4PY_RC_{name.upper()}: yes or no expected, not {text!r}")
+        if name not in CHOICES:
+            value = int(text) if name == "irecv_bufsz" and text.isdecimal() else WORDS.get(value, value)
         setattr(rc, name, value)
+
+
+def settle() -> None:
+    """Make each option what it means; of a value without a meaning there is a warning, and the option's default counts."""
+    for name in Options.__annotations__:
+        value = getattr(rc, name)
+        if name in CHOICES:
+            good = value in CHOICES[name]
+        elif name == "irecv_bufsz":
+            good = type(value) is int and value >= 0
+        else:
+            value = {"yes": True, "no": False}.get(value, value) if isinstance(value, str) else value
+            good = value in (True, False) or (name == "finalize" and value is None)
+        if not good:
+            import warnings
+
+            warnings.warn(f"mpi4py.rc.{name}: unexpected value {value!r}", RuntimeWarning, stacklevel=2)
+        setattr(rc, name, value if good else getattr(Options, name))

@@ -25,6 +25,8 @@ ESCAPED = 0.25
 # A job that has failed waits this long for a reader that takes nothing.
 PATIENCE = 2.0
 TYPING_PAUSE = 0.1
+# What mpi4py's wheel says where it finds no MPI library.
+NO_LIBRARY = b"RuntimeError: cannot load MPI library"
 
 
 class Forwarder:
@@ -34,6 +36,9 @@ class Forwarder:
         loop: watches the descriptors.
         stdin: rank that reads standard input, or None.
         tag_output: put `[job,rank]<stream>: ` before each line.
+
+    Attributes:
+        no_library: some rank's mpi4py has found no MPI library.
     """
 
     def __init__(self, loop: Loop, stdin: int | None, tag_output: bool) -> None:
@@ -43,6 +48,7 @@ class Forwarder:
         self.printers = {1: Printer(1), 2: Printer(2)}
         self.streams: dict[int, Lines] = {}
         self.held = False
+        self.no_library = False
         self.terminal = TerminalInput() if stdin is not None and os.isatty(0) else None
 
     # -- input
@@ -103,6 +109,7 @@ class Forwarder:
             return
         if data:
             lines.feed(data)
+            self.no_library = self.no_library or NO_LIBRARY in data
             if lines.printer.is_terminal and lines.partial:
                 self.loop.set_timer(f"prompt {descriptor}", PROMPT_DELAY, lines.pass_partial)
             return

@@ -283,6 +283,8 @@ class Launcher:
         if self.exit_code is None:
             self.exit_code = code
             self.streams.say(message)
+            if self.streams.no_library:
+                self.streams.say("the program imports mpi4py, which has no MPI library here: with --mpi4py it receives ompy")
             self.loop.set_timer("terminate", GRACE, self.terminate)
 
     def signal_ranks(self, number: int) -> None:

@@ -77,12 +77,10 @@ def show(told: list[tuple[Experiment, Claim]], console: Console) -> None:
 
 
 @click.command("experiments")
-@click.option(
-    "--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder for CSV, PNG and summary.json."
-)
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for CSV, PNG and summary.json.")
 @click.option("--only", multiple=True, metavar="NAME", help="This one alone, such as figure_5_4; repeatable.")
 @click.option("--full", is_flag=True, help="Up to the largest sizes of the thesis: hours.")
-@click.option("--list", "list_them", is_flag=True, is_eager=True, help="Say what there is, and run nothing.")
+@click.option("--list", "list_them", is_flag=True, help="Say what there is, and run nothing.")
 def command(out: Path | None, only: tuple[str, ...], full: bool, list_them: bool) -> None:
     """Regenerate the tables and figures of Psota's rMPI thesis on the simulated Raw chip.
 

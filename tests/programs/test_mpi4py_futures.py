@@ -67,3 +67,35 @@ def test_its_own_tests_pass(
     done = run(parts, ranks, transports, *program)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr.count("\nOK") == results
+
+
+UNREACHABLE = """
+import concurrent.futures
+from mpi4py import MPI
+from mpi4py.futures import MPIPoolExecutor
+from ompy.mpi.intracomm import Intracomm
+
+def spawn(*arguments): raise MPI.Exception(MPI.ERR_SPAWN)
+
+class Alone(Intracomm): Spawn = spawn
+
+MPI.COMM_SELF = Alone(MPI.COMM_SELF)
+for wait in False, True:
+    try:
+        with MPIPoolExecutor(2) as executor:
+            if wait:
+                executor.bootup()
+            future = executor.submit(abs, -1)
+            print(future.result())
+    except concurrent.futures.BrokenExecutor as error:
+        print("broken:", error)
+assert MPIPoolExecutor(2).num_workers == 0
+"""
+
+
+def test_where_no_workers_can_be_started_futures_fail_with_the_reason(parts: tuple[Path, Path], tmp_path: Path) -> None:
+    program = tmp_path / "unreachable.py"
+    program.write_text(UNREACHABLE)
+    done = run(parts, 1, "self,sm", str(program))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("broken: no workers: ") == 2

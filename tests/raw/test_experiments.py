@@ -45,6 +45,10 @@ def test_every_figure_from_5_2_to_5_12_is_there() -> None:
     assert set(known) == set(experiments(full=True))
 
 
+def test_the_list_needs_no_folder() -> None:
+    assert "figure_5_4" in run("--list")
+
+
 def test_an_unknown_name_is_answered_with_the_known_ones(tmp_path: Path) -> None:
     result = CliRunner().invoke(command, ["--out", str(tmp_path), "--only", "figure_9_9"])
     assert result.exit_code == 2

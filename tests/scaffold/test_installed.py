@@ -62,7 +62,7 @@ def seen(installed: Path, workshop: Workshop) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def cynet(seen: dict[str, str], workshop: Workshop) -> Path:
     """A compiled transport, built against them."""
-    assert workshop.run("-m", "ompy.cli", "new", "btl", "cynet", "--cython", **seen).returncode == 0
+    assert workshop.run("-m", "ompy", "new", "btl", "cynet", "--cython", **seen).returncode == 0
     folder = workshop.folder / "ompy-btl-cynet"
     workshop.install(folder, **seen)
     return folder

@@ -86,7 +86,7 @@ class Drawing:
 
 
 def trace(folder: Path, program: str, *options: str, mca: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "ompy.cli", "trace", "-o", "run.json", *options, "--"]
+    command = [sys.executable, "-m", "ompy", "trace", "-o", "run.json", *options, "--"]
     command += [sys.executable, "-m", "ompy.cli.ompyrun", "-n", "2", "--timeout", "60", *mca, sys.executable, "-c", program]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100)
 
@@ -179,7 +179,7 @@ def test_nothing_is_recorded_unless_asked_for(tmp_path: Path) -> None:
 
 
 def test_a_command_that_is_no_job_is_reported(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "ompy.cli", "trace", "-o", "run.json", "--", sys.executable, "-c", "raise SystemExit(7)"]
+    command = [sys.executable, "-m", "ompy", "trace", "-o", "run.json", "--", sys.executable, "-c", "raise SystemExit(7)"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 7
     assert "nothing was recorded" in done.stderr

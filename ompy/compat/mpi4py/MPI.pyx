@@ -2,7 +2,8 @@
 """`mpi4py.MPI` is `ompy.MPI`: the same module object under both names.
 
 A compiled module, because programs and tools that were written for mpi4py open `MPI.__file__` as a shared library and ask it
-which MPI it is.  The functions of C that answer this, and that MPI lets anyone call at any time, are here; there are no others.
+which MPI it is.  The functions of C that answer this are here, and the one by which `python -m mpi4py --mpi-library` finds the
+library; there are no others.
 """
 
 import sys
@@ -39,6 +40,16 @@ cdef public int MPI_Abi_get_version(int *major, int *minor) noexcept nogil:
     """Version of the binary interface (MPI-5.0, 20.2): -1 and -1, this library has none."""
     major[0] = abi_major
     minor[0] = abi_minor
+    return 0
+
+
+cdef public int MPI_Init(int *argc, char ***argv) noexcept with gil:
+    """Initialise MPI (MPI-4.1, 11.2.1), in which a Python program may be ahead: its import has done it."""
+    try:
+        if not MPI.Is_initialized():
+            MPI.Init()
+    except MPI.Exception as error:
+        return error.Get_error_code()
     return 0
 
 

@@ -3,7 +3,9 @@
 Where the mpi4py distribution is installed, its pure-Python parts (`futures`, `util`, `run`, `bench`) are found as well
 and run on ompy: the package's path goes on into the installed one.
 
-    mpi4py.__path__ = [this folder: MPI]  [the installed mpi4py, if any]  [absent/: `run` for when there is none]
+    mpi4py.__path__ = [this folder: MPI, futures]  [the installed mpi4py, if any]  [absent/: for when there is none]
+
+`absent/` has a `run` that does without mpi4py; the other parts that only mpi4py has say there how to get them.
 """
 
 from __future__ import annotations
@@ -34,6 +36,8 @@ def installed() -> str | None:
 
 
 BENEATH = installed()
+# `ompyrun --mpi4py` and a person put the folder above on PYTHONPATH; `ompy activate` has it there otherwise.
+ACTIVATED = os.path.dirname(HERE) not in os.environ.get("PYTHONPATH", "").split(os.pathsep)
 __path__ = [HERE, *([BENEATH] if BENEATH else []), os.path.join(HERE, "absent")]
 if BENEATH:
     # Programs look beside this for headers and data files.
@@ -52,8 +56,16 @@ def get_include() -> str:
 
 
 def get_config() -> dict[str, str]:
-    """Compilers and flags that MPI was built with: none, ompy is not built on another MPI."""
-    return {}
+    """What `MPI` is here, where it is, and who chose it; no compilers or flags, for ompy is not built on another MPI."""
+    from importlib.metadata import version
+
+    return {"library": f"ompy {version('ompy')}", "path": HERE, "chosen": "ompy activate" if ACTIVATED else "PYTHONPATH"}
+
+
+def missing(name: str) -> ModuleNotFoundError:
+    """The error of a part that only the mpi4py distribution has."""
+    words = "is a part of the mpi4py distribution, which is not installed here: `pip install mpi4py` puts it beside ompy"
+    return ModuleNotFoundError(f"{name} {words}", name=name)
 
 
 def profile(name: str | bytes | os.PathLike[str], *, path: Any = None) -> None:

@@ -3,6 +3,7 @@
 python -m mpi4py FILE [arguments]
 python -m mpi4py -m MODULE [arguments]
 python -m mpi4py -c COMMAND [arguments]
+python -m mpi4py --mpi-library | --mpi-lib-version | --mpi-std-version | --version
 """
 
 from __future__ import annotations
@@ -11,13 +12,32 @@ import runpy
 import sys
 
 
+def answer(question: str) -> str | None:
+    """What is printed for an option that runs nothing; None for what is no such option."""
+    import mpi4py
+
+    mpi4py.rc.initialize = mpi4py.rc.finalize = False
+    from mpi4py import MPI
+
+    answers = {
+        "--mpi-library": MPI.__file__,
+        "--mpi-lib-version": MPI.Get_library_version(),
+        "--mpi-std-version": "MPI {}.{}".format(*MPI.Get_version()),
+        "--version": f"mpi4py {mpi4py.__version__}",
+    }
+    return answers.get(question)
+
+
 def main() -> None:
     arguments = sys.argv[1:]
     if not arguments or arguments[0] in ("-h", "--help"):
         print(__doc__.strip(), file=sys.stdout if arguments else sys.stderr)
         sys.exit(0 if arguments else 2)
+    if arguments[0].startswith("--") and (told := answer(arguments[0])) is not None:
+        print(told)
+        return
     # ompy's initialisation is what makes an uncaught exception end the other ranks too.
-    from ompy import MPI  # noqa: F401
+    from mpi4py import MPI  # noqa: F401
 
     if arguments[0] == "-m" and len(arguments) > 1:
         sys.argv[:] = arguments[1:]

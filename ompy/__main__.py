@@ -1,4 +1,4 @@
-"""`python -m ompy.cli` is `ompy`."""
+"""`python -m ompy` is `ompy`, of that Python."""
 
 from ompy.cli.ompy import main
 

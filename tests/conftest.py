@@ -28,7 +28,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Tests that still say `mpi` for `ompy`, and `mpi_ranks` for `ompy_ranks`."""
     if marker := metafunc.definition.get_closest_marker("mpi"):
-        marker = getattr(pytest.mark, "ompy")(*marker.args, **marker.kwargs)
+        marker = pytest.mark.ompy(*marker.args, **marker.kwargs)
         marker(metafunc.function)
         metafunc.definition.add_marker(marker)
 

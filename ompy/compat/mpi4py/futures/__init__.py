@@ -36,7 +36,8 @@ def telling(manager: Manager) -> Manager:
 
 def load(folder: str) -> None:
     """Put the package that lies in a folder into this one's place."""
-    spec = importlib.util.spec_from_file_location(__name__, os.path.join(folder, "__init__.py"), submodule_search_locations=[folder])
+    path = os.path.join(folder, "__init__.py")
+    spec = importlib.util.spec_from_file_location(__name__, path, submodule_search_locations=[folder])
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

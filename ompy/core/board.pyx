@@ -108,12 +108,17 @@ cdef int clear_wait() noexcept:
     return 0
 
 
+def printable(bytes text) -> str:
+    """Text from another process, fit for a terminal."""
+    return "".join([sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text.decode("utf-8", "replace")])
+
+
 class Row:
     """One rank's record, as it was when it was read.
 
     Attributes:
         rank, pid, tag, context, nbytes, waits, communicator: as in the record.
-        state: one of `STATES`.
+        state: one of `STATES`, or "unknown".
         operation: one of `OPERATIONS`, "" when it is not known.
         peer: rank in the world, or -1 for any.
         seconds: since the wait began.
@@ -130,6 +135,9 @@ cdef class Board:
 
     Parameters:
         descriptor: of the shared memory, `RECORD_BYTES` a rank, zero at first.
+
+    What is in it was written by others: nothing is taken for granted but the memory's size, against whose change the
+    launcher seals it.
 
     Errors: ValueError when it is not a board, OSError when it can't be mapped.
     """
@@ -198,13 +206,13 @@ cdef class Board:
         row = Row()
         row.rank = rank
         row.pid = copy.pid
-        row.state = STATES[copy.state]
+        row.state = STATES[copy.state] if 0 <= copy.state <= STATE_FINALIZED else "unknown"
         row.operation = OPERATIONS[copy.operation] if 0 <= copy.operation < OPERATION_COUNT else ""
         row.peer = copy.peer
         row.tag = copy.tag
         row.context = copy.context
         row.nbytes = copy.nbytes
-        row.communicator = (<bytes> copy.communicator).decode("utf-8", "replace")
+        row.communicator = printable((<bytes> copy.communicator[: sizeof(copy.communicator)]).partition(b"\0")[0])
         row.waits = copy.waits
         row.seconds = (now() - copy.since) / 1e9 if copy.state == STATE_WAITING else 0.0
         return row

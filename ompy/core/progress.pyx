@@ -19,9 +19,11 @@ from ompy.core.trace cimport EVENT_WAITED, is_tracing, record, trace_clock
 
 cdef extern from *:
     """
+    #include <errno.h>
     #include <poll.h>
     #include <sched.h>
     #include <stdint.h>
+    #include <sys/socket.h>
     #include <time.h>
 
     static int64_t ompy_now(void) {
@@ -42,6 +44,13 @@ cdef extern from *:
         struct timespec time = {0, nanoseconds};
         nanosleep(&time, NULL);
     }
+    static int ompy_is_cut(int descriptor) {
+        char byte;
+        if (descriptor < 0)
+            return 0;
+        ssize_t got = recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+        return got == 0 || (got < 0 && errno == ECONNRESET);
+    }
     static int ompy_any_readable(struct pollfd *set, int count) { return poll(set, count, 0) > 0; }
     """
     struct pollfd:
@@ -57,6 +66,7 @@ cdef extern from *:
     int peek "ompy_peek"(int *word) noexcept nogil
     unsigned long long peek_long "ompy_peek_long"(unsigned long long *word) noexcept nogil
     void poll_for "ompy_poll"(pollfd *descriptors, int count, long nanoseconds) noexcept nogil
+    bint is_cut "ompy_is_cut"(int descriptor) noexcept nogil
     void rest_for "ompy_rest"(int64_t nanoseconds) noexcept nogil
     bint any_readable "ompy_any_readable"(pollfd *descriptors, int count) noexcept nogil
 
@@ -103,6 +113,10 @@ cdef int64_t spin_time, watch_time, yield_time   # nanoseconds
 # The back-stop, nanoseconds: what a source that can neither be watched nor polled, or a peer's death, waits at most for
 # notice.  It begins short and grows.
 cdef long shortest_sleep, longest_sleep
+
+# A socket whose other end lives as long as the job, and what to call once it is closed; asked at the end of a sleep in vain.
+cdef int lifeline = -1
+when_cut = None
 cdef unsigned long long sleeps = 0
 cdef unsigned long long waits = 0
 cdef Doorbell bell = None                        # from the first sleep on
@@ -287,6 +301,8 @@ cdef int wait_long(int *word, DoneFunction done, void *context, Request what) ex
                     break
                 # It was the back-stop: not worth another spin.
                 backstop = min(2 * backstop, longest_sleep)
+                if is_cut(lifeline):
+                    when_cut()
     finally:
         waiting -= 1
         if noted:
@@ -526,6 +542,12 @@ cdef int set_times() except -1:
 
 
 configure()
+
+
+def set_lifeline(int descriptor, action) -> None:
+    """A wait that lasts calls `action` once the other end of the socket `descriptor` is closed; -1 for no socket."""
+    global lifeline, when_cut
+    lifeline, when_cut = descriptor, action
 
 
 def counters() -> dict[str, int]:

@@ -51,6 +51,15 @@ cdef void record(int kind, int detail, void *request, uint64_t context, int sour
     ring.written += 1
 
 
+def create(str path not None) -> int:
+    """A new file under a name that others can foresee, open for reading and writing: what is there goes, no link is followed."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+
+
 def start(str path not None, int rank, str host not None, uint64_t capacity):
     """Record from now on into the file `path`, which is made.
 
@@ -67,7 +76,7 @@ def start(str path not None, int rank, str host not None, uint64_t capacity):
 
     stop()
     cdef size_t size = sizeof(Ring) + capacity * sizeof(Event)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+    descriptor = create(path)
     try:
         os.posix_fallocate(descriptor, 0, size)
         mapped = mmap(descriptor, size)

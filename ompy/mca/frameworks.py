@@ -108,6 +108,17 @@ CORE: tuple[tuple[str, Parameter], ...] = (
     ),
     ("trace", Parameter("events", int, 1 << 16, level=4, help="events that a rank keeps, the latest; a power of two")),
     (
+        "ompyrun",
+        Parameter(
+            "grace",
+            float,
+            30.0,
+            unit="s",
+            level=3,
+            help="between the signal that tells a rank to end, because another one failed or somebody asked, and SIGKILL",
+        ),
+    ),
+    (
         "mpi",
         Parameter(
             "yield_us", float, -1.0, unit="us", level=6, scope="local", help="then it offers its core to others; -1: by itself"

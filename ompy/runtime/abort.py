@@ -1,8 +1,8 @@
 """How a rank in trouble ends its job at once, instead of leaving the others to wait for it.
 
 An uncaught exception on one rank leaves its peers in receives that nobody will answer.  The hook here reports it, with
-rank, host and line, and has the launcher end the job.  A rank that leaves by `sys.exit(1)` says so to the finalisation,
-which then waits for nobody.
+rank, host and line, and has the launcher end the job.  A rank that leaves by `sys.exit(1)` is known to the finalisation, which
+then waits for nobody.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 import sys
 import time
+from _thread import get_native_id
 
 from ompy.core.errors import ERR_PROC_FAILED, MPIError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType, TracebackType
-    from typing import NoReturn
 
     from ompy.mca.rte import Rte
 
@@ -25,8 +25,10 @@ INTERRUPTED = 128 + 2  # as a shell says of a command that SIGINT ended; importi
 
 PEER_FAILURE_DELAY = 0.75  # seconds; a launcher's grace is shorter
 
-exit_argument: object = None
-python_exit = sys.exit
+# The first line of what an exception says goes to the launcher, cut to so many characters.
+LONGEST_TEXT = 2000
+
+outermost: FrameType | None = None
 
 
 def is_own(frame: FrameType) -> bool:
@@ -52,20 +54,59 @@ def place_of(traceback: TracebackType | None) -> str:
 
 def describe(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> str:
     """One line: place, exception, and the first line of what it says."""
-    text = str(error).partition("\n")[0]
+    try:
+        text = str(error).partition("\n")[0]
+    except Exception as problem:
+        text = f"what it says can't be shown, its __str__ raised {type(problem).__name__}"
+    if len(text) > LONGEST_TEXT:
+        text = f"{text[:LONGEST_TEXT]}... ({len(text)} characters)"
     return f"{place_of(traceback)}: {kind.__name__}" + (f": {text}" if text else "")
 
 
-def noted_exit(status: object = None, /) -> NoReturn:
-    """`sys.exit`, remembering the status for the finalisation."""
-    global exit_argument
-    exit_argument = status
-    python_exit(status)  # type: ignore[arg-type]
+def is_running(wanted: FrameType) -> bool:
+    """Whether the frame has not ended."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame is not wanted:
+        frame = frame.f_back
+    return frame is not None
+
+
+def has_returned(frame: FrameType) -> bool:
+    """Whether a frame that has ended came to its end; otherwise an exception ended it."""
+    from opcode import opname
+
+    return frame.f_lasti >= 0 and opname[frame.f_code.co_code[frame.f_lasti]].startswith("RETURN_")
+
+
+def fails(status: object) -> bool:
+    """Whether a status that `sys.exit` takes is one of failure."""
+    return status is not None and status != 0
 
 
 def leaves_in_failure() -> bool:
-    """Whether the program is on its way out through `sys.exit` with a status other than success."""
-    return exit_argument is not None and exit_argument != 0
+    """Whether the program is on its way out, with a status other than success, through SystemExit.
+
+    Asked by the finalisation: on the way (`try: ... finally: MPI.Finalize()`), or at the end, when Python has forgotten what
+    ended the program.  What it remembers is how far the outermost frame came.
+    """
+    if outermost is None or is_running(outermost):
+        error = sys.exc_info()[1]
+        return isinstance(error, SystemExit) and fails(error.code)
+    if has_returned(outermost):
+        return False
+    from ompy.runtime.leaving import last
+
+    return fails(last())
+
+
+def frame_of_program() -> FrameType | None:
+    """The outermost frame of the main thread, where this is the main thread."""
+    if get_native_id() != os.getpid():
+        return None
+    frame = sys._getframe()
+    while frame.f_back is not None:
+        frame = frame.f_back
+    return frame
 
 
 def install(rte: Rte) -> None:
@@ -81,16 +122,26 @@ def install(rte: Rte) -> None:
         faulthandler.register(STACKS_SIGNAL, int(os.environ["OMPY_STACKS_FD"]))
     if rte.size == 1:
         return
-    sys.exit = noted_exit
+    global outermost
+    from ompy.runtime.leaving import watch
+
+    watch()
+    outermost = frame_of_program()
     previous = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
         line = describe(kind, error, traceback)
+        try:
+            tell(kind, error, traceback, line)
+        finally:
+            # Whatever became of the telling: a closed or full stderr, a hook of the program's that fails.
+            rte.abort(INTERRUPTED if issubclass(kind, KeyboardInterrupt) else 1, line)
+
+    def tell(kind: type[BaseException], error: BaseException, traceback: TracebackType | None, line: str) -> None:
         if issubclass(kind, KeyboardInterrupt):
             # All ranks are interrupted together: one line each, not as many tracebacks.
             print(f"ompy: rank {rte.rank}: {line}", file=sys.stderr)
-            rte.abort(INTERRUPTED, line)
-        if isinstance(error, MPIError) and error.code == ERR_PROC_FAILED:
+        elif isinstance(error, MPIError) and error.code == ERR_PROC_FAILED:
             # The news is the peer's failure, which its launcher tells while it ends this process: a rank can hear of it
             # first, by a connection that broke.  Only where nobody does so is this rank the one to speak.
             time.sleep(PEER_FAILURE_DELAY)
@@ -102,6 +153,5 @@ def install(rte: Rte) -> None:
             sys.stderr.write("".join(format_exception(kind, error, traceback)))
         else:
             previous(kind, error, traceback)
-        rte.abort(1, line)
 
     sys.excepthook = hook

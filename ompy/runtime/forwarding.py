@@ -7,10 +7,12 @@ import time
 from functools import partial
 
 from ompy.runtime.output import Lines, Printer
+from ompy.runtime.shared_input import SharedInput
 from ompy.runtime.terminal import TerminalInput
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ompy.runtime.job import Job
     from ompy.runtime.loop import Loop
     from ompy.runtime.process import Process
 
@@ -34,33 +36,39 @@ class Forwarder:
 
     Parameters:
         loop: watches the descriptors.
-        stdin: rank that reads standard input, or None.
-        tag_output: put `[job,rank]<stream>: ` before each line.
+        job: says who reads standard input, and what becomes of what the ranks write.
 
     Attributes:
         no_library: some rank's mpi4py has found no MPI library.
     """
 
-    def __init__(self, loop: Loop, stdin: int | None, tag_output: bool) -> None:
+    def __init__(self, loop: Loop, job: Job) -> None:
         self.loop = loop
-        self.stdin = stdin
-        self.tag_output = tag_output
+        self.stdin = job.stdin
+        self.output = job.output
+        self.host = os.uname().nodename
         self.printers = {1: Printer(1), 2: Printer(2)}
         self.streams: dict[int, Lines] = {}
+        self.files: dict[str, Printer] = {}
         self.held = False
         self.no_library = False
-        self.terminal = TerminalInput() if stdin is not None and os.isatty(0) else None
+        self.shared = SharedInput(loop) if self.stdin == job.EVERY_RANK else None
+        self.terminal = TerminalInput() if self.stdin is not None and self.shared is None and os.isatty(0) else None
 
     # -- input
 
     def input_of(self, rank: int) -> int | None:
         """The descriptor that a rank inherits as standard input; None for an empty one."""
+        if self.shared is not None:
+            return self.shared.reader()
         if rank != self.stdin:
             return None
         return 0 if self.terminal is None else self.terminal.reader
 
     def begin_input(self) -> None:
         """Every rank has been started."""
+        if self.shared is not None:
+            self.shared.begin()
         if self.terminal is not None:
             os.close(self.terminal.reader)
             self.loop.watch(0, partial(self.on_typed, self.terminal))
@@ -89,10 +97,27 @@ class Forwarder:
     def attach(self, process: Process) -> None:
         """Pass on what a rank writes from now on."""
         for descriptor, target, name in ((process.stdout, 1, "stdout"), (process.stderr, 2, "stderr")):
-            tag = f"[1,{process.rank}]<{name}>: " if self.tag_output else ""
-            self.streams[descriptor] = Lines(self.printers[target], tag)
+            if descriptor < 0:
+                continue
+            printer = self.printers[target] if self.output.passed_on[target - 1] else None
+            own = self.file_of(process.rank, target - 1)
+            self.streams[descriptor] = Lines(printer, self.output.tag.of(process.rank, name), own)
             if not self.held:
                 self.loop.watch(descriptor, partial(self.on_output, descriptor))
+
+    def file_of(self, rank: int, stream: int) -> Printer | None:
+        """The file of a stream of a rank's; ranks whose pattern gives the same name share one.  OSError if it can't be made."""
+        pattern = self.output.files[stream]
+        if pattern is None:
+            return None
+        name = pattern.replace("%%", "\0").replace("%r", str(rank)).replace("%h", self.host).replace("\0", "%")
+        if name not in self.files:
+            os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
+            self.files[name] = Printer(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666))
+        return self.files[name]
+
+    def all_printers(self) -> list[Printer]:
+        return [*self.printers.values(), *self.files.values()]
 
     def read_now(self, process: Process) -> None:
         """What a rank said last comes before what is said about it."""
@@ -110,7 +135,7 @@ class Forwarder:
         if data:
             lines.feed(data)
             self.no_library = self.no_library or NO_LIBRARY in data
-            if lines.printer.is_terminal and lines.partial:
+            if lines.partial and lines.printer is not None and lines.printer.is_terminal:
                 self.loop.set_timer(f"prompt {descriptor}", PROMPT_DELAY, lines.pass_partial)
             return
         lines.close()
@@ -123,11 +148,11 @@ class Forwarder:
 
         Returns why nothing can be written any more, if so.
         """
-        for descriptor, printer in self.printers.items():
+        for printer in self.all_printers():
             if printer.flush():
-                self.loop.unwatch(descriptor)
+                self.loop.unwatch(printer.descriptor)
             else:
-                self.loop.watch_writable(descriptor)
+                self.loop.watch_writable(printer.descriptor)
         pending = self.pending()
         if not self.held and pending > HIGH:
             self.held = True
@@ -137,11 +162,11 @@ class Forwarder:
             self.held = False
             for descriptor in self.streams:
                 self.loop.watch(descriptor, partial(self.on_output, descriptor))
-        return self.printers[1].problem or self.printers[2].problem
+        return next((printer.problem for printer in self.all_printers() if printer.problem is not None), None)
 
     def pending(self) -> int:
         """Bytes that wait for a reader."""
-        return sum(printer.pending for printer in self.printers.values())
+        return sum(printer.pending for printer in self.all_printers())
 
     def drain(self, has_failed: bool) -> None:
         """All ranks have ended: pass on what is left in their pipes, and wait until it is out."""

@@ -1,10 +1,12 @@
 """The process that ends a job whose launcher was killed.
 
-    launcher ----pipe----> keeper       "4711\n" that rank has been reaped, "done\n" all is well
+    launcher ----pipe----> keeper       "4711\n" that rank has been started, "-4711\n" it has been reaped
         X                    |
-              end of file    +--- without "done": SIGKILL to every rank's process group, segments swept
+              end of file    +--- SIGKILL to every rank's process group and all that they started, segments swept
 
-No signal reaches the launcher's own code when somebody says `kill -9`; only a process beside it can see that.
+No signal reaches the launcher's own code when somebody says `kill -9`; only a process beside it can see that.  It is there
+before the first rank, and the launcher, whose end has come, kills it.  If somebody else does, the launcher makes another one;
+if both go at once, a rank that waits notices (`rte/pmi`).
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ import time
 
 SEGMENTS = "/dev/shm"
 OPEN_LIMIT = 65536
+# In the environment of every rank, and so of what it starts: by this the processes of a job are known.
+JOB_VARIABLE = "OMPY_JOB"
 KILL_LOOKS = 100
 KILL_PAUSE = 0.01
 
@@ -34,11 +38,12 @@ class Keeper:
 
     Parameters:
         job: the job's name.
-        groups: process groups of the ranks, which have been started: forking first would keep them waiting.
+        groups: process groups of ranks that run already.
     """
 
     def __init__(self, job: str, groups: list[int]) -> None:
         reader, self.writer = os.pipe()
+        os.set_blocking(self.writer, False)
         self.pid = os.fork()
         if self.pid == 0:
             # Nothing of the launcher's may stay open here, or its readers would wait for this process too.
@@ -53,15 +58,24 @@ class Keeper:
                 os._exit(0)
         os.close(reader)
 
+    def started(self, group: int) -> None:
+        self.tell(f"{group}\n")
+
+    def reaped(self, group: int) -> None:
+        self.tell(f"-{group}\n")
+
     def tell(self, line: str) -> None:
-        # If somebody has killed the keeper, the job runs on without.
+        # A keeper that is dead or does not read is no reason to end the job.
         with contextlib.suppress(OSError):
-            os.write(self.writer, line.encode() + b"\n")
+            os.write(self.writer, line.encode())
 
     def dismiss(self) -> None:
-        self.tell("done")
+        """Also one that somebody has stopped."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)
         os.close(self.writer)
-        os.waitpid(self.pid, 0)
 
 
 def watch(reader: int, job: str, groups: set[int]) -> None:
@@ -69,16 +83,27 @@ def watch(reader: int, job: str, groups: set[int]) -> None:
     data = b""
     while piece := os.read(reader, 65536):
         data += piece
-    lines = data.decode().split()
-    if "done" in lines:
-        return
-    groups -= {int(line) for line in lines}
+    for line in data.decode().split():
+        groups.symmetric_difference_update({abs(int(line))})
     for _ in range(KILL_LOOKS):
         groups = {group for group in groups if kill(group)}
-        if not groups:
+        if not groups and not kill_strays(job):
             break
         time.sleep(KILL_PAUSE)
     sweep(job)
+
+
+def kill_strays(job: str) -> int:
+    """SIGKILL to whatever has the job's name in its environment, in whichever session; returns how many there were."""
+    needle = f"{JOB_VARIABLE}={job}\0".encode()
+    found = 0
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) != os.getpid():
+            with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as stream:
+                if needle in stream.read() + b"\0":
+                    os.kill(int(name), signal.SIGKILL)
+                    found += 1
+    return found
 
 
 def kill(group: int) -> bool:

@@ -6,6 +6,9 @@ import selectors
 import time
 from collections.abc import Callable
 
+# poll(2) takes milliseconds as an int.
+LONGEST_TURN = 3600.0
+
 Action = Callable[[], None]
 
 
@@ -23,10 +26,10 @@ class Loop:
         """Call `action` whenever there is something to read."""
         self.selector.register(descriptor, selectors.EVENT_READ, action)
 
-    def watch_writable(self, descriptor: int) -> None:
-        """Let `turn` come back when the descriptor can be written to; once more changes nothing."""
+    def watch_writable(self, descriptor: int, action: Action = lambda: None) -> None:
+        """Call `action`, or have `turn` come back, when the descriptor can be written to; once more changes nothing."""
         if not self.is_watched(descriptor):
-            self.selector.register(descriptor, selectors.EVENT_WRITE, lambda: None)
+            self.selector.register(descriptor, selectors.EVENT_WRITE, action)
 
     def is_watched(self, descriptor: int) -> bool:
         return descriptor in self.selector.get_map()
@@ -41,10 +44,10 @@ class Loop:
 
     def turn(self, limit: float | None = None) -> None:
         """Wait for something to happen, at most `limit` seconds, and deal with it."""
-        waits = [when - time.monotonic() for when, _ in self.timers.values()]
+        waits = [LONGEST_TURN, *(when - time.monotonic() for when, _ in self.timers.values())]
         if limit is not None:
             waits.append(limit)
-        for key, _ in self.selector.select(max(0.0, min(waits)) if waits else None):
+        for key, _ in self.selector.select(max(0.0, min(waits))):
             key.data()
         now = time.monotonic()
         for name in [name for name, (when, _) in self.timers.items() if when <= now]:

@@ -1,8 +1,9 @@
-"""Whole lines from many ranks onto two descriptors, without ever waiting for a slow reader.
+"""Lines from many ranks onto a few descriptors, without ever waiting for a slow reader.
 
     rank 0 stdout --pipe--> Lines \
     rank 1 stdout --pipe--> Lines  >-- Printer --> descriptor 1
     rank 1 stderr --pipe--> Lines ---- Printer --> descriptor 2
+                              +------- Printer --> a file of this stream's own, where one is wanted
 
 A line goes on when its newline has come, so lines of different ranks never mix; what a rank wrote without a newline
 goes on when the rank has closed its end, or, on a terminal, when it has been silent for a moment (a prompt).
@@ -13,7 +14,12 @@ from __future__ import annotations
 import os
 import select
 import stat
+import time
 from collections import deque
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # A line longer than this is passed on in pieces: the launcher's memory stays bounded.
 LONGEST_LINE = 16 * 1024 * 1024
@@ -22,10 +28,10 @@ PIECE = 4096
 
 
 class Printer:
-    """One descriptor of the launcher's own.
+    """One descriptor that the launcher writes to.
 
     Parameters:
-        descriptor: 1 or 2.
+        descriptor: 1, 2, or a file's.
 
     Attributes:
         problem: why nothing can be written any more, or None.
@@ -54,7 +60,7 @@ class Printer:
         self._append(data)
 
     def write_unfinished(self, data: bytes, author: Lines) -> None:
-        """Queue a line's beginning; whoever writes next begins a new line first."""
+        """Queue a line's beginning; whoever else writes next begins a new line first."""
         if self.open_line is not None and self.open_line is not author:
             data = b"\n" + data
         self.open_line = author
@@ -89,22 +95,53 @@ class Printer:
         return True
 
 
+class Tag:
+    """What stands before each line: `[1,3]<stdout>: ` (job, rank, stream), `[3] ` (rank), the time, or nothing.
+
+    Parameters:
+        style: "stream", "rank" or "".
+        has_time: begin with the time at which the line is passed on, in seconds as ISO 8601 has it.
+    """
+
+    def __init__(self, style: str = "", has_time: bool = False) -> None:
+        self.style = style
+        self.has_time = has_time
+
+    def of(self, rank: int, stream: str) -> Callable[[], bytes] | None:
+        """Makes the tag of a line of that rank; None where there is nothing to put."""
+        fixed = {"stream": f"[1,{rank}]<{stream}>: ", "rank": f"[{rank}] "}.get(self.style, "").encode()
+        if not self.has_time:
+            return (lambda: fixed) if fixed else None
+        return lambda: moment() + fixed
+
+
+def moment() -> bytes:
+    now = time.time()
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.localtime(now))}.{int(now % 1 * 1e6):06d} ".encode()
+
+
 class Lines:
     """One rank's stdout or stderr.
 
     Parameters:
-        printer: where the lines go.
-        tag: put before each line.
+        printer: where the lines go; None where they go to `own` alone.
+        tag: makes what is put before each line.
+        own: gets every byte as it was written.
     """
 
-    def __init__(self, printer: Printer, tag: str = "") -> None:
+    def __init__(self, printer: Printer | None, tag: Callable[[], bytes] | None = None, own: Printer | None = None) -> None:
         self.printer = printer
-        self.tag = tag.encode()
+        self.tag = tag
+        self.own = own
         self.partial = bytearray()
         self.at_line_start = True
 
     def feed(self, data: bytes) -> None:
         """Take what the rank has written; pass on what is complete."""
+        if self.own is not None:
+            self.own.write(data)
+        if self.printer is None:
+            return
         end = data.rfind(b"\n") + 1
         if end:
             self.partial += data[:end]
@@ -118,19 +155,19 @@ class Lines:
 
     def pass_partial(self) -> None:
         """Pass the beginning of a line on: a prompt, or a line without an end."""
-        if self.partial:
+        if self.partial and self.printer is not None:
             self.printer.write_unfinished(self._tagged(bytes(self.partial)), self)
             self.partial = bytearray()
             self.at_line_start = False
 
     def close(self) -> None:
-        """The rank has closed its end: what it left gets the newline that it lacks."""
-        if self.partial:
-            self.feed(b"\n")
+        """The rank has closed its end: what it left goes on as it is, and only what somebody else writes then begins a line."""
+        self.pass_partial()
 
     def _tagged(self, text: bytes) -> bytes:
-        if not self.tag:
+        if self.tag is None:
             return text
-        body = text.removesuffix(b"\n").replace(b"\n", b"\n" + self.tag)
+        tag = self.tag()
+        body = text.removesuffix(b"\n").replace(b"\n", b"\n" + tag)
         ending = b"\n" if text.endswith(b"\n") else b""
-        return (self.tag if self.at_line_start else b"") + body + ending
+        return (tag if self.at_line_start else b"") + body + ending

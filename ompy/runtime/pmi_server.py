@@ -10,6 +10,7 @@
       |  cmd=finalize                 ->  |   from here on the rank may exit
 
 One line a command, `name=value` fields without spaces.  Any PMI-1 client is served, an ompy rank or another library's.
+What is no such conversation, two processes of one rank that both speak among it, is a ValueError: it ends the job.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from collections.abc import Callable
 KEY_LIMIT = 64
 VALUE_LIMIT = 1024
 LINE_LIMIT = 64 * 1024
+EXIT_CODES = 1 << 31
 
 
 class KeyValueSpace:
@@ -38,6 +40,8 @@ class KeyValueSpace:
 
     def enter_barrier(self, session: Session) -> None:
         """Let everyone go when the last one has come."""
+        if session in self.waiting:
+            raise ValueError(f"rank {session.rank} came twice to one PMI barrier")
         self.waiting.append(session)
         if len(self.waiting) == self.size:
             released, self.waiting = self.waiting, []
@@ -86,6 +90,11 @@ class Session:
         handler(self, fields)
 
     def init(self, fields: dict[str, str]) -> None:
+        if self.initialised:
+            raise ValueError(
+                f"a second process of rank {self.rank} initialises MPI: a rank is one process. "
+                f"Start as many ranks as there are to be processes, and only one program in each"
+            )
         self.initialised = True
         rc = 0 if fields.get("pmi_version") == "1" else -1
         self.reply(f"cmd=response_to_init pmi_version=1 pmi_subversion=1 rc={rc}")
@@ -103,8 +112,14 @@ class Session:
         self.reply(f"cmd=universe_size size={self.space.size}")
 
     def put(self, fields: dict[str, str]) -> None:
-        self.space.values[fields.get("key", "")] = fields.get("value", "")
-        self.reply("cmd=put_result rc=0 msg=success")
+        key, value = fields.get("key", ""), fields.get("value", "")
+        if not key or len(key) > KEY_LIMIT or len(value) > VALUE_LIMIT:
+            self.reply(f"cmd=put_result rc=-1 msg=at_most_{KEY_LIMIT}_and_{VALUE_LIMIT}_bytes")
+        elif key in self.space.values:
+            self.reply("cmd=put_result rc=-1 msg=key_is_taken")
+        else:
+            self.space.values[key] = value
+            self.reply("cmd=put_result rc=0 msg=success")
 
     def get(self, fields: dict[str, str]) -> None:
         key = fields.get("key", "")
@@ -132,10 +147,13 @@ class Session:
         self.reply("cmd=unpublish_result " + ("rc=0 info=ok" if known else "rc=-1 info=unknown_service"))
 
     def abort(self, fields: dict[str, str]) -> None:
-        code = fields.get("exitcode", "1")
         # Our own clients say why; hexadecimal, because a PMI value holds no space.
-        message = bytes.fromhex(fields.get("message", "")).decode("utf-8", "replace")
-        self.aborted = (int(code) if code.lstrip("-").isdigit() else 1, message)
+        try:
+            code = int(fields.get("exitcode", "1"))
+            message = bytes.fromhex(fields.get("message", "")).decode("utf-8", "replace")
+        except ValueError:
+            code, message = 1, "the rest of what it said can't be understood"
+        self.aborted = (code if -EXIT_CODES <= code < EXIT_CODES else 1, message)
 
     def finalize(self, fields: dict[str, str]) -> None:
         self.finalised = True

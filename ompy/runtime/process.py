@@ -38,7 +38,7 @@ class Process:
         rank: in the job.
         program: what it runs.
         pid: of the leader, which is the group's number too.
-        pmi, stdout, stderr: the launcher's ends.
+        pmi, stdout, stderr: the launcher's ends; -1 for one that is closed, or is none.
         status: exit code, or minus the signal that killed it; None while it runs.
     """
 
@@ -50,6 +50,7 @@ class Process:
         stdin: int | None,
         stack_traces: bool = False,
         crowded: bool = False,
+        merged: bool = False,
     ) -> None:
         """Start it.
 
@@ -58,6 +59,7 @@ class Process:
             stdin: descriptor to read from, or None for an empty input.
             stack_traces: give it a file to write its Python stacks to when `stacks` asks for them.
             crowded: ranks outnumber the processors.
+            merged: standard error is written to the pipe of standard output.
 
         Raises `OSError` when the program can't be started.
         """
@@ -65,10 +67,9 @@ class Process:
         self.program = program
         self.status: int | None = None
         self.session: Session
-        ours, theirs = (end.detach() for end in socketpair(AF_UNIX, SOCK_STREAM))
-        self.pmi = ours
+        self.pmi, theirs = (end.detach() for end in socketpair(AF_UNIX, SOCK_STREAM))
         self.stdout, out = os.pipe()
-        self.stderr, err = os.pipe()
+        self.stderr, err = (-1, os.dup(out)) if merged else os.pipe()
         os.set_inheritable(theirs, True)
         environment["PMI_FD"] = str(theirs)
         self.stack_file = -1
@@ -90,16 +91,22 @@ class Process:
                 setsigmask=(),
             )
         except OSError:
-            for descriptor in (ours, self.stdout, self.stderr):
-                os.close(descriptor)
+            self.close()
             raise
         finally:
             for descriptor in (theirs, out, err):
                 os.close(descriptor)
             if stack_traces:
                 os.set_inheritable(self.stack_file, False)
-        for descriptor in (self.pmi, self.stdout, self.stderr):
+        for descriptor in self.descriptors():
             os.set_blocking(descriptor, False)
+
+    def descriptors(self) -> list[int]:
+        return [descriptor for descriptor in (self.pmi, self.stdout, self.stderr) if descriptor >= 0]
+
+    def close(self) -> None:
+        for descriptor in self.descriptors():
+            os.close(descriptor)
 
     def signal(self, number: int) -> None:
         """To the rank and whatever it has started."""

@@ -10,14 +10,16 @@ cycle of waits: rank 0 waits for rank 1 in Ssend, which waits for rank 0 in Ssen
 from __future__ import annotations
 
 import os
+import stat
 
-from ompy.core.board import OPERATIONS, Board, Row
+from ompy.core.board import OPERATIONS, RECORD_BYTES, Board, Row
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ANY = -1
+MOST_RANKS = 1 << 20
 COLUMNS = ("rank", "process", "state", "call", "peer", "tag", "communicator", "bytes", "for")
 MESSAGES = OPERATIONS[OPERATIONS.index("Send") : OPERATIONS.index("Barrier")]
 # Calls in which a rank waits until all the job's ranks have come.
@@ -142,13 +144,31 @@ def report_process(pid: int) -> str:
     for name in names:
         try:
             if os.readlink(f"{folder}/{name}").startswith("/memfd:ompy-board"):
-                descriptor = os.open(f"{folder}/{name}", os.O_RDONLY)
+                descriptor = os.open(f"{folder}/{name}", os.O_RDONLY | os.O_NONBLOCK)
                 break
         except OSError:
             continue
     else:
         raise ValueError(f"process {pid} has no job board: it is neither ompyrun nor one of its ranks")
     try:
+        check(descriptor, pid)
         return report(Board(descriptor))
     finally:
         os.close(descriptor)
+
+
+def check(descriptor: int, pid: int) -> None:
+    """Whether what is called a board can be looked at without harm: ValueError if not.
+
+    It can where the process whose board it is has made it, is this user's (or this is root), and nobody can cut it off.
+    """
+    from fcntl import F_GET_SEALS, F_SEAL_SHRINK, fcntl
+
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_RANKS * RECORD_BYTES:
+        raise ValueError(f"what process {pid} calls its job board is none")
+    owner = os.stat(f"/proc/{pid}").st_uid
+    if status.st_uid != owner or os.geteuid() not in (0, owner):
+        raise ValueError(f"the job board of process {pid} is another user's (uid {status.st_uid})")
+    if not fcntl(descriptor, F_GET_SEALS) & F_SEAL_SHRINK:
+        raise ValueError(f"the job board of process {pid} is not sealed: it was not made by ompyrun")

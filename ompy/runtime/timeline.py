@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import struct
 from collections.abc import Iterator
 from glob import escape, glob
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple
 
 from ompy.core.board import OPERATIONS
 from ompy.core.errors import ERR_FILE, MPIError
-from ompy.core.trace import EVENT_FORMAT, KINDS, MAGIC, RING_FORMAT, WAYS
+from ompy.core.trace import EVENT_FORMAT, KINDS, MAGIC, RING_FORMAT, WAYS, create
 
 
 class Event(NamedTuple):
@@ -196,15 +197,20 @@ def timeline(recordings: list[Recording]) -> Iterator[dict[str, Any]]:
 
 
 def rings(output: str) -> list[str]:
-    """The recordings that wait to be put together into `output`."""
-    return sorted(glob(f"{escape(output)}.*.ring"))
+    """The recordings that wait to be put together into `output`: this user's files, not what others have put there."""
+    found = []
+    for path in glob(f"{escape(output)}.*.ring"):
+        status = os.lstat(path)
+        if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
+            found.append(path)
+    return sorted(found)
 
 
 def collect(output: str) -> int:
     """Put the ranks' recordings together into the file `output`, and remove them; returns how many there were."""
     paths = rings(output)
     recordings = sorted((Recording(path) for path in paths), key=lambda recording: recording.rank)
-    with open(output, "w", encoding="utf-8") as stream:
+    with open(create(output), "w", encoding="utf-8") as stream:
         stream.write('{"displayTimeUnit": "ns", "traceEvents": [\n')
         for number, event in enumerate(timeline(recordings)):
             stream.write(",\n" * (number > 0) + json.dumps(event, separators=(",", ":")))

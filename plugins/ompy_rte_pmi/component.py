@@ -28,11 +28,16 @@ def ompy_query(context: Context) -> Offer | Refusal:
         return Refusal("neither PMI_FD nor PMI_PORT is in the environment: no PMI launcher started this process")
     if "PMI_FD" in os.environ and not is_open_socket(os.environ["PMI_FD"]):
         return Refusal(
-            f"PMI_FD={os.environ['PMI_FD']} is no open socket here: this process was started by a rank, not by the launcher"
+            f"PMI_FD={os.environ['PMI_FD']} is no open socket here: whoever started this process for the launcher has closed it "
+            f"(Python's subprocess does, unless it is told close_fds=False)"
         )
     from ompy_rte_pmi.module import PmiRte
 
-    return Offer(modules=[PmiRte.from_environment(os.environ)], priority=50)
+    offer = Offer(modules=[PmiRte.from_environment(os.environ)], priority=50)
+    # What this rank starts is no rank: it does not inherit the connection, and should not look for it.
+    os.environ.pop("PMI_FD", None)
+    os.environ.pop("PMI_PORT", None)
+    return offer
 
 
 def is_open_socket(descriptor: str) -> bool:

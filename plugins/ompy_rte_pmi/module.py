@@ -14,7 +14,7 @@ import sys
 from binascii import a2b_base64, b2a_base64
 
 from ompy.core.errors import ERR_INTERN, MPIError
-from ompy.core.progress import serve_until_readable
+from ompy.core.progress import serve_until_readable, set_lifeline
 from ompy.mca.rte import Rte
 from ompy_rte_pmi.wire import Wire, connect
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 # Room for "<pieces>." and for a server that counts a terminating zero.
 MARGIN = 24
 SECRET_BYTES = 32
+LONGEST_MESSAGE = 4000  # characters of an abort's; a server takes lines of 64 KiB
 SECRET_KEY = "secret"
 # Jobs of ompy's own launcher: it has put the secret where ranks find it, and reads the message of an abort.
 OWN_PREFIX = "ompy-"
@@ -34,6 +35,23 @@ GREETING = (
     ("get_maxes", "maxes"),
     ("get_my_kvsname", "my_kvsname"),
 )
+
+
+def say(text: str) -> None:
+    """On standard error, as far as there is one."""
+    try:
+        sys.stderr.write(text)
+    except (OSError, ValueError, AttributeError):
+        pass
+
+
+def flush() -> None:
+    """Both streams; one that is closed, full or missing is no reason to stay."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            pass
 
 
 class PmiRte(Rte):
@@ -61,6 +79,7 @@ class PmiRte(Rte):
         self.piece = int(limits.get("vallen_max", 1024)) - MARGIN
         self.job = space["kvsname"]
         self.is_own = self.job.startswith(OWN_PREFIX)
+        set_lifeline(wire.descriptor, self.poll)
         self.secret = self._agree_on_secret()
         if self.is_own and board is not None:
             from ompy.core.board import Board
@@ -137,19 +156,24 @@ class PmiRte(Rte):
         return a2b_base64(text + "=" * (-len(text) % 4))
 
     def poll(self) -> None:
-        """PMI-1 servers send nothing unasked: a readable wire is one whose launcher has gone."""
-        print(f"ompy: rank {self.rank}: the launcher has gone, ending", file=sys.stderr, flush=True)
-        os._exit(1)
+        """The wire's other end is closed: the launcher has gone, and whoever should have ended its ranks with it."""
+        try:
+            print(f"ompy: rank {self.rank}: the launcher has gone, ending", file=sys.stderr, flush=True)
+            from ompy.runtime.keeper import sweep
+
+            if self.is_own:
+                sweep(self.job)
+        finally:
+            os._exit(1)
 
     def abort(self, code: int, message: str) -> NoReturn:
-        sys.stdout.flush()
-        command = f"abort exitcode={code}"
-        if self.is_own:
-            command += f" message={message.encode().hex()}"
-        elif message:
-            print(f"ompy: rank {self.rank}: {message}", file=sys.stderr)
-        sys.stderr.flush()
         try:
+            command = f"abort exitcode={code}"
+            if self.is_own:
+                command += f" message={message[:LONGEST_MESSAGE].encode('utf-8', 'backslashreplace').hex()}"
+            elif message:
+                say(f"ompy: rank {self.rank}: {message}\n")
+            flush()
             self.wire.tell(command)
         finally:
             os._exit(code & 0xFF or 1 if code else 0)
@@ -159,5 +183,6 @@ class PmiRte(Rte):
             if self.board is not None:
                 self.board.leave()
             self.wire.ask("finalize", "finalize_ack")
+            set_lifeline(-1, None)
             self.wire.close()
             self.descriptor = -1

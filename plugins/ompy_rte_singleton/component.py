@@ -23,8 +23,10 @@ def ompy_component() -> Component:
 
 @hookimpl
 def ompy_query(context: Context) -> Offer | Refusal:
-    from ompy_rte_singleton.module import SingletonRte, mismatch
+    from ompy_rte_singleton.module import SingletonRte, mismatch, started_with_peers
 
+    if reason := started_with_peers(os.environ):
+        return Refusal(reason)
     if warning := mismatch(os.environ):
         context.inform(warning)
     return Offer(modules=[SingletonRte()], priority=0)

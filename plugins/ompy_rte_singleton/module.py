@@ -52,6 +52,17 @@ class SingletonRte(Rte):
         pass
 
 
+def started_with_peers(environment: Mapping[str, str]) -> str:
+    """Why this process can't be a job of one: a PMI launcher started it, and its peers wait for it; else ""."""
+    for variable in ("PMI_FD", "PMI_PORT"):
+        if variable in environment and environment.get("PMI_SIZE") != "1":
+            return (
+                f"{variable} says that this process is one of several ranks; it can't go on as a job of its own. "
+                f"If it is meant to, start it without {variable} (env -u {variable} ...)"
+            )
+    return ""
+
+
 def mismatch(environment: Mapping[str, str]) -> str:
     """A warning when another launcher started several tasks, each of which believes that it is alone; else ""."""
     for variable, (launcher, remedy) in LAUNCHERS.items():

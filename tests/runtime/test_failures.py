@@ -155,7 +155,7 @@ def test_second_interrupt_kills_what_ignores_the_first() -> None:
 def test_rank_that_ignores_termination_is_killed() -> None:
     source = "import os, signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('up', flush=True)\n"
     source += "time.sleep(0.5)\nif os.environ['PMI_RANK'] == '0': os._exit(9)\ntime.sleep(60)"
-    job = launch("-n", "2", *python(source))
+    job = launch("-n", "2", "--mca", "ompyrun_grace", "1", *python(source))
     assert job.process.returncode == 9
     assert job.seconds < 1 + SOON + 3
 

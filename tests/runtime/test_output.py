@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import random
 import subprocess
 import sys
 import time
@@ -44,8 +45,16 @@ def test_line_longer_than_any_buffer_stays_whole() -> None:
     ]
 
 
-def test_last_line_without_a_newline_gets_one() -> None:
-    assert launch("-n", "2", *python("print('end', end='')")).stdout == "end\nend\n"
+def test_last_line_without_a_newline_gets_none_but_between_ranks() -> None:
+    assert launch("-n", "1", *python("print('end', end='')")).stdout == "end"
+    assert launch("-n", "2", *python("print('end', end='')")).stdout == "end\nend"
+
+
+def test_what_one_rank_writes_arrives_byte_for_byte() -> None:
+    source = "import os, random; os.write(1, random.Random(7).randbytes(60000) + b'\\n\\n\\0 end')"
+    with Launch("-n", "1", *python(source)) as job:
+        out, _ = job.process.communicate(timeout=DEADLINE)
+    assert out == random.Random(7).randbytes(60000) + b"\n\n\0 end"
 
 
 def test_both_streams_keep_their_own() -> None:

@@ -11,6 +11,7 @@ import click
 
 from ompy.cli.activate import activate, deactivate
 from ompy.cli.conformance import conformance
+from ompy.cli.fuzz import fuzz
 from ompy.cli.new import new
 from ompy.cli.trace import trace
 from ompy.core.errors import MPIError
@@ -107,6 +108,7 @@ def explain(
 group.add_command(activate)
 group.add_command(conformance)
 group.add_command(deactivate)
+group.add_command(fuzz)
 group.add_command(new)
 group.add_command(trace)
 

@@ -1,0 +1,61 @@
+"""Everything that programs are to run over: each transport and mechanism, each PML, each component of coll and osc."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Row(NamedTuple):
+    """One configuration.
+
+    Attributes:
+        name: of it.
+        mca: parameters.
+        ranks: numbers of ranks.
+        without: features that its components declare not to have.
+        share: of the operations of the whole.
+    """
+
+    name: str
+    mca: tuple[tuple[str, str], ...]
+    ranks: tuple[int, ...]
+    without: tuple[str, ...] = ()
+    share: float = 1.0
+
+
+def mca(**parameters: object) -> tuple[tuple[str, str], ...]:
+    return tuple((name, str(value)) for name, value in parameters.items())
+
+
+NO_HEAP = {"btl_sm_shared_heap": "none"}
+RING = {"btl": "sm,self", "btl_sm_single_copy": "none", **NO_HEAP}
+KERNEL = {"btl": "sm,self", "btl_sm_single_copy": "cma", **NO_HEAP, "btl_sm_min_rdma_pipeline_size": 1}
+HEAP = {"btl": "sm,self", "btl_sm_single_copy": "none", "mpi_numpy_heap": 4096, "btl_sm_min_rdma_pipeline_size": 1}
+SIMULATED = ("threads", "signals", "fork")
+
+MATRIX = (
+    Row("default", (), (1, 2, 3, 4, 5, 6, 7), share=4),
+    Row("sm ring", mca(**RING, btl_sm_ring_copy="cached"), (2, 3)),
+    Row("sm streaming", mca(**RING, btl_sm_ring_copy="streaming"), (2, 5)),
+    Row("sm fragments", mca(**RING, btl_sm_ring_copy="auto", btl_sm_eager_limit=1024, btl_sm_rndv_eager_limit=512), (2, 3)),
+    Row("sm kernel", mca(**KERNEL, btl_sm_joint_copy=0), (2, 3)),
+    Row("sm kernel-joint", mca(**KERNEL, btl_sm_joint_copy=4096), (2, 4)),
+    Row("sm kernel-puts", mca(**KERNEL, pml_ob1_use_get=0, btl_sm_eager_limit=4096), (2, 3)),
+    Row("sm heap", mca(**HEAP, btl_sm_joint_copy=0), (2, 3)),
+    Row("sm heap-joint", mca(**HEAP, btl_sm_joint_copy=4096), (2, 3)),
+    Row("sm files", mca(btl="sm,self", btl_sm_backing="file", coll_sm_backing="file"), (3,)),
+    Row("zmq", mca(btl="zmq,self"), (2, 3, 5), share=2),
+    Row("coll basic", mca(coll="basic"), (2, 3, 5, 7)),
+    Row("coll tuned", mca(coll="tuned,basic"), (2, 3, 5, 7)),
+    Row("coll sm", mca(coll="sm,basic"), (2, 3, 5, 7)),
+    Row("osc pt2pt", mca(osc="pt2pt"), (2, 3, 5), share=2),
+    Row("checksums", mca(btl="zmq,self", pml_ob1_checksum=1), (2,)),
+    Row("dr over chaos", mca(pml="dr", btl="chaos,self"), (2, 3), share=0.5),
+    Row("portals below ob1", mca(pml="ob1", btl="portals,self"), (2, 3), SIMULATED, share=0.3),
+    Row("portals below cm", mca(pml="cm", mtl="portals"), (2, 3), SIMULATED, share=0.3),
+    Row("coll portals", mca(pml="cm", mtl="portals", coll="portals,basic"), (2, 3), SIMULATED, share=0.3),
+    Row("gdn", mca(pml="ob1", btl="gdn,self"), (2, 4), SIMULATED, share=0.1),
+    Row("rpi v1", mca(pml="rpi", rpi="raw_v1"), (2,), SIMULATED, share=0.1),
+    Row("rpi v2", mca(pml="rpi", rpi="raw_v2"), (2,), SIMULATED, share=0.1),
+    Row("rpi v3", mca(pml="rpi", rpi="raw_v3"), (2, 4), SIMULATED, share=0.1),
+)

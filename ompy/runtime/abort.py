@@ -84,7 +84,7 @@ def fails(status: object) -> bool:
 
 
 def leaves_in_failure() -> bool:
-    """Whether the program is on its way out, with a status other than success, through SystemExit.
+    """Whether the program is on its way out with a status other than success.
 
     Asked by the finalisation: on the way (`try: ... finally: MPI.Finalize()`), or at the end, when Python has forgotten what
     ended the program.  What it remembers is how far the outermost frame came.
@@ -96,7 +96,9 @@ def leaves_in_failure() -> bool:
         return False
     from ompy.runtime.leaving import last
 
-    return fails(last())
+    # Something other than SystemExit, of which the hook below was not told: the program has put its own in its place.
+    traceback = getattr(sys, "last_traceback", None)
+    return fails(last()) or (traceback is not None and traceback.tb_frame is outermost)
 
 
 def frame_of_program() -> FrameType | None:

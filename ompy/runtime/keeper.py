@@ -87,7 +87,7 @@ def watch(reader: int, job: str, groups: set[int]) -> None:
         groups.symmetric_difference_update({abs(int(line))})
     for _ in range(KILL_LOOKS):
         groups = {group for group in groups if kill(group)}
-        if not groups and not kill_strays(job):
+        if not kill_strays(job) and not groups:
             break
         time.sleep(KILL_PAUSE)
     sweep(job)

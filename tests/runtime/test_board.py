@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import subprocess
 import time
@@ -12,8 +13,8 @@ import pytest
 from launching import DEADLINE, OMPYRUN, Launch, launch, mpi, python
 
 from ompy.core.board import OPERATIONS, RECORD_BYTES, Board
-from ompy.runtime.launcher import BOARD_BYTES_A_RANK
-from ompy.runtime.report import cycles, dead_ends, table
+from ompy.runtime.launcher import BOARD_BYTES_A_RANK, seal
+from ompy.runtime.report import cycles, dead_ends, report, report_process, stuck, table
 
 
 def row(rank: int, peer: int, state: str = "waiting", operation: str = "Recv") -> SimpleNamespace:
@@ -161,6 +162,52 @@ def test_stacks_of_every_rank_on_a_time_out() -> None:
     source = "def stuck(): time.sleep(60)\nstuck()"
     job = launch("-n", "2", "--timeout", "1.5", "--report-state-on-timeout", "--get-stack-traces", *mpi(source))
     assert len(re.findall(r'File "<string>", line \d+ in stuck', job.stderr)) == 2
+
+
+def sealed_board(content: bytes) -> int:
+    descriptor = os.memfd_create("ompy-board", os.MFD_ALLOW_SEALING)
+    os.write(descriptor, content)
+    seal(descriptor)
+    return descriptor
+
+
+def test_board_that_is_full_of_nonsense_is_read(rng: random.Random) -> None:
+    for _ in range(300):
+        descriptor = sealed_board(rng.randbytes(3 * RECORD_BYTES))
+        text = report(Board(descriptor))
+        assert all(line.isprintable() for line in text.splitlines())
+        stuck(Board(descriptor), 0.0)
+        os.close(descriptor)
+
+
+def test_words_on_a_board_do_not_reach_the_terminal_as_commands() -> None:
+    record = bytearray(RECORD_BYTES)
+    record[8:12] = (2).to_bytes(4, "little")  # waiting
+    record[56:120] = b"\x1b[2J\x07" + b"x" * 59
+    descriptor = sealed_board(bytes(record))
+    (row,) = Board(descriptor).rows()
+    assert row.communicator == "\ufffd[2J\ufffd" + "x" * 59
+    os.close(descriptor)
+
+
+def test_ranks_cannot_cut_their_board_off() -> None:
+    source = "import os\nfor size in (0, 1 << 20):\n    try: os.ftruncate(int(os.environ['OMPY_BOARD_FD']), size)\n"
+    source += "    except PermissionError: print('no')"
+    assert launch("-n", "1", *python(source)).stdout == "no\nno\n"
+
+
+def test_only_a_sealed_board_of_the_processs_own_user_is_shown() -> None:
+    descriptor = os.memfd_create("ompy-board", os.MFD_ALLOW_SEALING)
+    os.ftruncate(descriptor, RECORD_BYTES)
+    with pytest.raises(ValueError, match="not sealed"):
+        report_process(os.getpid())
+    seal(descriptor)
+    assert "absent" in report_process(os.getpid())
+    if os.geteuid() == 0:
+        os.fchown(descriptor, 12345, -1)
+        with pytest.raises(ValueError, match="another user's"):
+            report_process(os.getpid())
+    os.close(descriptor)
 
 
 def test_operations_have_distinct_names() -> None:

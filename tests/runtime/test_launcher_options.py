@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
+import sys
+from pathlib import Path
 
 import pytest
 from launching import launch, mpi, python
@@ -78,8 +81,9 @@ def test_time_is_over() -> None:
     assert "time is over after 0.5 s" in job.stderr
 
 
-def test_options_of_open_mpi_without_a_meaning_here_are_taken() -> None:
-    job = launch("--allow-run-as-root", "--map-by", "core", "--oversubscribe", "-q", "-n", "1", *python("print('ran')"))
+def test_options_of_others_without_a_meaning_here_are_taken() -> None:
+    words = ("--allow-run-as-root", "--map-by", "core", "--rank-by", "slot", "--oversubscribe", "-q", "-genvall")
+    job = launch(*words, "-n", "1", *python("print('ran')"))
     assert (job.process.returncode, job.stdout) == (0, "ran\n")
 
 
@@ -109,6 +113,28 @@ def test_bindings_are_reported_when_asked() -> None:
         (["--tune", "/nonexistent/tune", "true"], "/nonexistent/tune"),
         (["--stdin", "5", "-n", "2", "true"], "the job has ranks 0 to 1"),
         (["--timeout", "soon", "true"], "--timeout takes a number"),
+        (["--timeout", "nan", "true"], "--timeout takes a number"),
+        (["--timeout", "inf", "true"], "--timeout takes a number"),
+        (["-x", "=v", "true"], "a variable's name is missing"),
+        (["-x", "PATH,,B", "true"], "a variable's name is missing"),
+        (["-x", "OMPY_NO_SUCH,PATH", "true"], "OMPY_NO_SUCH: there is no such variable"),
+        ([""], "the program's name is empty"),
+        (["-n", "1", "--"], "a program is missing after `--`"),
+        (["-n", "1000000000", "true"], "ranks need"),
+        (["--output", "file=", "true"], "dir=FOLDER or file=NAME"),
+        (["--output", "colour", "true"], "--output takes tag"),
+        (["--map-by", "moon", "true"], "--map-by takes slot"),
+        (["--map-by", "core:PE=x", "true"], "PE=N takes a whole number"),
+        (["--rank-by", "moon", "true"], "--rank-by takes slot"),
+        (["--npernode", "2", "-n", "3", "true"], "3 ranks do not fit"),
+        (["--cpus-per-rank", "9999", "-n", "1", "true"], "do not fit"),
+        (["--rankfile", "/nonexistent/ranks", "true"], "/nonexistent/ranks"),
+        (["--app", "/nonexistent/app"], "/nonexistent/app"),
+        (["--display", "stars", "true"], "--display takes map, bind"),
+        (["--report-pid", "/nonexistent/pid", "true"], "/nonexistent/pid"),
+        (["--preload-files", "a", "true"], "ranks run on this machine, where the files are"),
+        (["--xterm", "1", "true"], "--stdin RANK"),
+        (["--npernod", "1", "true"], "Did you mean --npernode"),
     ],
 )
 def test_bad_command_line_is_explained_before_anything_starts(arguments: list[str], words: str) -> None:
@@ -141,3 +167,127 @@ def test_ranks_that_outnumber_the_processors_share_a_session_and_lead_groups_of_
     source = "import os; print(os.getsid(0) == os.getsid(os.getppid()), os.getpgrp() == os.getpid())"
     job = launch("-n", str(ranks), *python(source))
     assert job.stdout.splitlines() == [f"{crowded} True"] * ranks
+
+
+def test_variables_in_lists_and_patterns() -> None:
+    source = "import os; print(os.environ['OMPY_T_A'], os.environ['OMPY_T_B'], os.environ['X_Y'])"
+    names = {"OMPY_T_A": "a", "OMPY_T_B": "b"}
+    job = launch("-x", "OMPY_T_*,X_Y=1,2", "-n", "1", *python(source), environment=names)
+    assert job.stdout == "a b 1,2\n"
+
+
+def test_variables_as_hydra_has_them() -> None:
+    source = "import os; print(os.environ['OWN'], os.environ['ALL'])"
+    words = ("-genv", "ALL", "g", "-n", "1", "-env", "OWN", "0", *python(source))
+    job = launch(*words, ":", "-n", "1", "-env", "OWN", "1", *python(source))
+    assert sorted(job.stdout.splitlines()) == ["0 g", "1 g"]
+
+
+WRITE = "import os, sys; rank = os.environ['PMI_RANK']; os.write(1, b'out ' + rank.encode()); os.write(2, b'err\\n')"
+
+
+def test_output_goes_to_files_of_each_rank(tmp_path: Path) -> None:
+    job = launch("-n", "2", "--output-filename", f"{tmp_path}/o", *python(WRITE))
+    assert sorted(job.stderr.splitlines()) == ["err", "err"]
+    for rank in (0, 1):
+        assert (tmp_path / f"o/1/rank.{rank}/stdout").read_bytes() == f"out {rank}".encode()
+        assert (tmp_path / f"o/1/rank.{rank}/stderr").read_bytes() == b"err\n"
+    job = launch("-n", "2", "--output", f"file={tmp_path}/f:nocopy,merge", *python(WRITE))
+    assert (job.stdout, job.stderr) == ("", "")
+    assert (tmp_path / "f.1").read_bytes() == b"out 1err\n"
+
+
+def test_output_goes_to_files_by_patterns(tmp_path: Path) -> None:
+    job = launch("-n", "2", "-outfile-pattern", f"{tmp_path}/%r-%h-100%%", *python(WRITE))
+    assert (job.stdout, job.stderr) == ("", "err\nerr\n")
+    assert (tmp_path / f"1-{os.uname().nodename}-100%").read_bytes() == b"out 1"
+
+
+def test_output_file_that_cannot_be_made_is_named() -> None:
+    job = launch("-n", "2", "--output-filename", "/proc/none", *python(WRITE))
+    assert job.process.returncode == 1
+    assert "/proc/none" in job.stderr
+    assert "Traceback" not in job.stderr
+
+
+def test_streams_merge_in_order_and_lines_carry_time_or_rank() -> None:
+    source = "import os\nfor i in range(50): os.write(1 + i % 2, f'{i}\\n'.encode())"
+    job = launch("-n", "1", "--merge-stderr-to-stdout", *python(source))
+    assert (job.stdout.split(), job.stderr) == ([str(i) for i in range(50)], "")
+    job = launch("-n", "2", "-l", *python(PRINT_RANK))
+    assert sorted(job.stdout.splitlines()) == ["[0] 0 2", "[1] 1 2"]
+    job = launch("-n", "1", "--timestamp-output", "--tag-output", *python("print('x')"))
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6} \[1,0\]<stdout>: x\n", job.stdout)
+
+
+@pytest.mark.parametrize("size", [0, 3, 1_000_000])
+def test_every_rank_gets_all_input(size: int) -> None:
+    source = "import os, sys; data = sys.stdin.read(); print(os.environ['PMI_RANK'], len(data), data == 'x' * len(data))"
+    job = launch("-n", "3", "--stdin", "all", *python(source), stdin="x" * size)
+    assert sorted(job.stdout.splitlines()) == [f"{rank} {size} True" for rank in range(3)]
+
+
+def test_input_for_every_rank_passes_those_that_read_nothing() -> None:
+    source = "import os, sys\nif os.environ['PMI_RANK'] == '0': print(len(sys.stdin.read()))\nelse: os.close(0)"
+    assert launch("-n", "2", "--stdin", "all", *python(source), stdin="x" * 1_000_000).stdout == "1000000\n"
+
+
+def test_rank_file_places_each_rank(tmp_path: Path) -> None:
+    allowed = sorted(os.sched_getaffinity(0))
+    source = "import os; print(os.environ['PMI_RANK'], sorted(os.sched_getaffinity(0)))"
+    ranks = tmp_path / "ranks"
+    ranks.write_text(f"# both\nrank 1=localhost slot={allowed[0]}\nrank 0 = localhost slots={allowed[0]}-{allowed[-1]}\n")
+    job = launch("-n", "2", "--rankfile", str(ranks), *python(source))
+    assert sorted(job.stdout.splitlines()) == [f"0 {allowed}", f"1 {allowed[:1]}"]
+    for text, words in (
+        ("rank 0=localhost slot=0", "no line for rank 1"),
+        ("rank 5=localhost slot=0", "rank 5 is none of the job's"),
+        ("rank 0=elsewhere slot=0", "is not this machine"),
+        ("rank 0=localhost slot=99999", "not all among those"),
+        ("rank 0=localhost slot=0:1", "sockets are not known"),
+        ("rank zero", "expected rank N=HOST"),
+    ):
+        ranks.write_text(text)
+        job = launch("-n", "2", "--rankfile", str(ranks), "true")
+        assert (job.process.returncode, words in job.stderr) == (2, True), job.stderr
+
+
+def test_processors_for_each_rank() -> None:
+    allowed = sorted(os.sched_getaffinity(0))
+    source = "import os; print(sorted(os.sched_getaffinity(0)))"
+    for words in (("--cpus-per-rank", "1"), ("--map-by", "slot:PE=1")):
+        assert launch("-n", "1", *words, *python(source)).stdout == f"{allowed[:1]}\n"
+    assert launch("--map-by", "ppr:2:node", "echo", "x").stdout == "x\nx\n"
+    assert launch("-ppn", "3", "echo", "x").stdout == "x\n" * 3
+
+
+def test_map_is_shown() -> None:
+    job = launch("-n", "2", "--display-map", "true")
+    assert re.search(rf"rank 1: host {os.uname().nodename}, processors [\d,-]+: true", job.stderr)
+
+
+def test_process_number_of_the_launcher_is_reported(tmp_path: Path) -> None:
+    job = launch("--report-pid", str(tmp_path / "pid"), "-n", "1", "true")
+    assert (tmp_path / "pid").read_text() == f"{job.process.pid}\n"
+    assert launch("--report-pid", "-", "-n", "1", "true").stdout.strip().isdigit()
+
+
+def test_programs_come_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "app"
+    path.write_text(f"# two\n-n 2 echo 'one word'\n\n-n 1 -x A=b {sys.executable} -c 'import os; print(os.environ[\"A\"])'\n")
+    assert sorted(launch("--tag-output", "--app", str(path)).stdout.splitlines()) == [
+        "[1,0]<stdout>: one word",
+        "[1,1]<stdout>: one word",
+        "[1,2]<stdout>: b",
+    ]
+    for text, words in (("-n 1 echo 'x", f"{path}:1"), ("--moon x", "no option --moon"), ("", "no program in it")):
+        path.write_text(text)
+        job = launch("--app", str(path))
+        assert (job.process.returncode, words in job.stderr) == (2, True), job.stderr
+    assert "does so too" in launch("--app", str(path), "true").stderr
+
+
+def test_a_failing_rank_ends_the_others_unless_told_otherwise() -> None:
+    job = launch("--disable-auto-cleanup", "-n", "1", "sh", "-c", "exit 3", ":", "-n", "1", "sh", "-c", "sleep 1; echo done")
+    assert (job.process.returncode, job.stdout) == (3, "done\n")
+    assert "exited with code 3" in job.stderr

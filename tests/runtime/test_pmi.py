@@ -84,6 +84,37 @@ def test_words_that_are_no_pmi_end_the_job_not_the_launcher(words: str) -> None:
     assert "Traceback" not in job.stderr
 
 
+def test_a_second_beginning_is_a_second_process() -> None:
+    client = Client(KeyValueSpace("ompy-1", 2), 1)
+    client.say("cmd=init pmi_version=1 pmi_subversion=1\n")
+    with pytest.raises(ValueError, match="a second process of rank 1"):
+        client.say("cmd=init pmi_version=1 pmi_subversion=1\n")
+
+
+def test_nobody_stands_in_a_barrier_for_others() -> None:
+    client = Client(KeyValueSpace("ompy-1", 2), 1)
+    client.say("cmd=barrier_in\n")
+    with pytest.raises(ValueError, match="rank 1 came twice"):
+        client.say("cmd=barrier_in\n")
+
+
+def test_values_are_published_once_and_are_of_bounded_length() -> None:
+    space = KeyValueSpace("ompy-1", 2)
+    client = Client(space, 1)
+    assert "rc=0" in client.say(f"cmd=put key={'k' * 64} value={'v' * 1024}\n")[0]
+    for key, value in (("k" * 64, "other"), ("k" * 65, "v"), ("k", "v" * 1025), ("", "v")):
+        assert "rc=-1" in client.say(f"cmd=put key={key} value={value}\n")[0]
+    assert list(space.values) == ["k" * 64]
+
+
+@pytest.mark.parametrize("words", ["exitcode=--5", "exitcode=x", "message=abc", "message=\u00b2", f"exitcode={'9' * 5000}"])
+def test_abort_in_words_that_nobody_understands_is_an_abort(words: str) -> None:
+    client = Client(KeyValueSpace("ompy-1", 1), 0)
+    client.say(f"cmd=abort {words}\n")
+    assert client.session.aborted is not None
+    assert client.session.aborted[0] == 1
+
+
 EXCHANGE = """
 import os, sys
 sys.argv = ["prog"]

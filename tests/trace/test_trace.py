@@ -191,3 +191,26 @@ def test_a_number_of_events_that_is_no_power_of_two_is_refused(tmp_path: Path) -
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode != 0
     assert "trace_events must be a power of two, not 1000" in done.stderr
+
+
+def test_files_that_others_have_put_there_are_neither_written_to_nor_read(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    output = tmp_path / "run.json"
+    for name in ("run.json", "run.json.0.ring", "run.json.7.ring"):
+        (tmp_path / name).symlink_to(precious)
+    command = [
+        "-n",
+        "2",
+        "--mca",
+        "trace_output",
+        str(output),
+        sys.executable,
+        "-c",
+        "from ompy import MPI; MPI.COMM_WORLD.Barrier()",
+    ]
+    subprocess.run([sys.executable, "-m", "ompy.cli.ompyrun", *command], check=True, timeout=60)
+    assert precious.read_text() == "mine"
+    assert not output.is_symlink()
+    assert json.loads(output.read_text())["traceEvents"]
+    assert output.stat().st_mode & 0o077 == 0

@@ -1,0 +1,209 @@
+"""Jobs that run as no test bench runs them: closed descriptors, killed keepers, odd exits, handlers that take their time."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import time
+
+import pytest
+from launching import DEADLINE, OMPYRUN, Launch, launch, mpi, python
+
+from ompy.runtime.keeper import JOB_VARIABLE
+
+SIZE = "print(comm.Get_size(), file=open(os.environ['OUT'], 'a'))"
+
+
+@pytest.mark.parametrize("closed", ["<&-", "2>&-", "<&- 2>&-", ">&-", "<&- >&- 2>&-"])
+def test_closed_descriptors_of_the_launcher_change_nothing(closed: str, tmp_path: object) -> None:
+    # As cron and daemons start programs; the ranks write to a file of their own.
+    words = shlex.join([*OMPYRUN, "-n", "2", *mpi(SIZE)])
+    job = subprocess.run(["sh", "-c", f"{words} {closed}"], timeout=DEADLINE, env=os.environ | {"OUT": f"{tmp_path}/sizes"})
+    assert job.returncode == 0
+    with open(f"{tmp_path}/sizes") as stream:
+        assert stream.read() == "2\n2\n"
+
+
+def test_two_processes_of_one_rank_end_the_job() -> None:
+    program = shlex.join(mpi("print(comm.Get_size())"))
+    job = launch("-n", "2", "sh", "-c", f"{program} & {program}; wait")
+    assert job.process.returncode == 1
+    assert "a second process of rank" in job.stderr
+    assert "1" not in job.stdout.split(), "a rank went on as a job of its own"
+
+
+def test_a_rank_whose_connection_was_closed_on_the_way_does_not_go_on_alone() -> None:
+    inner = mpi("print(comm.Get_size())")
+    job = launch("-n", "2", *python(f"import subprocess, sys; sys.exit(subprocess.call({list(inner)!r}))"))
+    assert job.process.returncode == 1
+    assert job.stdout == ""
+    assert "it can't go on as a job of its own" in job.stderr
+
+
+@pytest.mark.parametrize(
+    ("statement", "code"),
+    [
+        ("raise SystemExit(3)", 3),
+        ("exit(3)", 3),
+        ("sys.exit(3)", 3),
+        ("leave(3)", 3),
+        ("raise SystemExit('words')", 1),
+        ("\n    try: comm.recv(source=9)\n    finally: leave(3)", 3),
+        ("raise Unspeakable", 1),
+        ("raise ValueError('\\udc80')", 1),
+        ("sys.stdout = None; raise ValueError('silent')", 1),
+        ("sys.stderr.close(); raise ValueError('silent')", 1),
+        ("sys.excepthook = None; raise ValueError('hook')", 1),
+        ("\n    def hook(*error): 1 / 0\n    sys.excepthook = hook; raise ValueError('hook')", 1),
+    ],
+)
+def test_however_a_rank_ends_in_failure_its_peers_are_not_left_waiting(statement: str, code: int) -> None:
+    source = "from sys import exit as leave\n" + mpi("")[2]
+    source += "class Unspeakable(Exception):\n    def __str__(self): raise ValueError\n"
+    job = launch("-n", "2", "--timeout", "20", *python(source + f"if rank == 1: {statement}\ncomm.recv(source=1)"))
+    assert job.process.returncode == code
+    assert re.search(r"rank 1 \(\S+, \d+\) (exited with code|aborted the job)", job.stderr)
+
+
+def test_an_exit_that_the_program_catches_is_none() -> None:
+    source = "for status in (3, 0):\n    try: sys.exit(status)\n    except SystemExit: pass\n"
+    job = launch("-n", "2", *mpi(source + "try: raise SystemExit(4)\nexcept SystemExit: pass\ncomm.Barrier()"))
+    assert (job.process.returncode, job.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("statement", ["raise SystemExit", "raise SystemExit(0)", "exit()", "sys.exit(None)"])
+def test_a_successful_exit_finalises(statement: str) -> None:
+    job = launch("-n", "2", *mpi(statement))
+    assert (job.process.returncode, job.stderr) == (0, "")
+
+
+def test_a_long_message_keeps_its_beginning() -> None:
+    job = launch("-n", "2", *mpi("if rank == 1: raise ValueError('begin' + 'x' * 200_000)\ncomm.recv(source=1)"))
+    assert "aborted the job (MPI_Abort, code 1): <string>" in job.stderr
+    assert "ValueError: beginxxx" in job.stderr.splitlines()[-1]
+    assert len(job.stderr.splitlines()[-1]) < 5000
+
+
+WAIT = "print('up', flush=True)\ncomm.recv(source=comm.Get_size() - 1 - rank, tag=1)"
+
+
+def keeper_of(job: Launch) -> int:
+    for pid in job.living():
+        with open(f"/proc/{pid}/comm") as stream:
+            if stream.read().strip() == "ompyrun-keeper":
+                return pid
+    raise AssertionError("there is no keeper")
+
+
+@pytest.mark.parametrize("transport", ["self,sm", "self,zmq"])
+def test_killed_keeper_and_launcher_leave_no_rank_that_waits(transport: str) -> None:
+    with Launch("-n", "2", "--mca", "btl", transport, *mpi(WAIT)) as job:
+        job.lines(2)
+        os.kill(job.process.pid, signal.SIGSTOP)  # so that it makes no other keeper
+        os.kill(keeper_of(job), signal.SIGKILL)
+        os.kill(job.process.pid, signal.SIGKILL)
+        assert job.wait_until_gone(10) == []
+
+
+def test_killed_keeper_is_replaced() -> None:
+    with Launch("-n", "2", *python("import time; print('up', flush=True); time.sleep(60)")) as job:
+        job.lines(2)
+        first = keeper_of(job)
+        os.kill(first, signal.SIGKILL)
+        end = time.monotonic() + DEADLINE
+        while True:
+            assert time.monotonic() < end
+            try:
+                if keeper_of(job) != first:
+                    break
+            except (AssertionError, OSError):
+                pass
+        job.process.kill()
+        assert job.wait_until_gone(10) == []
+
+
+def test_stopped_keeper_does_not_hold_up_the_end() -> None:
+    with Launch("-n", "1", *python("print('up', flush=True); input()"), stdin="\n") as job:
+        job.lines(1)
+        os.kill(keeper_of(job), signal.SIGSTOP)
+        assert job.finish() == 0
+        assert job.wait_until_gone() == []
+
+
+SAVE = """
+import os, signal, sys, time
+def save(number, frame):
+    print('saving', flush=True)
+    time.sleep(2)
+    print('saved', flush=True)
+    os._exit(0)
+signal.signal(signal.SIGTERM, save)
+signal.signal(signal.SIGINT, save)
+print('up', flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_ranks_are_told_once_to_end_and_have_time_for_it(number: signal.Signals) -> None:
+    with Launch("-n", "2", *python(SAVE)) as job:
+        job.lines(2)
+        job.process.send_signal(number)
+        assert job.finish() == 128 + number
+        assert sorted(job.stdout.split()) == ["saved", "saved", "saving", "saving"]
+
+
+def test_peers_of_a_failed_rank_have_time_to_save() -> None:
+    job = launch("-n", "1", *python(SAVE), ":", "-n", "1", *python("import time; time.sleep(1); raise SystemExit(4)"))
+    assert job.process.returncode == 4
+    assert job.stdout.split() == ["up", "saving", "saved"]
+
+
+def test_time_to_end_is_a_parameter() -> None:
+    source = "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('up', flush=True)\ntime.sleep(60)"
+    with Launch("-n", "1", "--mca", "ompyrun_grace", "0.5", *python(source)) as job:
+        job.lines(1)
+        job.process.send_signal(signal.SIGTERM)
+        assert job.finish() == 128 + signal.SIGTERM
+
+
+@pytest.mark.parametrize("ending", ["exit 0", "exit 3", "kill -9 $$"])
+def test_children_in_sessions_of_their_own_end_with_the_job(ending: str) -> None:
+    job = launch("-n", "2", "sh", "-c", f"setsid sleep 60 & setsid sh -c 'setsid sleep 60 & sleep 60' & {ending}")
+    assert job.seconds < DEADLINE
+
+
+def test_children_in_sessions_of_their_own_end_with_a_killed_launcher() -> None:
+    with Launch("-n", "2", "sh", "-c", "setsid sleep 60 & echo up; sleep 60") as job:
+        job.lines(2)
+        job.process.kill()
+        assert job.wait_until_gone(10) == []
+
+
+def test_each_job_has_a_name_that_its_processes_know() -> None:
+    job = launch("-n", "2", *python(f"import os; print(os.environ[{JOB_VARIABLE!r}])"))
+    assert len(set(job.stdout.split())) == 1
+
+
+def test_job_runs_where_the_working_directory_is_gone(tmp_path: object) -> None:
+    words = shlex.join([*OMPYRUN, "-n", "2", "echo", "ran"])
+    script = f"mkdir {tmp_path}/gone && cd {tmp_path}/gone && rmdir {tmp_path}/gone && {words}"
+    job = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=DEADLINE, check=False)
+    assert job.stdout == "ran\nran\n"
+
+
+def test_no_room_for_the_job_board_is_said_in_a_line() -> None:
+    words = shlex.join([*OMPYRUN, "-n", "2", "true"])
+    job = subprocess.run(["sh", "-c", f"ulimit -f 0; {words}"], capture_output=True, text=True, timeout=DEADLINE, check=False)
+    assert job.returncode == 1
+    assert job.stderr == "ompyrun: the system has no room for a job of 2 ranks: File too large\n"
+
+
+def test_rank_that_never_reads_its_answers_ends_the_job() -> None:
+    source = "import os\nwhile True: os.write(int(os.environ['PMI_FD']), b'cmd=get_maxes\\n' * 1000)"
+    job = launch("-n", "2", "--timeout", "25", *python(source))
+    assert job.process.returncode == 1
+    assert re.search(r"rank \d does not read what its PMI commands are answered", job.stderr)

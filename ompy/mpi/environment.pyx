@@ -279,8 +279,11 @@ def Get_abi_fortran_info() -> Any:
 
 
 def Get_library_version() -> str:
-    """Name and version of this library (MPI-4.1, 9.1.1)."""
-    return "ompy {}.{}.{}".format(*RELEASE)
+    """Name and version of this library (MPI-4.1, 9.1.1).
+
+    The words behind them are for tools that start jobs themselves and ask this for whose options `mpiexec` takes.
+    """
+    return "ompy {}.{}.{} (options as of Open MPI's mpiexec)".format(*RELEASE)
 
 
 def get_vendor() -> tuple[str, tuple[int, int, int]]:

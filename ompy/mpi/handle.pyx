@@ -4,6 +4,13 @@
 
 from copyreg import __newobj__
 
+from posix.dlfcn cimport RTLD_LAZY, dlclose, dlopen
+
+from ompy.mpi.foreign import ELSEWHERE
+
+cdef extern from "<dlfcn.h>":
+    int RTLD_NOLOAD
+
 
 # (family, id of the core object) -> (predefined handle, its name).  The handles keep their core objects alive, so that the
 # ids stay theirs.
@@ -60,7 +67,7 @@ cdef class Handle:
     @property
     def handle(self) -> int:
         """The integer that stands for this object; 0 for a null handle (MPI-4.1, 19.3.4)."""
-        return number(self)
+        return told(self)
 
     @classmethod
     def fromhandle(cls, handle: int) -> Handle:
@@ -80,7 +87,7 @@ cdef class Handle:
 
     def toint(self) -> int:
         """The integer that stands for this object (MPI-5.0, 20.3.4) (MPI-4.1, 19.3.4)."""
-        return number(self)
+        return told(self)
 
     @classmethod
     def fromint(cls, arg: int, /) -> Handle:
@@ -89,7 +96,7 @@ cdef class Handle:
 
     def py2f(self) -> int:
         """The integer that stands for this object in Fortran (MPI-4.1, 19.3.4)."""
-        return number(self)
+        return told(self)
 
     @classmethod
     def f2py(cls, arg: int) -> Handle:
@@ -129,6 +136,24 @@ cdef bint is_predefined(Handle handle) except -1:
     return (handle.family(), id(handle.core())) in predefined_handles
 
 
+cdef int refuse_library() except -1:
+    """Nothing that MPI objects are known by may go to another MPI library of the process, which would take it for its own."""
+    cdef void *found
+    for name in (b"libmpi.so.40", b"libmpi.so.12", b"libmpi_abi.so.1", b"libmpi_abi.so.0"):
+        found = dlopen(name, RTLD_LAZY | RTLD_NOLOAD)
+        if found != NULL:
+            dlclose(found)
+            words = f"a handle of ompy means nothing to {name.decode()}, which this process has loaded as well"
+            raise NotImplementedError(f"{words}: {ELSEWHERE}")
+    return 0
+
+
+cdef size_t told(Handle handle) except? 0:
+    """The integer, for the program.  Raises NotImplementedError where a C library of MPI could be given it."""
+    refuse_library()
+    return number(handle)
+
+
 cdef size_t number(Handle handle) except? 0:
     global last_number
     if handle.exposed:
@@ -164,7 +189,7 @@ def predefined_object(str name):
 
 
 cdef size_t *expose(Handle handle) except NULL:
-    handle.number = number(handle)
+    handle.number = told(handle)
     handle.exposed = True
     return &handle.number
 

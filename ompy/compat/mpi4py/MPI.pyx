@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""`mpi4py.MPI` is `ompy.MPI`: the same module object under both names.
+"""`mpi4py.MPI` is `ompy.MPI`: the same module object under both names, but for extension modules (`ompy.mpi.foreign`).
 
 A compiled module, because programs and tools that were written for mpi4py open `MPI.__file__` as a shared library and ask it
 which MPI it is.  The functions of C that answer this are here, and the one by which `python -m mpi4py --mpi-library` finds the
@@ -11,6 +11,7 @@ import sys
 from libc.string cimport memcpy
 
 from ompy import MPI
+from ompy.mpi.foreign import Gate
 from ompy.mpi.environment import VERSION, SUBVERSION, Get_abi_version, Get_library_version
 
 cdef int version_number = VERSION
@@ -54,4 +55,4 @@ cdef public int MPI_Init(int *argc, char ***argv) noexcept with gil:
 
 
 MPI.__file__ = __file__
-sys.modules[__name__] = MPI
+sys.modules[__name__] = Gate(MPI)

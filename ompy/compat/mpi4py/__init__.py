@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import sys
 
+from ompy.mpi.foreign import Package
 from ompy.mpi.options import rc
 
 TYPE_CHECKING = False
@@ -44,6 +45,7 @@ if BENEATH:
     __file__ = os.path.join(BENEATH, "__init__.py")
 
 
+sys.modules[__name__].__class__ = Package
 # Options of start-up; a module of its own too, for `import mpi4py.rc`.
 sys.modules[f"{__name__}.rc"] = rc  # type: ignore[assignment]
 

@@ -1,0 +1,83 @@
+"""What is run: the programs and libraries that use mpi4py, as `clients.toml` lists them."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+HERE = Path(__file__).resolve().parent
+RANKS = [1, 2, 4]
+
+
+class Trial(NamedTuple):
+    """One way to run a client.
+
+    Parameters:
+        ranks: of the job; 0 where the client starts its jobs itself.
+        pytest: its arguments, when that is what the ranks run; relative to `folder`.
+        programs: commands for Python, each a test that passes when it ends well.
+        seconds: until it is ended.
+    """
+
+    ranks: int
+    pytest: list[str]
+    programs: list[list[str]]
+    seconds: float
+
+
+class Client(NamedTuple):
+    """A distribution that uses mpi4py.
+
+    Parameters:
+        about: what it is, in a few words.
+        requirements: for pip.
+        environment: name of the virtual environment, which clients share that get on with one another.
+        source: the requirement whose source distribution holds the tests; empty where they are installed with it, or are ours.
+        folder: where they are: in the source distribution, or `programs` of this tool.
+        tests: what is run, in words.
+        quick: part of a run in a few minutes.
+        note: the reason of a difference between the libraries.
+    """
+
+    name: str
+    about: str
+    requirements: list[str]
+    environment: str
+    source: str
+    folder: str
+    tests: str
+    quick: bool
+    note: str
+    variables: dict[str, str]
+    trials: list[Trial]
+
+
+def trials(entry: dict[str, Any]) -> list[Trial]:
+    """One for each number of ranks."""
+    programs = [words.split() for words in entry.get("programs", [])]
+    return [
+        Trial(ranks, [word.format(ranks=ranks) for word in entry.get("pytest", [])], programs, entry.get("seconds", 300))
+        for ranks in entry.get("ranks", RANKS)
+    ]
+
+
+def read() -> dict[str, Client]:
+    """All of them, by name."""
+    table = tomllib.loads((HERE / "clients.toml").read_text())
+    return {
+        name: Client(
+            name,
+            entry["about"],
+            entry.get("requirements", []),
+            entry.get("environment", "main"),
+            entry.get("source", ""),
+            entry.get("folder", "."),
+            entry["tests"],
+            entry.get("quick", False),
+            entry.get("note", ""),
+            entry.get("variables", {}),
+            [trial for part in entry["runs"] for trial in trials(part)],
+        )
+        for name, entry in table.items()
+    }

@@ -1,0 +1,111 @@
+"""Programs and libraries that use mpi4py, over ompy and over Open MPI's wheel: what passes, and in what time.
+
+\b
+python tools/clients                       every client on its numbers of ranks; the first time installs for some minutes
+python tools/clients schwimmbad -n 2       these clients, these numbers of ranks
+python tools/clients --quick               a few, over ompy only, once: part of the checks before a change goes in
+python tools/clients --python python3.13 --wheel dist/ompy-0.1.0-cp313-cp313-linux_x86_64.whl
+python tools/clients --page                write the page from what is kept, and run nothing
+
+pip fetches the clients into .cache/clients.  Results are kept there too, so that single clients can be measured again; what was
+measured is merged into docs/users/clients.md.  The exit status is 1 where ompy passes less than Open MPI.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import page
+import results
+from client import Client, Trial, read
+from environment import LIBRARIES, TOP, Environment
+from rich.console import Console
+from rich.markup import escape
+from trial import Outcome, run
+
+PAGE = TOP / "docs" / "users" / "clients.md"
+LINES = 40
+
+
+def measure(client: Client, trial: Trial, environment: Environment, libraries: list[str], rounds: int, console: Console) -> Any:
+    """One row: the libraries in turns."""
+    found: dict[str, list[Outcome]] = {library: [] for library in libraries}
+    for _ in range(rounds):
+        for library in libraries:
+            outcome = run(client, trial, environment, library)
+            found[library].append(outcome)
+            if outcome.output:
+                console.print(f"[bold]{client.name} on {trial.ranks or 'its own'} ranks over {library}:")
+                for line in outcome.output.splitlines()[-LINES:]:
+                    console.print(f"  | {escape(line)}", highlight=False, soft_wrap=True)
+    return {library: results.summary(outcomes) for library, outcomes in found.items()}
+
+
+def tell(console: Console, client: Client, trial: Trial, summary: dict[str, Any]) -> None:
+    for library, told in summary.items():
+        words = f"{told['passed']} passed, {told['skipped']} skipped, {len(told['failed'])} failed"
+        where = f"{trial.ranks} ranks" if trial.ranks else "own jobs"
+        console.print(f"{client.name:20} {where:9} {library:9} {words:38} {told['seconds']:8.2f} s", highlight=False)
+        for name in told["failed"]:
+            console.print(f"    [red]failed[/]: {escape(name)}", highlight=False)
+
+
+@click.command(help=__doc__)
+@click.argument("names", nargs=-1)
+@click.option("-n", "ranks", type=click.IntRange(0), multiple=True, help="Numbers of ranks; 0: clients that start their own jobs.")
+@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Runs of each, of which the median counts.")
+@click.option("--library", "libraries", type=click.Choice(LIBRARIES), multiple=True, help="[default: both]")
+@click.option("--python", default=sys.executable, help="Interpreter of the environments.  [default: this one]")
+@click.option("--wheel", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="ompy's.  [default: this tree]")
+@click.option("--quick", is_flag=True, help="A few clients over ompy, once; nothing is kept.")
+@click.option("--page", "page_only", is_flag=True, help="Write the page from what is kept.")
+@click.option("--list", "list_them", is_flag=True, help="Say what there is, and run nothing.")
+def main(
+    names: tuple[str, ...],
+    ranks: tuple[int, ...],
+    rounds: int,
+    libraries: tuple[str, ...],
+    python: str,
+    wheel: Path | None,
+    quick: bool,
+    page_only: bool,
+    list_them: bool,
+) -> None:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    clients = read()
+    if unknown := [name for name in names if name not in clients]:
+        raise click.UsageError(f"no client is called {unknown[0]}; known: {', '.join(clients)}")
+    if list_them:
+        for client in clients.values():
+            console.print(f"{client.name:20} {client.about}: {client.tests}", highlight=False, soft_wrap=True)
+        return
+    chosen = [clients[name] for name in names] or [it for it in clients.values() if it.quick or not quick]
+    compared = list(libraries or (LIBRARIES[:1] if quick else LIBRARIES))
+    found: dict[str, Any] = {}
+    for client in [] if page_only else chosen:
+        try:
+            environment = Environment(client.environment, str(Path(python).absolute()) if "/" in python else python, wheel)
+            shared = [line for it in clients.values() if it.environment == client.environment for line in it.requirements]
+            environment.prepare(client.requirements if quick else shared)
+        except RuntimeError as error:
+            raise click.ClickException(str(error)) from None
+        for trial in client.trials:
+            if not ranks or trial.ranks in ranks:
+                summary = measure(client, trial, environment, compared, 1 if quick else rounds, console)
+                tell(console, client, trial, summary)
+                found[results.key(client, trial, environment.version)] = summary
+                if not quick:
+                    results.merge({results.key(client, trial, environment.version): summary})
+    if quick:
+        sys.exit(1 if any(told["failed"] or not told["passed"] for summary in found.values() for told in summary.values()) else 0)
+    kept = results.read()
+    page.write(PAGE, clients, kept, sorted({name.rpartition(" ")[2] for name in kept}, key=lambda it: int(it.partition(".")[2])))
+    behind = {name: words for name in found if (words := results.verdict(kept[name]))}
+    for name, words in behind.items():
+        console.print(f"[bold]{name}: {'; '.join(words)}")
+    sys.exit(1 if any("pass" in word or "only" in word for words in behind.values() for word in words) else 0)

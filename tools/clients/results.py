@@ -1,0 +1,67 @@
+"""Results of runs, kept in one file so that clients can be run one at a time and stand in one table."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from client import Client, Trial
+from environment import CACHE, LIBRARIES
+from trial import Outcome
+
+KEPT = CACHE / "results.json"
+# What the clock and the machine's other work may add to a run, relative and in seconds.
+NOISE = 0.05
+NOISE_SECONDS = 0.3
+
+
+def key(client: Client, trial: Trial, version: str) -> str:
+    return f"{client.name} {trial.ranks} {version}"
+
+
+def read(path: Path = KEPT) -> dict[str, dict[str, Any]]:
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def summary(rounds: list[Outcome]) -> dict[str, Any]:
+    """Of one library: the worst of the rounds for each test, and the median of the times."""
+    names = {name for outcome in rounds for name in outcome.tests}
+    failed = sorted(name for name in names if any(outcome.tests.get(name, "failed") == "failed" for outcome in rounds))
+    skipped = sum(all(outcome.tests.get(name) == "skipped" for outcome in rounds) for name in names)
+    return {
+        "passed": len(names) - len(failed) - skipped,
+        "skipped": skipped,
+        "failed": failed,
+        "seconds": round(median(outcome.seconds for outcome in rounds), 2),
+        "rounds": len(rounds),
+    }
+
+
+def merge(found: dict[str, dict[str, Any]], path: Path = KEPT) -> dict[str, dict[str, Any]]:
+    """Add what was found to what is kept; the newer counts, for each library by itself."""
+    everything = read(path)
+    for name, libraries in found.items():
+        everything.setdefault(name, {}).update(libraries)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_suffix(f".{os.getpid()}")
+    fresh.write_text(json.dumps(everything, indent=1, sort_keys=True) + "\n")
+    os.replace(fresh, path)
+    return everything
+
+
+def verdict(libraries: dict[str, Any]) -> list[str]:
+    """In what ompy is behind, in words: nothing when it passes as much in at most the time."""
+    ours, theirs = (libraries.get(name) for name in LIBRARIES)
+    if ours is None or theirs is None:
+        return ["one library only"]
+    words = []
+    if behind := [name for name in ours["failed"] if name not in theirs["failed"]]:
+        words.append(f"{len(behind)} fail{'s' * (len(behind) == 1)} here only")
+    if ours["passed"] < theirs["passed"] and not behind:
+        words.append(f"{theirs['passed'] - ours['passed']} fewer pass")
+    if ours["seconds"] > theirs["seconds"] * (1 + NOISE) + NOISE_SECONDS:
+        words.append(f"{ours['seconds'] / theirs['seconds']:.2f} times the time")
+    return words

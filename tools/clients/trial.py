@@ -1,0 +1,104 @@
+"""One run of a client over one library: what became of its tests, and how long it took."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from client import Client, Trial
+from environment import Environment, sources
+
+WRAPPER = Path(__file__).resolve().with_name("rank_tests.py")
+CORES = len(os.sched_getaffinity(0))
+# The worst word of all ranks is a test's.
+WORDS = ("passed", "skipped", "begun", "failed")
+GRACE = 5.0
+
+
+class Outcome(NamedTuple):
+    """What became of one run.
+
+    Parameters:
+        tests: a word of each test, by its name.
+        seconds: from the launch to the end.
+        output: of what did not pass.
+    """
+
+    tests: dict[str, str]
+    seconds: float
+    output: str
+
+    def count(self, word: str) -> int:
+        return sum(found == word for found in self.tests.values())
+
+
+def launcher(library: str, ranks: int) -> list[str]:
+    """The command up to the program; a core for each rank where there are enough, none for all where not."""
+    return ["mpiexec", "-n", str(ranks), "--bind-to", "core" if ranks <= CORES else "none"] if ranks else []
+
+
+def execute(command: list[str], folder: Path, variables: dict[str, str], seconds: float) -> tuple[int | None, str]:
+    """Exit status, None when the time was over, and output."""
+    with tempfile.TemporaryFile() as output:
+        started = subprocess.Popen(
+            command, cwd=folder, env=variables, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+        )
+        try:
+            status: int | None = started.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            status = None
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(started.pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                started.wait(timeout=GRACE)
+                break
+        output.seek(0)
+        return status, output.read().decode(errors="replace")
+
+
+def told(folder: Path) -> dict[str, str]:
+    """The ranks' words, the worst of each test; one that began and did not end is a failure."""
+    tests: dict[str, str] = {}
+    for file in folder.glob("*.tests"):
+        of_rank: dict[str, str] = {}
+        for line in file.read_text().splitlines():
+            word, _, name = line.partition("\t")
+            before = of_rank.get(name)
+            of_rank[name] = word if before in (None, "begun") else max(before, word, key=WORDS.index)
+        for name, word in of_rank.items():
+            tests[name] = max(tests.get(name, "passed"), word, key=WORDS.index)
+    return {name: "failed" if word == "begun" else word for name, word in tests.items()}
+
+
+def run(client: Client, trial: Trial, environment: Environment, library: str) -> Outcome:
+    """Everything of the trial, in a copy of the client's folder."""
+    with tempfile.TemporaryDirectory(prefix="ompy-clients-") as scratch:
+        work = Path(scratch, "work")
+        shutil.copytree(sources(client, environment.python), work, symlinks=True)
+        variables = environment.variables(library) | client.variables | {"HOME": scratch, "TMPDIR": scratch}
+        start = [*launcher(library, trial.ranks), str(environment.python)]
+        tests: dict[str, str] = {}
+        outputs: list[str] = []
+        begin = time.monotonic()
+        if trial.pytest:
+            command = [*start, str(WRAPPER), scratch, *trial.pytest]
+            status, output = execute(command, work, variables, trial.seconds)
+            tests = told(Path(scratch))
+            if status != 0:
+                tests["the job as a whole"] = "failed"
+                output += f"\n(exit status {status})" if status is not None else f"\n(not within {trial.seconds:g} s)"
+            outputs += [output] if "failed" in tests.values() or not tests else []
+        for program in trial.programs:
+            status, output = execute([*start, *program], work, variables, trial.seconds)
+            tests[" ".join(program)] = "passed" if status == 0 else "failed"
+            if status != 0:
+                outputs.append(f"--- {' '.join(program)} ({'time is over' if status is None else f'exit {status}'})\n{output}")
+        return Outcome(tests, time.monotonic() - begin, "\n".join(outputs))

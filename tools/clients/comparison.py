@@ -56,8 +56,8 @@ def tell(console: Console, client: Client, trial: Trial, summary: dict[str, Any]
 
 @click.command(help=__doc__)
 @click.argument("names", nargs=-1)
-@click.option("-n", "ranks", type=click.IntRange(0), multiple=True, help="Numbers of ranks; 0: clients that start their own jobs.")
-@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Runs of each, of which the median counts.")
+@click.option("-n", "ranks", type=click.IntRange(0), multiple=True, help="Numbers of ranks; 0: those that start jobs.")
+@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Runs of each; the median counts.")
 @click.option("--library", "libraries", type=click.Choice(LIBRARIES), multiple=True, help="[default: both]")
 @click.option("--python", default=sys.executable, help="Interpreter of the environments.  [default: this one]")
 @click.option("--wheel", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="ompy's.  [default: this tree]")
@@ -102,9 +102,10 @@ def main(
                 if not quick:
                     results.merge({results.key(client, trial, environment.version): summary})
     if quick:
-        sys.exit(1 if any(told["failed"] or not told["passed"] for summary in found.values() for told in summary.values()) else 0)
+        everything = [told for summary in found.values() for told in summary.values()]
+        sys.exit(1 if any(told["failed"] or not told["passed"] for told in everything) else 0)
     kept = results.read()
-    page.write(PAGE, clients, kept, sorted({name.rpartition(" ")[2] for name in kept}, key=lambda it: int(it.partition(".")[2])))
+    PAGE.write_text(page.text(clients, kept))
     behind = {name: words for name in found if (words := results.verdict(kept[name]))}
     for name, words in behind.items():
         console.print(f"[bold]{name}: {'; '.join(words)}")

@@ -1,8 +1,9 @@
 """Virtual environments in which both libraries stand side by side, and clients' sources; in `.cache/clients`.
 
-    .cache/clients/3.11/main/              mpi4py over Open MPI's wheel, ompy, and what clients need
-    .cache/clients/3.11/main/launchers/    mpiexec and mpirun of ompy, first on the PATH of its runs
-    .cache/clients/sources/NAME-1.2/       unpacked source distributions
+.cache/clients/3.11/main/              mpi4py over Open MPI's wheel, this tree's ompy, and what clients need
+.cache/clients/3.11/main/launchers/    mpiexec and mpirun of ompy, first on the PATH of its runs
+.cache/clients/3.13-wheel/main/        the same with a wheel of ompy
+.cache/clients/sources/NAME-1.2/       unpacked source distributions
 """
 
 from __future__ import annotations
@@ -26,6 +27,14 @@ LIBRARIES = ("ompy", "Open MPI")
 OMPYRUN = "#!{python}\nimport sys\n\nfrom ompy.cli.ompyrun import main\n\nsys.exit(main())\n"
 
 
+def printed(python: str | Path, program: str) -> str:
+    """What a program prints; RuntimeError with its last words."""
+    asked = subprocess.run([python, "-c", program], capture_output=True, text=True)
+    if asked.returncode:
+        raise RuntimeError(f"{python} does not run: {asked.stderr.strip()}")
+    return asked.stdout.strip()
+
+
 class Environment:
     """One virtual environment.
 
@@ -36,15 +45,12 @@ class Environment:
     """
 
     def __init__(self, name: str, python: str, wheel: Path | None) -> None:
-        asked = subprocess.run([python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], capture_output=True, text=True)
-        if asked.returncode:
-            raise RuntimeError(f"{python} does not run: {asked.stderr.strip()}")
-        self.version = asked.stdout.strip()
+        self.version = printed(python, "import sys; print('%d.%d' % sys.version_info[:2])")
         if wheel is None and self.version != "{}.{}".format(*sys.version_info[:2]):
-            raise RuntimeError(f"this tree's ompy is compiled for {sys.version.split()[0]}: give a wheel for Python {self.version}")
+            raise RuntimeError(f"this tree's ompy is not compiled for Python {self.version}: give a wheel that is")
         self.base = python
         self.wheel = wheel
-        self.folder = CACHE / self.version / name
+        self.folder = CACHE / (self.version if wheel is None else f"{self.version}-wheel") / name
         self.scripts = self.folder / "bin"
         self.python = self.scripts / "python"
 
@@ -59,7 +65,8 @@ class Environment:
             subprocess.run([self.base, "-m", "venv", self.folder], check=True)
         stamp = self.folder / "requirements.txt"
         there = stamp.read_text().splitlines() if stamp.exists() else []
-        if missing := [line for line in [*PEER, *COMMON, *OMPYS_OWN, *requirements] if line not in there]:
+        wanted = dict.fromkeys([*PEER, *COMMON, *OMPYS_OWN, *requirements])
+        if missing := [line for line in wanted if line not in there]:
             print(f"{self.folder}: installing {', '.join(missing)}", file=sys.stderr)
             self.pip(*missing)
             stamp.write_text("\n".join([*there, *missing]) + "\n")
@@ -70,7 +77,7 @@ class Environment:
         if self.wheel is not None:
             self.pip("--force-reinstall", "--no-deps", str(self.wheel))
             return
-        site = Path(self.ask("import sysconfig; print(sysconfig.get_path('purelib'))"))
+        site = Path(printed(self.python, "import sysconfig; print(sysconfig.get_path('purelib'))"))
         roots = [TOP, *(TOP / name for name in ("btl", "pml", "coll", "plugins"))]
         (site / "ompy-tree.pth").write_text("".join(f"{root}\n" for root in roots))
         for told in Path(sysconfig.get_path("purelib")).glob("ompy-*.dist-info"):
@@ -80,16 +87,13 @@ class Environment:
         program.chmod(0o755)
 
     def activate(self) -> None:
-        command = [self.python, "-m", "ompy", "activate", "--on-request", "--launchers", self.folder / "launchers"]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-
-    def ask(self, program: str) -> str:
-        return subprocess.run([self.python, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
+        options = ["--on-request", "--launchers", str(self.folder / "launchers")]
+        subprocess.run([self.python, "-m", "ompy", "activate", *options], check=True, stdout=subprocess.DEVNULL)
 
     def variables(self, library: str) -> dict[str, str]:
         """With these `import mpi4py`, `mpiexec` and `mpirun` are of the library."""
         path = os.pathsep.join([str(self.scripts), os.environ["PATH"]])
-        threads = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")}
+        threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
         if library == "ompy":
             own = {"PATH": f"{self.folder / 'launchers'}{os.pathsep}{path}", "OMPY_MPI4PY": "yes"}
         else:
@@ -114,9 +118,9 @@ def sources(client: Client, python: Path) -> Path:
             raise RuntimeError(f"pip can't fetch the sources of {client.source}:\n{done.stderr[-2000:]}")
         (file,) = fetched.iterdir()
         with tarfile.open(file) as archive:
-            archive.extractall(fetched / "unpacked", filter="data") if hasattr(tarfile, "data_filter") else archive.extractall(
-                fetched / "unpacked"
-            )
+            # Pythons from before the filters' time (3.11.3 and earlier) trust what pip has verified.
+            archive.extraction_filter = getattr(tarfile, "data_filter", lambda member, path: member)
+            archive.extractall(fetched / "unpacked")
         (whole,) = (fetched / "unpacked").iterdir()
         whole.rename(kept)
         shutil.rmtree(fetched)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from client import Client
@@ -11,14 +10,14 @@ from results import key, verdict
 
 HEAD = """# Programs written for mpi4py
 
-Libraries, test tools and launchers that use mpi4py, unchanged, over ompy and over Open MPI, in the same environment: ompy stands in
-for mpi4py's `MPI` (`ompy activate`), everything else is the same files. Seconds are the median of {rounds}, of whole runs: start of the
-ranks, imports and tests together. `-` ranks: the client starts its jobs itself.
+Libraries, test tools and launchers that use mpi4py, unchanged, over ompy and over Open MPI, in the same environment. ompy
+stands in for mpi4py's `MPI` (`ompy activate`), everything else is the same files. Seconds are the median of {rounds}, of whole
+runs: start of the ranks, imports and tests together. `-` ranks: the client starts its jobs itself.
 
 ```sh
-tools/clients                                    # all of them; the first time installs for some minutes
-tools/clients schwimmbad mpi4py-fft -n 2         # these, on 2 ranks; the table keeps the others' figures
-tools/clients --list
+.venv/bin/python tools/clients                                # all of them; the first time installs for some minutes
+.venv/bin/python tools/clients schwimmbad mpi4py-fft -n 2     # these, on 2 ranks; the table keeps the others' figures
+.venv/bin/python tools/clients --list
 ```
 
 | client | Python | ranks | passed, skipped, failed: ompy | Open MPI | seconds: ompy | Open MPI | |
@@ -34,8 +33,9 @@ def seconds(told: dict[str, Any] | None) -> str:
     return "" if told is None else f"{told['seconds']:.1f}"
 
 
-def text(clients: dict[str, Client], kept: dict[str, dict[str, Any]], versions: list[str]) -> str:
+def text(clients: dict[str, Client], kept: dict[str, dict[str, Any]]) -> str:
     """The page, with a row for each client, Python and number of ranks that has results."""
+    versions = sorted({name.rpartition(" ")[2] for name in kept}, key=lambda version: int(version.partition(".")[2]))
     rows, missing = [], []
     rounds = {told["rounds"] for libraries in kept.values() for told in libraries.values()}
     for client in clients.values():
@@ -47,8 +47,9 @@ def text(clients: dict[str, Client], kept: dict[str, dict[str, Any]], versions: 
                     continue
                 found = True
                 ours, theirs = (libraries.get(name) for name in LIBRARIES)
-                cells = [client.name, version, str(trial.ranks or "-"), counts(ours), counts(theirs), seconds(ours), seconds(theirs)]
-                rows.append("| " + " | ".join([*cells, "; ".join(verdict(libraries))]) + " |")
+                cells = [client.name, version, str(trial.ranks or "-"), counts(ours), counts(theirs)]
+                cells += [seconds(ours), seconds(theirs), "; ".join(verdict(libraries))]
+                rows.append("| " + " | ".join(cells) + " |")
         if not found:
             missing.append(client.name)
     many = " to ".join(str(number) for number in sorted({min(rounds), max(rounds)})) if rounds else "0"
@@ -59,7 +60,3 @@ def text(clients: dict[str, Client], kept: dict[str, dict[str, Any]], versions: 
     if missing:
         lines += ["", f"Not measured yet: {', '.join(missing)}."]
     return "\n".join(lines) + "\n"
-
-
-def write(path: Path, clients: dict[str, Client], kept: dict[str, dict[str, Any]], versions: list[str]) -> None:
-    path.write_text(text(clients, kept, versions))

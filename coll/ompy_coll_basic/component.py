@@ -6,6 +6,10 @@ from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, ho
 from ompy.mca.params import registry
 from ompy_coll_basic.algorithms import INTRA
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ompy.core.communicator import Communicator
+
 
 def algorithm_parameter(function: str) -> Parameter:
     names = [algorithm.name for algorithm in INTRA[function]]
@@ -65,6 +69,9 @@ def ompy_query(context: Context) -> Offer | Refusal:
 
     if context.communicator is None:
         return Refusal("collectives are offered to a communicator, and none was named")
-    forced = {function: forced_algorithm(context, function) for function in INTRA}
-    module = BasicModule(context.communicator, context.value("crossover"), forced)
-    return Offer(modules=[module], priority=context.value("priority"))
+    crossover, forced = context.value("crossover"), {function: forced_algorithm(context, function) for function in INTRA}
+
+    def module(communicator: Communicator) -> BasicModule:
+        return BasicModule(communicator, crossover, forced)
+
+    return Offer(modules=[module(context.communicator)], priority=context.value("priority"), again=module)

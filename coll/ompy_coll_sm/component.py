@@ -7,6 +7,11 @@ import os
 from ompy.core.clock import is_simulated
 from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ompy.core.communicator import Communicator
+    from ompy_coll_sm.module import SmModule
+
 SERVED = (
     "barrier", "bcast", "reduce", "allreduce", "reduce_scatter_block", "reduce_scatter", "scan", "exscan", "gather",
     "gatherv", "scatter", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw",
@@ -65,18 +70,24 @@ def ompy_query(context: Context) -> Offer | Refusal:
     if communicator is None or rte is None:
         return Refusal("collectives are offered to a communicator, and none was named")
     if communicator.is_inter:
-        return Refusal("it does not serve inter-communicators")
+        return Refusal("it does not serve inter-communicators", lasting=True)
     if communicator.size < 2:
-        return Refusal("there is nobody to share memory with")
+        return Refusal("there is nobody to share memory with", lasting=True)
     if is_simulated():
-        return Refusal("time is simulated: through shared memory, collectives would pass by the simulated network")
+        reason = "time is simulated: through shared memory, collectives would pass by the simulated network"
+        return Refusal(reason, lasting=True)
     if rte.local_size < rte.size:
-        return Refusal("some ranks of the job are on other hosts")
+        return Refusal("some ranks of the job are on other hosts", lasting=True)
     if communicator.size > context.value("max_procs"):
-        return Refusal(f"{communicator.size} processes are more than coll_sm_max_procs, {context.value('max_procs')}")
+        reason = f"{communicator.size} processes are more than coll_sm_max_procs, {context.value('max_procs')}"
+        return Refusal(reason, lasting=True)
     from ompy_coll_sm.module import SmModule
 
-    crowded = rte.local_size > (os.cpu_count() or 1)
     chunk = min(context.value("chunk_size"), MOST_MEMORY // (2 * communicator.size))
-    module = SmModule(chunk, context.value("spins"), crowded, context.value("backing"), context.value("memory"))
-    return Offer(modules=[module], priority=context.value("priority"), functions=SERVED)
+    spins, backing, memory = context.value("spins"), context.value("backing"), context.value("memory")
+    crowded = rte.local_size > (os.cpu_count() or 1)
+
+    def module(communicator: Communicator) -> SmModule:
+        return SmModule(chunk, spins, crowded, backing, memory)
+
+    return Offer([module(communicator)], context.value("priority"), functions=SERVED, again=module)

@@ -11,6 +11,11 @@ from ompy.mca.loading import load, load_quietly
 from ompy.mca.params import registry
 from ompy_coll_tuned.algorithms import ALGORITHMS, TUNINGS, tunings
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ompy.core.communicator import Communicator
+    from ompy_coll_tuned.module import TunedModule
+
 AUTO = "auto"
 
 HELP = {
@@ -127,9 +132,9 @@ def ompy_query(context: Context) -> Offer | Refusal:
     if communicator is None:
         return Refusal("collectives are offered to a communicator, and none was named")
     if communicator.is_inter:
-        return Refusal("it does not serve inter-communicators")
+        return Refusal("it does not serve inter-communicators", lasting=True)
     if is_simulated():
-        return Refusal("time is simulated: its rules were measured on real machines")
+        return Refusal("time is simulated: its rules were measured on real machines", lasting=True)
     from ompy_coll_tuned.module import TunedModule
     from ompy_coll_tuned.settings import Settings, read_once
 
@@ -137,4 +142,8 @@ def ompy_query(context: Context) -> Offer | Refusal:
     tuned = {function: {name: tuning_of(context, function, name) for name in tunings(function)} for function in forced}
     path = context.value("dynamic_rules_filename") if context.value("use_dynamic_rules") else ""
     settings = Settings(forced, tuned, read_once(path) if path else None, within_host(context))
-    return Offer(modules=[TunedModule(settings)], priority=context.value("priority"), functions=tuple(ALGORITHMS))
+
+    def module(communicator: Communicator) -> TunedModule:
+        return TunedModule(settings)
+
+    return Offer([module(communicator)], context.value("priority"), functions=tuple(ALGORITHMS), again=module)

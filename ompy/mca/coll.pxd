@@ -94,9 +94,18 @@ cdef class CollModule:
         return (<CollModule> self.previous[function]).run(function, call, comm)
 
 
+cdef class CollPlan:
+    """Which of some modules, by their numbers, serves each function in each form: made once, for any number of tables."""
+    cdef readonly list verdicts
+    cdef int serving[3][FUNCTION_COUNT]
+    cdef list before                              # (number, function, number of the module that stands behind it)
+    cdef list column(self, int form, list modules)
+
+
 cdef class CollTable:
     """Which module serves each function of one communicator, in each of its three forms."""
     cdef list blocking, nonblocking, persistent   # function -> CollModule
+    cdef list distinct                            # the modules, each once
     cdef readonly list verdicts                   # (function, component, priority, chosen, reason)
 
     cdef inline CollModule of(self, int function):

@@ -44,14 +44,17 @@ class CollModule:
     def free(self) -> int: ...
     def stand_before(self, function: int, module: CollModule) -> None: ...
 
-class CollTable:
+class CollPlan:
     verdicts: list[tuple[str, str, int, bool, str]]
     def __init__(
         self,
-        blocking: list[CollModule],
-        nonblocking: list[CollModule],
-        persistent: list[CollModule],
+        serving: list[list[int]],
+        before: list[tuple[int, int, int]],
         verdicts: list[tuple[str, str, int, bool, str]],
     ) -> None: ...
+    def table(self, modules: list[CollModule]) -> CollTable: ...
+
+class CollTable:
+    verdicts: list[tuple[str, str, int, bool, str]]
     def modules(self) -> list[CollModule]: ...
     def module(self, function: int) -> CollModule: ...

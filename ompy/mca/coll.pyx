@@ -56,7 +56,7 @@ cdef class CollModule:
         self.component = component
 
     def stand_before(self, int function, CollModule module):
-        """Selection says which module would serve the function's blocking form without this one."""
+        """Say which module would serve the function's blocking form without this one."""
         self.previous[function] = module
 
     cpdef int run(self, int function, CollectiveCall call, Communicator comm) except -1:
@@ -83,27 +83,49 @@ cdef class CollModule:
         return 0
 
 
-cdef class CollTable:
-    """Which module serves each function of one communicator.
+cdef class CollPlan:
+    """Which of some modules serves each function of a communicator.
 
     Parameters:
-        blocking, nonblocking, persistent: a CollModule for each function, in the order of `FUNCTIONS`.
+        serving: for each form, for each function, the number of the module.
+        before: (number, function, number of the module that would serve its blocking form without this one).
         verdicts: (function, component, priority, chosen, reason) of each offer.
     """
 
-    def __init__(self, list blocking, list nonblocking, list persistent, list verdicts):
-        self.blocking = blocking
-        self.nonblocking = nonblocking
-        self.persistent = persistent
+    def __init__(self, serving not None, list before not None, list verdicts not None):
+        cdef int form, function
+        for form in range(3):
+            for function in range(FUNCTION_COUNT):
+                self.serving[form][function] = serving[form][function]
+        self.before = before
         self.verdicts = verdicts
 
+    cdef list column(self, int form, list modules):
+        cdef int function
+        return [modules[self.serving[form][function]] for function in range(FUNCTION_COUNT)]
+
+    def table(self, list modules not None):
+        """The table of a communicator whose modules these are, in the order of the numbers."""
+        cdef CollTable table = CollTable.__new__(CollTable)
+        cdef int number, function, behind
+        for number, function, behind in self.before:
+            (<CollModule> modules[number]).previous[function] = modules[behind]
+        table.blocking, table.nonblocking, table.persistent = [self.column(form, modules) for form in range(3)]
+        table.distinct = modules
+        table.verdicts = self.verdicts
+        return table
+
+
+cdef class CollTable:
+    """Which module serves each function of one communicator.
+
+    Attributes:
+        verdicts: (function, component, priority, chosen, reason) of each offer.
+    """
+
     def modules(self):
-        """The distinct modules of the table."""
-        found = []
-        for module in (*self.blocking, *self.nonblocking, *self.persistent):
-            if module is not None and module not in found:
-                found.append(module)
-        return found
+        """The modules of the communicator."""
+        return self.distinct
 
     def module(self, int function):
         """The module of the blocking form."""

@@ -109,15 +109,24 @@ class Offer:
         priority: the highest wins where one is chosen.
         functions: of a `coll` component, the names that it serves (`bcast`: all forms; `ibcast`, `bcast_init`: that
             form alone); None for all.
+        again: of a `coll` component: `again(communicator)` makes the module for another communicator with as many ranks on each
+            side, and a topology or none like the first, to which the component's answer would be the same as long as no parameter
+            is set; it is then not asked.  None where that can't be promised.
         certain: False where a transport may turn out not to reach a peer that its `reach` includes: those that reach
             farther are then opened too.
     """
 
-    __slots__ = ("certain", "functions", "modules", "priority")
+    __slots__ = ("again", "certain", "functions", "modules", "priority")
 
     def __init__(
-        self, modules: Sequence[Any], priority: int = 0, functions: Sequence[str] | None = None, certain: bool = True
+        self,
+        modules: Sequence[Any],
+        priority: int = 0,
+        functions: Sequence[str] | None = None,
+        certain: bool = True,
+        again: Callable[[Any], Any] | None = None,
     ) -> None:
+        self.again = again
         self.certain = certain
         self.modules = list(modules)
         self.priority = priority
@@ -125,12 +134,19 @@ class Offer:
 
 
 class Refusal:
-    """A component can't serve, and why: a sentence for people, with the remedy where there is one."""
+    """A component can't serve, and why.
 
-    __slots__ = ("reason",)
+    Parameters:
+        reason: a sentence for people, with the remedy where there is one.
+        lasting: of a `coll` component: it holds for every communicator with as many ranks on each side, and a topology or
+            none, as long as no parameter is set.
+    """
 
-    def __init__(self, reason: str) -> None:
+    __slots__ = ("lasting", "reason")
+
+    def __init__(self, reason: str, lasting: bool = False) -> None:
         self.reason = reason
+        self.lasting = lasting
 
 
 class Context:

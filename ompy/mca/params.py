@@ -164,12 +164,16 @@ class Registry:
     """The parameters of this process.
 
     Sources are read once, when a value is first asked for; a value is parsed when its parameter is registered.
+
+    Attributes:
+        generation: another number whenever a value may have changed: what was worked out from values holds as long as it.
     """
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         self.entries: dict[str, Entry] = {}
         self.environment = environment
         self.settings: dict[str, Setting] | None = None
+        self.generation = 0
 
     def read(self) -> dict[str, Setting]:
         """What the sources say, the strongest for each name."""
@@ -223,6 +227,7 @@ class Registry:
         entry = self.lookup(name)
         entry.value = self.parse(entry, str(value), "run time")
         entry.source = "run time"
+        self.generation += 1
         if entry.changed is not None:
             entry.changed()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ompy.mca import discovery
 from ompy.mca.component import Component, Context, Offer, Refusal
 from ompy.mca.errors import ComponentError, ParameterError, suggestion
-from ompy.mca.frameworks import FRAMEWORKS, FUNCTIONS, declare
+from ompy.mca.frameworks import FRAMEWORKS, declare
 from ompy.mca.hook import hooks
 from ompy.mca.lists import named
 from ompy.mca.loading import check_parameters, interface_mismatch, load, load_quietly
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from ompy.core.communicator import Communicator
     from ompy.core.window import Window
-    from ompy.mca.coll import CollModule, CollTable
     from ompy.mca.discovery import Found
     from ompy.mca.osc import OscModule
 
@@ -77,7 +76,8 @@ def answer_of(
     try:
         component = load(found).component
         if component.capabilities.get("only_by_name") and not by_name:
-            return component, Refusal(f"serves only where it is named, as in `--mca {found.framework} {found.name}`")
+            where = f"as in `--mca {found.framework} {found.name}`"
+            return component, Refusal(f"serves only where it is named, {where}", lasting=True)
         mismatch = interface_mismatch(found, component)
     except ParameterError:
         raise
@@ -94,20 +94,24 @@ def answer_of(
         return component, Broken("its query failed", error)
 
 
-def ask(
+def query(
     found: Found, by_name: bool, communicator: Communicator | None = None, window: Window | None = None
-) -> Candidate | None:
-    """Query one component; None, with a verdict, when it does not offer."""
+) -> tuple[Component | None, Offer | Refusal]:
+    """Query one component; a refusal leaves a verdict."""
     framework, name = found.framework, found.name
     component, answer = answer_of(found, by_name, communicator, window)
-    if component is not None and isinstance(answer, Offer):
-        return Candidate(component, answer)
-    assert isinstance(answer, Refusal)
-    record.add(framework, name, False, None, answer.reason)
+    if isinstance(answer, Refusal):
+        record.add(framework, name, False, None, answer.reason)
     if by_name and isinstance(answer, Broken):
         problem = f"{framework} component {name}, asked for by parameter {framework}: {answer.reason}"
         raise ComponentError(problem) from answer.cause
-    return None
+    return component, answer
+
+
+def ask(found: Found, by_name: bool, window: Window | None = None) -> Candidate | None:
+    """Query one component; None, with a verdict, when it does not offer."""
+    component, answer = query(found, by_name, window=window)
+    return Candidate(component, answer) if component is not None and isinstance(answer, Offer) else None
 
 
 def open_under(opener: Component, name: str) -> list[Any]:
@@ -202,62 +206,6 @@ def load_watchers() -> None:
             hooks.register(loaded.plugin)
 
 
-# The forms of a collective: how each is called, and the method of a CollModule that serves it.
-FORMS = (("{}", "run"), ("i{}", "start"), ("{}_init", "init"))
-
-
-def select_collectives(communicator: Communicator) -> CollTable:
-    """Choose the collectives of one communicator: for each function, in each of its forms, the highest priority.
-
-    A component that offers `bcast` serves those of `Bcast`, `Ibcast` and `Bcast_init` whose method its module has;
-    `ibcast` or `bcast_init` stands for that form alone.  Raises ComponentError when a form is left without a module.
-    """
-    from ompy.mca.coll import CollModule, CollTable
-
-    declare()
-    found, by_name = candidates("coll")
-    offers = [candidate for it in found if (candidate := ask(it, by_name, communicator))]
-    tables = [{form.format(function): None for function in FUNCTIONS} for form, _ in FORMS]
-    serving: dict[str, tuple[str, CollModule] | None] = {name: None for table in tables for name in table}
-    function_of = {form.format(function): function for function in FUNCTIONS for form, _ in FORMS}
-    claims = []
-    for candidate in offers:
-        name, offer = candidate.component.name, candidate.offer
-        module = offer.modules[0]
-        able = [form for form, method in FORMS if getattr(type(module), method) is not getattr(CollModule, method)]
-        functions = FUNCTIONS if offer.functions is None else offer.functions
-        for function in functions:
-            if function not in serving:
-                hint = suggestion(function, list(FUNCTIONS))
-                raise ComponentError(f"coll component {name} offers {function!r}, which is no collective.{hint}")
-            spellings = [form.format(function) for form in able] if function in tables[0] else [function]
-            claims += [(spelling, has_algorithm(candidate, function_of[spelling]), candidate) for spelling in spellings]
-        record.add("coll", name, True, offer.priority, f"serves {len(functions)} functions")
-    check_algorithms(offers)
-    # The last to claim a form serves it.
-    claims.sort(key=lambda claim: (claim[1], claim[2].offer.priority))
-    for spelling, _, candidate in claims:
-        module = candidate.offer.modules[0]
-        older = serving[spelling]
-        if older is not None and spelling in tables[0]:
-            module.stand_before(FUNCTIONS.index(spelling), older[1])
-        serving[spelling] = candidate.component.name, module
-    chosen = {spelling: winner for spelling, winner in serving.items() if winner is not None}
-    if len(chosen) < len(serving):
-        missing = ", ".join(spelling for spelling in serving if spelling not in chosen)
-        raise ComponentError(f"no coll component serves {missing}:{record.table('coll')}")
-    told = []
-    for spelling, named_algorithm, candidate in reversed(claims):
-        winner, _ = chosen[spelling]
-        name = candidate.component.name
-        reason = f"{winner} has the highest priority"
-        if registry.value(f"coll_{function_of[spelling]}_algorithm") != AUTO and (named_algorithm or name != winner):
-            reason = f"{winner} has the algorithm that coll_{function_of[spelling]}_algorithm names"
-        told.append((spelling, name, candidate.offer.priority, winner == name, reason))
-    blocking, nonblocking, persistent = ([chosen[spelling][1] for spelling in table] for table in tables)
-    return CollTable(blocking, nonblocking, persistent, told)
-
-
 def select_onesided(window: Window) -> OscModule:
     """Choose who serves one window: the highest priority.
 
@@ -276,41 +224,6 @@ def select_onesided(window: Window) -> OscModule:
     module: OscModule = winner.offer.modules[0]
     module.open()
     return module
-
-
-AUTO = "auto"
-
-
-def algorithms_of(candidate: Candidate, function: str) -> tuple[str, ...]:
-    """Names of a coll component's algorithms of a function, as its declaration has them."""
-    declared = candidate.component.capabilities.get("algorithms", {})
-    names: tuple[str, ...] = declared.get(function, ()) if isinstance(declared, dict) else ()
-    return names
-
-
-def has_algorithm(candidate: Candidate, function: str) -> bool:
-    """Whether `coll_<function>_algorithm` names one of the component's."""
-    return registry.value(f"coll_{function}_algorithm") in algorithms_of(candidate, function)
-
-
-def check_algorithms(offers: list[Candidate]) -> None:
-    """Raises ComponentError for an algorithm that no component has, with the known ones."""
-    for function in FUNCTIONS:
-        entry = registry.lookup(f"coll_{function}_algorithm")
-        known = [name for candidate in offers for name in algorithms_of(candidate, function)]
-        if entry.value == AUTO or entry.value in known or entry.value in REMEMBERED.get(function, ()):
-            REMEMBERED.setdefault(function, set()).update(known)
-            continue
-        listing = ", ".join(dict.fromkeys(known)) or "none"
-        hint = suggestion(entry.value, known)
-        raise ComponentError(
-            f"parameter coll_{function}_algorithm ({entry.source}): no component has an algorithm {entry.value!r} of "
-            f"{function}; known: {AUTO}, {listing}.{hint}"
-        )
-
-
-# Algorithms seen so far: a component may have an algorithm and yet make no offer to some communicator.
-REMEMBERED: dict[str, set[str]] = {}
 
 
 def forget() -> None:

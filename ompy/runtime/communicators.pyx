@@ -33,7 +33,7 @@ from ompy.mca.coll cimport ALLGATHER, BARRIER, BCAST, CollectiveCall, CollModule
 from ompy.mca.pml cimport pml
 
 from ompy.core.errors import ERR_GROUP, ERR_INTERN, ERR_RANK, ERR_UNSUPPORTED_OPERATION, MPIError
-from ompy.mca import selection
+from ompy.mca import coll_selection
 
 # Tags below all collective ones, for agreements under a tag of the program's.
 cdef enum:
@@ -175,7 +175,7 @@ def make_communicator(context, Group group not None, Group remote_group=None, Co
     if attributes:
         comm.attributes.update(attributes)
     pml.add_comm(comm)
-    comm.coll = selection.select_collectives(comm)
+    comm.coll = coll_selection.select_collectives(comm)
     return comm
 
 

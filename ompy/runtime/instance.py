@@ -13,7 +13,7 @@ from ompy.core.group import make_group, set_this_process
 from ompy.core.proc import process_table
 from ompy.core.progress import register_source, shutdown, unregister_source
 from ompy.mca import pml as pml_framework
-from ompy.mca import selection
+from ompy.mca import coll_selection, selection
 from ompy.mca.hook import hooks
 from ompy.runtime import abort, tracing, waiting
 from ompy.runtime.modex import Modex
@@ -78,7 +78,7 @@ class Instance:
     def serve(self, communicator: Communicator) -> None:
         """Let a new communicator carry messages and collectives."""
         self.pml.add_comm(communicator)
-        communicator.coll = selection.select_collectives(communicator)
+        communicator.coll = coll_selection.select_collectives(communicator)
 
     def release(self, communicator: Communicator) -> None:
         """The communicator is freed: give back what PML and collectives keep for it."""
@@ -113,3 +113,4 @@ class Instance:
         process_table().clear()
         self.rte.finalize()
         selection.forget()
+        coll_selection.forget()

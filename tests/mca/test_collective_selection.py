@@ -76,3 +76,61 @@ def test_a_function_that_nobody_serves_is_an_error_that_names_it(outside: Outsid
 def test_a_name_that_is_no_collective_is_an_error_with_the_nearest(outside: Outside, run) -> None:
     install(outside, "soft", 80, ("barier",))
     assert "coll component soft offers 'barier', which is no collective. Did you mean barrier?" in run("-c", PROGRAM).stderr
+
+
+ASKED = """
+    from ompy.mca.component import Component, Offer, Refusal, hookimpl
+
+    COMPONENT = Component(framework="coll", name="asked", version="1.0", interface=1, summary="tells when it is asked")
+
+    @hookimpl
+    def ompy_component():
+        return COMPONENT
+
+    @hookimpl
+    def ompy_query(context):
+        from ompy.mca.coll import FUNCTIONS, CollModule
+
+        class Telling(CollModule):
+            def run(self, function, call, comm):
+                print("barrier of", comm.name)
+                return 0
+
+        print("asked")
+        {answer}
+"""
+SEVERAL = """
+from ompy import MPI
+from ompy.mca.params import registry
+for name in "first", "second":
+    dup = MPI.COMM_SELF.Dup()
+    dup.name = name
+    dup.Barrier()
+registry.set("coll_bcast_algorithm", "auto")
+MPI.COMM_SELF.Dup().Free()
+"""
+OFFER = 'make = lambda comm: Telling("asked"); return Offer([make(None)], 90, ("barrier",), again={again})'
+
+
+def asked(outside: Outside, run, answer: str) -> list[str]:
+    outside.install("coll-asked", {"ompy.coll": {"asked": "coll_asked"}}, {"coll_asked": ASKED.format(answer=answer)})
+    return run("-c", SEVERAL).stdout.splitlines()
+
+
+def test_one_answer_serves_all_communicators_of_a_kind_until_a_parameter_is_set(outside: Outside, run) -> None:
+    told = asked(outside, run, OFFER.format(again="make"))
+    # World and self are of one kind here.
+    assert told == ["asked", "barrier of first", "barrier of second", "asked"]
+
+
+def test_a_component_that_promises_nothing_is_asked_each_time(outside: Outside, run) -> None:
+    told = asked(outside, run, OFFER.format(again=None))
+    assert told == ["asked", "asked", "asked", "barrier of first", "asked", "barrier of second", "asked"]
+
+
+def test_a_refusal_lasts_where_it_says_so(outside: Outside, run) -> None:
+    assert asked(outside, run, 'return Refusal("not today", lasting=True)') == ["asked", "asked"]
+
+
+def test_a_refusal_that_may_not_last_is_asked_for_again(outside: Outside, run) -> None:
+    assert asked(outside, run, 'return Refusal("not today")') == ["asked"] * 5

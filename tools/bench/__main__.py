@@ -45,7 +45,13 @@ POINT_TO_POINT = [
 ]
 IN_PAIRS = ["latency:8", "latency:65536", f"latency:{1 << 20}", "window:8:64", "pickle_dict"]
 OF_ALL = ["barrier:0", *(f"{name}:{size}" for size in (8, 65536, 1 << 20) for name in COLLECTIVES)]
-ROWS = {2: [*POINT_TO_POINT, *OF_ALL], 4: [*IN_PAIRS, *OF_ALL], 8: [*IN_PAIRS, *OF_ALL]}
+LIVES = [
+    *(f"comm_{name}" for name in ("dup", "dup_self", "split", "create_group", "cart_sub")),
+    "win_allocate",
+    "type_subarray",
+    "type_vector",
+]
+ROWS = {2: [*POINT_TO_POINT, *OF_ALL, *LIVES], 4: [*IN_PAIRS, *OF_ALL, *LIVES], 8: [*IN_PAIRS, *OF_ALL]}
 # NumPy arrays in ompy's shared heap; the peers' are where they always are.
 NUMPY_HEAP = [f"numpy_heap:{size}" for size in (65536, 1 << 20, 4 << 20)]
 IN_HEAP = {"OMPY_MCA_mpi_numpy_heap": "65536"}

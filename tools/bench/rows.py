@@ -19,6 +19,7 @@ from time import perf_counter, process_time
 
 import numpy as np
 from line import Line
+from lives import lives
 from memory import resident
 from mpi4py import MPI
 
@@ -239,6 +240,8 @@ def measure(row: str) -> list[float]:
         return batches(column(*numbers), 2)
     if name == "resident":
         return of_ranks()
+    if name.startswith(("comm_", "win_", "type_")):
+        return batches(lives(comm)[name])
     return batches(collective(name, *numbers))
 
 

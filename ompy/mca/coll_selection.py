@@ -1,0 +1,164 @@
+"""Which module serves each collective of a communicator, in each of its forms.
+
+Components are asked for the first communicator of each kind: communicators are of one kind when they have as many ranks on
+each side and both a topology or neither.  Where every component says that its answer holds for the kind
+(`Offer.again`, `Refusal.lasting`), the others of that kind are served alike, until a parameter is set.
+"""
+
+from __future__ import annotations
+
+from ompy.mca.component import Offer, Refusal
+from ompy.mca.errors import ComponentError, suggestion
+from ompy.mca.frameworks import FUNCTIONS, declare
+from ompy.mca.hook import hooks
+from ompy.mca.params import registry
+from ompy.mca.selection import Candidate, candidates, query
+from ompy.mca.verdicts import record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ompy.core.communicator import Communicator
+    from ompy.mca.coll import CollModule, CollPlan, CollTable
+
+    Kind = tuple[int, int, bool, bool]
+    Claim = tuple[str, bool, int]
+
+AUTO = "auto"
+
+# The forms of a collective: how each is called, and the method of a CollModule that serves it.
+FORMS = (("{}", "run"), ("i{}", "start"), ("{}_init", "init"))
+TABLES = tuple(tuple(form.format(function) for function in FUNCTIONS) for form, _ in FORMS)
+FUNCTION_OF = {form.format(function): function for form, _ in FORMS for function in FUNCTIONS}
+
+
+class Decision:
+    """What was decided for the communicators of one kind."""
+
+    __slots__ = ("makers", "plan")
+
+    def __init__(self, plan: CollPlan, makers: list[Callable[[Communicator], CollModule]]) -> None:
+        self.plan = plan
+        self.makers = makers
+
+
+# By kind, as long as no parameter is set.
+decisions: dict[Kind, Decision] = {}
+generation = -1
+
+
+def select_collectives(communicator: Communicator) -> CollTable:
+    """Choose the collectives of one communicator: for each function, in each of its forms, the highest priority.
+
+    A component that offers `bcast` serves those of `Bcast`, `Ibcast` and `Bcast_init` whose method its module has;
+    `ibcast` or `bcast_init` stands for that form alone.  Raises ComponentError when a form is left without a module.
+    """
+    global generation
+    kind = (communicator.size, communicator.remote_size, communicator.is_inter, "topology" in communicator.attributes)
+    if generation != registry.generation:
+        decisions.clear()
+        generation = registry.generation
+    decision = decisions.get(kind)
+    if decision is None:
+        return decide(communicator, kind)
+    return decision.plan.table([make(communicator) for make in decision.makers])
+
+
+def decide(communicator: Communicator, kind: Kind) -> CollTable:
+    """Ask every component."""
+    declare()
+    found, by_name = candidates("coll")
+    answers = [(it, *query(it, by_name, communicator)) for it in found]
+    offers = [Candidate(component, answer) for _, component, answer in answers if component and isinstance(answer, Offer)]
+    plan = plan_of(offers)
+    makers = [candidate.offer.again for candidate in offers if candidate.offer.again is not None]
+    lasting = all(answer.lasting for _, _, answer in answers if isinstance(answer, Refusal))
+    # Whoever watches queries, or wants to be told of them, sees each.
+    watched = hooks.manager is not None or registry.value("coll_base_verbose") > 0
+    if len(makers) == len(offers) and lasting and not watched:
+        decisions[kind] = Decision(plan, makers)
+    return plan.table([candidate.offer.modules[0] for candidate in offers])
+
+
+def plan_of(offers: list[Candidate]) -> CollPlan:
+    """Which of the offers serves each form."""
+    from ompy.mca.coll import CollPlan
+
+    check_algorithms(offers)
+    claims = [claim for number in range(len(offers)) for claim in claims_of(offers, number)]
+    # The last to claim a form serves it.
+    claims.sort(key=lambda claim: (claim[1], offers[claim[2]].offer.priority))
+    chosen: dict[str, int] = {}
+    before = []
+    for spelling, _, number in claims:
+        if spelling in chosen and spelling in TABLES[0]:
+            before.append((number, FUNCTIONS.index(spelling), chosen[spelling]))
+        chosen[spelling] = number
+    if missing := [spelling for spelling in FUNCTION_OF if spelling not in chosen]:
+        raise ComponentError(f"no coll component serves {', '.join(missing)}:{record.table('coll')}")
+    told = []
+    for spelling, named_algorithm, number in reversed(claims):
+        winner, name = offers[chosen[spelling]].component.name, offers[number].component.name
+        reason = f"{winner} has the highest priority"
+        if registry.value(f"coll_{FUNCTION_OF[spelling]}_algorithm") != AUTO and (named_algorithm or name != winner):
+            reason = f"{winner} has the algorithm that coll_{FUNCTION_OF[spelling]}_algorithm names"
+        told.append((spelling, name, offers[number].offer.priority, winner == name, reason))
+    return CollPlan([[chosen[spelling] for spelling in table] for table in TABLES], before, told)
+
+
+def claims_of(offers: list[Candidate], number: int) -> list[Claim]:
+    """What one offer would serve: (form, whether a parameter names an algorithm of the component's, which offer)."""
+    from ompy.mca.coll import CollModule
+
+    candidate = offers[number]
+    name, offer = candidate.component.name, candidate.offer
+    module = offer.modules[0]
+    able = [form for form, method in FORMS if getattr(type(module), method) is not getattr(CollModule, method)]
+    functions = FUNCTIONS if offer.functions is None else offer.functions
+    claims = []
+    for function in functions:
+        if function not in FUNCTION_OF:
+            hint = suggestion(function, list(FUNCTIONS))
+            raise ComponentError(f"coll component {name} offers {function!r}, which is no collective.{hint}")
+        spellings = [form.format(function) for form in able] if function in FUNCTIONS else [function]
+        claims += [(spelling, has_algorithm(candidate, FUNCTION_OF[spelling]), number) for spelling in spellings]
+    record.add("coll", name, True, offer.priority, f"serves {len(functions)} functions")
+    return claims
+
+
+def algorithms_of(candidate: Candidate, function: str) -> tuple[str, ...]:
+    """Names of a coll component's algorithms of a function, as its declaration has them."""
+    declared = candidate.component.capabilities.get("algorithms", {})
+    names: tuple[str, ...] = declared.get(function, ()) if isinstance(declared, dict) else ()
+    return names
+
+
+def has_algorithm(candidate: Candidate, function: str) -> bool:
+    """Whether `coll_<function>_algorithm` names one of the component's."""
+    return registry.value(f"coll_{function}_algorithm") in algorithms_of(candidate, function)
+
+
+def check_algorithms(offers: list[Candidate]) -> None:
+    """Raises ComponentError for an algorithm that no component has, with the known ones."""
+    for function in FUNCTIONS:
+        entry = registry.lookup(f"coll_{function}_algorithm")
+        known = [name for candidate in offers for name in algorithms_of(candidate, function)]
+        if entry.value == AUTO or entry.value in known or entry.value in REMEMBERED.get(function, ()):
+            REMEMBERED.setdefault(function, set()).update(known)
+            continue
+        listing = ", ".join(dict.fromkeys(known)) or "none"
+        hint = suggestion(entry.value, known)
+        raise ComponentError(
+            f"parameter coll_{function}_algorithm ({entry.source}): no component has an algorithm {entry.value!r} of "
+            f"{function}; known: {AUTO}, {listing}.{hint}"
+        )
+
+
+# Algorithms seen so far: a component may have an algorithm and yet make no offer to some communicator.
+REMEMBERED: dict[str, set[str]] = {}
+
+
+def forget() -> None:
+    """Before another bring-up in the same process: nothing is decided."""
+    decisions.clear()

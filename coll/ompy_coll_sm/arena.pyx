@@ -1,6 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Where communicators get their shared memory from; `arena.pxd` has the picture."""
-from libc.stdint cimport uint32_t
 from libc.string cimport memset
 
 from ompy.core.atomic cimport acquire32, add32
@@ -10,7 +9,7 @@ from ompy.core.segment cimport Segment, attach, create
 from ompy.core.errors import MPIError
 from ompy.core.segment import create_sparse
 
-from ompy_coll_sm.area cimport Header, LINE, SHORT, bytes_needed, words_needed
+from ompy_coll_sm.area cimport Header, SHORT, bytes_needed, words_needed
 
 # Contributions of a small room are cut into pieces of so many bytes.
 cdef enum:

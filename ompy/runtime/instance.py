@@ -12,8 +12,8 @@ from ompy.core.errors import ERR_OTHER, MPIError
 from ompy.core.group import make_group, set_this_process
 from ompy.core.proc import process_table
 from ompy.core.progress import register_source, shutdown, unregister_source
-from ompy.mca import pml as pml_framework
 from ompy.mca import coll_selection, selection
+from ompy.mca import pml as pml_framework
 from ompy.mca.hook import hooks
 from ompy.runtime import abort, tracing, waiting
 from ompy.runtime.modex import Modex

@@ -39,7 +39,7 @@ def many_live_at_once(comm):
     limit = max(int(name) for name in os.listdir("/proc/self/fd")) + 8
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     kept = [comm.Dup() for _ in range(150)]
-    assert all([total(each) for each in kept])
+    assert all(total(each) for each in kept)
     assert len(os.listdir("/proc/self/fd")) <= held
     for each in kept:
         each.Free()
@@ -87,7 +87,7 @@ def test_when_the_memory_is_lent_others_serve_and_when_it_is_back_it_is_lent_aga
             kept.append(comm.Dup())
             served.append(total(kept[-1], 3000))
         # Every rank has come to the same answers, or the sums would not have been right.
-        assert served[0] and not served[-1]
+        assert {served[0], served[-1]} == {True, False}
         assert served == sorted(served, reverse=True)
         for each in kept:
             each.Free()

@@ -1,4 +1,4 @@
-"""What the end of an epoch promises of the window's memory (MPI-4.1, 12.5), with data long enough to be under way for a while."""
+"""What the end of an epoch promises of the window's memory (MPI-4.1, 12.5), with data that are under way for a while."""
 
 import numpy as np
 import pytest
@@ -151,7 +151,7 @@ def test_epochs_of_every_kind_follow_one_another(comm, ompy_rng):
     memory = np.zeros(20_000 * size)
     win = MPI.Win.Create(memory, 8, comm=comm)
     win.Fence()
-    for turn, (count, kind) in enumerate(zip(counts, kinds)):
+    for turn, (count, kind) in enumerate(zip(counts, kinds, strict=True)):
         if kind == "post":
             win.Post(group)
             win.Start(group)

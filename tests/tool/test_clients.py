@@ -1,0 +1,107 @@
+"""`tools/clients`: what it makes of the words of ranks, rounds and libraries."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+TOOL = Path(__file__).resolve().parents[2] / "tools" / "clients"
+OWN = ("client", "environment", "trial", "results", "page")
+
+
+@pytest.fixture
+def tool(monkeypatch: pytest.MonkeyPatch):
+    """Modules of the tool, by name."""
+
+    def module(name: str) -> ModuleType:
+        return importlib.import_module(name)
+
+    monkeypatch.syspath_prepend(str(TOOL))
+    yield module
+    for name in OWN:
+        sys.modules.pop(name, None)
+
+
+def outcome(tool, words: dict[str, str], seconds: float = 1.0):
+    return tool("trial").Outcome(words, seconds, "")
+
+
+def test_every_client_says_what_is_run_of_it(tool) -> None:
+    clients = tool("client").read()
+    assert len(clients) >= 12
+    for client in clients.values():
+        assert client.about
+        assert client.tests
+        assert all(bool(trial.pytest) != bool(trial.programs) for trial in client.trials), client.name
+        assert client.source or (TOOL / client.folder).is_dir()
+    assert any(client.quick for client in clients.values())
+
+
+def test_a_test_has_the_worst_word_of_its_ranks(tool, tmp_path: Path) -> None:
+    (tmp_path / "0.tests").write_text("begun\ta\npassed\ta\nbegun\tb\nskipped\tb\nbegun\tc\npassed\tc\n")
+    (tmp_path / "1.tests").write_text("begun\ta\nfailed\ta\nbegun\tb\npassed\tb\nbegun\tc\n")
+    assert tool("trial").told(tmp_path) == {"a": "failed", "b": "skipped", "c": "failed"}
+
+
+def test_ranks_write_their_words_down_though_tests_fail(tool, tmp_path: Path) -> None:
+    (tmp_path / "test_sample.py").write_text(
+        "import os, pytest\ndef test_good(): pass\ndef test_bad(): assert os.environ['PMI_RANK'] == '0'\n"
+        "def test_skipped(): pytest.skip('no')\n@pytest.mark.xfail\ndef test_expected(): assert 0\n"
+    )
+    command = [sys.executable, "-m", "ompy.cli.ompyrun", "-n", "2", sys.executable, TOOL / "rank_tests.py", tmp_path]
+    done = subprocess.run([*command, tmp_path / "test_sample.py"], capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    words = {name.rpartition("::")[2]: word for name, word in tool("trial").told(tmp_path).items()}
+    assert words == {"test_good": "passed", "test_bad": "failed", "test_skipped": "skipped", "test_expected": "passed"}
+
+
+def test_one_failure_in_any_round_counts_and_the_median_time(tool) -> None:
+    rounds = [outcome(tool, {"a": "passed", "b": word, "c": "skipped"}, seconds) for word, seconds in
+              (("passed", 9.0), ("failed", 1.0), ("passed", 2.0))]  # fmt: skip
+    summary = tool("results").summary(rounds)
+    assert (summary["passed"], summary["skipped"], summary["failed"], summary["seconds"]) == (1, 1, ["b"], 2.0)
+
+
+def test_what_was_measured_again_takes_the_place_of_what_was(tool, tmp_path: Path) -> None:
+    results = tool("results")
+    path = tmp_path / "results.json"
+    results.merge({"x 2 3.11": {"ompy": {"passed": 1}, "Open MPI": {"passed": 2}}, "y 2 3.11": {"ompy": {"passed": 3}}}, path)
+    results.merge({"x 2 3.11": {"ompy": {"passed": 4}}}, path)
+    kept = json.loads(path.read_text())
+    assert kept == {"x 2 3.11": {"ompy": {"passed": 4}, "Open MPI": {"passed": 2}}, "y 2 3.11": {"ompy": {"passed": 3}}}
+
+
+def test_being_behind_is_said(tool) -> None:
+    results = tool("results")
+    good = results.summary([outcome(tool, {"a": "passed", "b": "passed"}, 10.0)])
+    failing = results.summary([outcome(tool, {"a": "passed", "b": "failed"}, 10.0)])
+    slow = results.summary([outcome(tool, {"a": "passed", "b": "passed"}, 20.0)])
+    fewer = results.summary([outcome(tool, {"a": "passed"}, 10.0)])
+    assert results.verdict({"ompy": good, "Open MPI": slow}) == []
+    assert results.verdict({"ompy": failing, "Open MPI": failing}) == []
+    assert results.verdict({"ompy": failing, "Open MPI": good}) == ["1 fails here only"]
+    assert results.verdict({"ompy": fewer, "Open MPI": good}) == ["1 fewer pass"]
+    assert results.verdict({"ompy": slow, "Open MPI": good}) == ["2.00 times the time"]
+    assert results.verdict({"ompy": good}) == ["one library only"]
+
+
+def test_the_page_has_a_row_for_each_result(tool) -> None:
+    clients = tool("client").read()
+    summary = tool("results").summary([outcome(tool, {"a": "passed", "b": "failed"}, 12.34)])
+    kept = {"mpi4py-fft 4 3.11": {"ompy": summary, "Open MPI": summary}, "mpi4py-fft 4 3.13": {"ompy": summary}}
+    text = tool("page").text(clients, kept)
+    assert "| mpi4py-fft | 3.11 | 4 | 1, 0, 1 | 1, 0, 1 | 12.3 | 12.3 |  |" in text
+    assert "| mpi4py-fft | 3.13 | 4 | 1, 0, 1 |  | 12.3 |  | one library only |" in text
+    assert "Not measured yet: mpi4py-demos" in text
+
+
+def test_a_name_that_is_none_is_answered_with_those_that_are() -> None:
+    done = subprocess.run([sys.executable, str(TOOL), "telepathy"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "known: mpi4py-demos" in done.stderr

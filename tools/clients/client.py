@@ -33,6 +33,7 @@ class Client(NamedTuple):
         about: what it is, in a few words.
         requirements: for pip.
         environment: name of the virtual environment, which clients share that get on with one another.
+        separate: it takes `mpirun` from beside its interpreter, so each library has an environment of its own.
         source: the requirement whose source distribution holds the tests; empty where they are installed with it, or are ours.
         folder: where they are: in the source distribution, or `programs` of this tool.
         tests: what is run, in words.
@@ -44,6 +45,7 @@ class Client(NamedTuple):
     about: str
     requirements: list[str]
     environment: str
+    separate: bool
     source: str
     folder: str
     tests: str
@@ -71,6 +73,7 @@ def read() -> dict[str, Client]:
             entry["about"],
             entry.get("requirements", []),
             entry.get("environment", "main"),
+            entry.get("separate", False),
             entry.get("source", ""),
             entry.get("folder", "."),
             entry["tests"],

@@ -29,13 +29,28 @@ from trial import Outcome, run
 
 PAGE = TOP / "docs" / "users" / "clients.md"
 LINES = 40
+Places = dict[str, Environment]
 
 
-def measure(client: Client, trial: Trial, environment: Environment, libraries: list[str], rounds: int, console: Console) -> Any:
+def environments(client: Client, others: list[Client], libraries: list[str], python: str, wheel: Path | None) -> Places:
+    """Where the client runs over each library, everything installed that it and those beside it need."""
+    wanted = [line for it in [client, *others] if it.environment == client.environment for line in it.requirements]
+    python = str(Path(python).absolute()) if "/" in python else python
+    if client.separate:
+        places = {it: Environment(f"{client.environment}-{it.lower().replace(' ', '')}", python, wheel) for it in libraries}
+        for library, place in places.items():
+            place.prepare(wanted, [library])
+        return places
+    shared = Environment(client.environment, python, wheel)
+    shared.prepare(wanted, libraries)
+    return dict.fromkeys(libraries, shared)
+
+
+def measure(client: Client, trial: Trial, places: Places, rounds: int, console: Console) -> Any:
     """One row: the libraries in turns."""
-    found: dict[str, list[Outcome]] = {library: [] for library in libraries}
+    found: dict[str, list[Outcome]] = {library: [] for library in places}
     for _ in range(rounds):
-        for library in libraries:
+        for library, environment in places.items():
             outcome = run(client, trial, environment, library)
             found[library].append(outcome)
             if outcome.output:
@@ -89,18 +104,17 @@ def main(
     found: dict[str, Any] = {}
     for client in [] if page_only else chosen:
         try:
-            environment = Environment(client.environment, str(Path(python).absolute()) if "/" in python else python, wheel)
-            shared = [line for it in clients.values() if it.environment == client.environment for line in it.requirements]
-            environment.prepare(client.requirements if quick else shared, compared)
+            places = environments(client, [] if quick else [*clients.values()], compared, python, wheel)
         except RuntimeError as error:
             raise click.ClickException(str(error)) from None
         for trial in client.trials:
             if not ranks or trial.ranks in ranks:
-                summary = measure(client, trial, environment, compared, 1 if quick else rounds, console)
+                summary = measure(client, trial, places, 1 if quick else rounds, console)
                 tell(console, client, trial, summary)
-                found[results.key(client, trial, environment.version)] = summary
+                name = results.key(client, trial, places[compared[0]].version)
+                found[name] = summary
                 if not quick:
-                    results.merge({results.key(client, trial, environment.version): summary})
+                    results.merge({name: summary})
     if quick:
         everything = [told for summary in found.values() for told in summary.values()]
         sys.exit(1 if any(told["failed"] or not told["passed"] for told in everything) else 0)

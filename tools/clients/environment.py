@@ -53,6 +53,8 @@ class Environment:
         self.folder = CACHE / (self.version if wheel is None else f"{self.version}-wheel") / name
         self.scripts = self.folder / "bin"
         self.python = self.scripts / "python"
+        # Beside another library's mpiexec, ompy's has a folder of its own, which comes first on the PATH of its runs.
+        self.launchers = self.folder / "launchers"
 
     def pip(self, *arguments: str) -> None:
         done = subprocess.run([self.python, "-m", "pip", "install", "--quiet", *arguments], capture_output=True, text=True)
@@ -70,8 +72,11 @@ class Environment:
             print(f"{self.folder}: installing {', '.join(missing)}", file=sys.stderr)
             self.pip(*missing)
             stamp.write_text("\n".join([*there, *missing]) + "\n")
+        if PEER[0] not in [*there, *wanted]:
+            self.launchers = self.scripts
         self.install_ompy()
-        self.activate()
+        options = ["--on-request", "--launchers", str(self.launchers)]
+        subprocess.run([self.python, "-m", "ompy", "activate", *options], check=True, stdout=subprocess.DEVNULL)
 
     def install_ompy(self) -> None:
         if self.wheel is not None:
@@ -86,16 +91,12 @@ class Environment:
         program.write_text(OMPYRUN.format(python=self.python))
         program.chmod(0o755)
 
-    def activate(self) -> None:
-        options = ["--on-request", "--launchers", str(self.folder / "launchers")]
-        subprocess.run([self.python, "-m", "ompy", "activate", *options], check=True, stdout=subprocess.DEVNULL)
-
     def variables(self, library: str) -> dict[str, str]:
         """With these `import mpi4py`, `mpiexec` and `mpirun` are of the library."""
         path = os.pathsep.join([str(self.scripts), os.environ["PATH"]])
         threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
         if library == "ompy":
-            own = {"PATH": f"{self.folder / 'launchers'}{os.pathsep}{path}", "OMPY_MPI4PY": "yes"}
+            own = {"PATH": f"{self.launchers}{os.pathsep}{path}", "OMPY_MPI4PY": "yes"}
         else:
             # More ranks than cores, and root, are its users' to allow.
             own = {"PATH": path, "OMPY_MPI4PY": "no", "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}

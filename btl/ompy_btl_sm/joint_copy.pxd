@@ -7,6 +7,9 @@
 #
 # Nobody waits for a sender that does not look: the receiver takes all pieces then.  It withdraws the offer when no piece is
 # left, and waits for the one that the sender has in hand, as nothing may be written once the message counts as received.
+#
+# A receiver that dies withdraws nothing.  So offers are numbered, and one in which a sender found no piece left is none to it
+# any more: it goes to sleep, which is when it looks whether its peers are alive.
 from libc.stdint cimport uint32_t, uint64_t
 
 cdef struct JointCopy:
@@ -15,8 +18,9 @@ cdef struct JointCopy:
     uint64_t target                              # address in the receiver
     uint64_t size
     uint64_t piece                               # bytes of one
-    uint32_t open
-    char pad0[28]
+    uint32_t open                                # the offer's number; 0: none
+    uint32_t offers                              # made so far
+    char pad0[24]
     # by both
     uint64_t next                                # number of the next piece
     char pad1[56]

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Long copies that sender and receiver share out; see `joint_copy.pxd`."""
 from libc.stdint cimport uint32_t, uint64_t
 
@@ -21,6 +21,7 @@ cdef enum:
     SMALLEST_PIECE = 16384
     LARGEST_PIECE = 131072
     PIECES = 16
+    MOST_OFFERS = 0x7FFFFFFF                     # then their numbers begin again; 0 is none
     LOOKS = 2000                                 # at a helper's word before the core is offered to others
 
 
@@ -37,7 +38,8 @@ cdef int receive_jointly(JointCopy *joint, uint64_t source, size_t target, size_
     joint.piece = piece
     joint.next = 0
     joint.failed = 0
-    release32(&joint.open, 1)
+    joint.offers = joint.offers % MOST_OFFERS + 1
+    release32(&joint.open, joint.offers)
     while error == 0:
         offset = draw(&joint.next) * piece
         if offset >= size:

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Shared memory between processes of one user on one host."""
 from time import monotonic
 
@@ -19,7 +19,8 @@ from ompy.mca.btl cimport (
 from ompy_btl_sm.endpoint cimport Card, Incoming, SmEndpoint, has_gone, move
 from ompy_btl_sm.inbox cimport Inbox
 from ompy_btl_sm.ring cimport (
-    DATA_OFFSET, HEAD, LINE, Reader, Writer, acquire32, has_space, lines, own_ahead, peek, publish, reserve, round_size,
+    DATA_OFFSET, HEAD, LINE, Reader, Writer, acquire32, has_space, lines, offered, own_ahead, peek, publish, reserve,
+    round_size,
 )
 from ompy_btl_sm.joint_copy cimport JointCopy, help_along, receive_jointly
 from ompy_btl_sm.ring_copy cimport CACHED, LONG, MEASURED, STREAMING, Trial, open_trial, write_long
@@ -50,7 +51,7 @@ cdef bint anything(void *context) noexcept nogil:
     cdef Watch *watched = <Watch *> context
     cdef int index
     for index in range(watched.reader_count):
-        if peek(watched.readers[index]) or acquire32(&watched.readers[index].header.joint.open):
+        if peek(watched.readers[index]) or offered(watched.readers[index]):
             return True
     for index in range(watched.blocked_count):
         if has_space(watched.blocked[index]):
@@ -365,7 +366,7 @@ cdef class SmBtl(Btl):
             head = peek(self.watched.readers[index])
             if head:
                 events += self.drain(<Incoming> self.incoming[index], head)
-            elif acquire32(&self.watched.readers[index].header.joint.open):
+            elif offered(self.watched.readers[index]):
                 events += self.help_with(<Incoming> self.incoming[index])
             index += 1
         if self.watched.blocked_count:
@@ -471,9 +472,10 @@ cdef class SmBtl(Btl):
         """A peer that receives a long message from here offers part of the copy."""
         cdef JointCopy *joint = &incoming.reader.header.joint
         cdef SmEndpoint peer = incoming.endpoint
-        cdef int pieces
-        if peer is None or not (peer.sees(joint.target, joint.size) or self.kernel_copies):
-            return 0
-        pieces = help_along(joint, &peer.reach, move)
+        cdef uint32_t offer = offered(&incoming.reader)
+        cdef int pieces = 0
+        if peer is not None and (peer.sees(joint.target, joint.size) or self.kernel_copies):
+            pieces = help_along(joint, &peer.reach, move)
+        incoming.reader.spent = offer
         self.pieces_helped += pieces
         return pieces

@@ -79,6 +79,7 @@ cdef struct Reader:
     uint64_t mask
     uint64_t position                            # of the next message
     uint64_t returned
+    uint32_t spent                               # the offer of a long copy that there is nothing left to do of
 
 
 cdef inline uint64_t lines(size_t length) noexcept nogil:
@@ -121,6 +122,12 @@ cdef inline void own_ahead(Writer *writer, size_t length) noexcept nogil:
 cdef inline uint64_t peek(Reader *reader) noexcept nogil:
     """Head of the next message, 0 when there is none."""
     return acquire(<uint64_t *> (reader.data + (reader.position & reader.mask)))
+
+
+# The number of the long copy that the writer offers, where this process may still do part of it, else 0.
+cdef inline uint32_t offered(Reader *reader) noexcept nogil:
+    cdef uint32_t offer = acquire32(&reader.header.joint.open)
+    return 0 if offer == reader.spent else offer
 
 
 cdef bint find_space(Writer *writer, uint64_t needed) noexcept nogil

@@ -11,12 +11,40 @@ COMPONENT = Component(
     interface="ompy_btl_gdn.module",
     summary="the network of the simulated Raw chip, one rank a tile; serves only when named",
     parameters=(
-        Parameter("eager_limit", int, 4096, unit="bytes", level=4, help="largest message sent before it is matched"),
-        Parameter("rndv_eager_limit", int, 1024, unit="bytes", level=5, help="payload that travels with a rendezvous"),
-        Parameter("max_send_size", int, 32768, unit="bytes", level=4, help="largest single fragment"),
-        Parameter("exclusivity", int, 0, level=7, help="of the BTLs that reach a peer, only the highest are used"),
-        Parameter("latency", int, 1000, unit="ns", level=6, help="what the BML takes this BTL's latency to be"),
-        Parameter("bandwidth", int, 1700, unit="MB/s", level=6, help="what the BML takes this BTL's bandwidth to be"),
+        Parameter(
+            "eager_limit",
+            int,
+            4096,
+            unit="bytes",
+            range=(256, 1 << 30),
+            level=4,
+            help="largest message sent before it is matched",
+        ),
+        Parameter(
+            "rndv_eager_limit",
+            int,
+            1024,
+            unit="bytes",
+            range=(0, 1 << 30),
+            level=5,
+            help="payload that travels with a rendezvous",
+        ),
+        Parameter("max_send_size", int, 32768, unit="bytes", range=(256, 1 << 30), level=4, help="largest single fragment"),
+        Parameter(
+            "exclusivity",
+            int,
+            0,
+            unit="points",
+            range=(0, 1000000),
+            level=7,
+            help="of the BTLs that reach a peer, only the highest are used",
+        ),
+        Parameter(
+            "latency", int, 1000, unit="ns", range=(0, 10**12), level=6, help="what the BML takes this BTL's latency to be"
+        ),
+        Parameter(
+            "bandwidth", int, 1700, unit="MB/s", range=(1, 10**9), level=6, help="what the BML takes this BTL's bandwidth to be"
+        ),
     ),
     capabilities={
         "send": True,

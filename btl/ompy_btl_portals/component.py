@@ -18,12 +18,36 @@ COMPONENT = Component(
             level=3,
             help="the btl component that the portals' kernel rides on; auto: sm where all ranks share a host, else zmq",
         ),
-        Parameter("heap", int, 1 << 20, unit="bytes", level=5, help="memory in which active messages arrive"),
-        Parameter("regions", int, 65536, level=6, help="stretches of memory that may be registered at a time"),
         Parameter(
-            "registration_budget", int, 64 << 20, unit="bytes", level=5, help="unused registrations kept for the next transfer"
+            "heap", int, 1 << 20, unit="bytes", range=(65536, 1 << 30), level=5, help="memory in which active messages arrive"
         ),
-        Parameter("exclusivity", int, 1024, level=7, help="of the BTLs that reach a peer, only the highest are used"),
+        Parameter(
+            "regions",
+            int,
+            65536,
+            unit="regions",
+            range=(16, 1 << 24),
+            level=6,
+            help="stretches of memory that may be registered at a time",
+        ),
+        Parameter(
+            "registration_budget",
+            int,
+            64 << 20,
+            unit="bytes",
+            range=(0, 1 << 40),
+            level=5,
+            help="unused registrations kept for the next transfer",
+        ),
+        Parameter(
+            "exclusivity",
+            int,
+            1024,
+            unit="points",
+            range=(0, 1000000),
+            level=7,
+            help="of the BTLs that reach a peer, only the highest are used",
+        ),
     ),
     capabilities={"only_by_name": True, "send": True, "put": True, "get": True, "in_order": True, "reach": "network"},
     counters=(

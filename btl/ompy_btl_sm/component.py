@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from ompy.mca.component import Component, Context, Counter, Offer, Parameter, Refusal, hookimpl
+from ompy.mca.errors import ParameterError
 from ompy.mca.params import registry
 
 TYPE_CHECKING = False
@@ -19,14 +20,31 @@ COMPONENT = Component(
     summary="shared memory: one ring for each direction between two processes, large messages copied once by the kernel",
     parameters=(
         # 64 KiB and a header: powers of two are what programs send.
-        Parameter("eager_limit", int, 65600, unit="bytes", level=4, help="largest message sent before it is matched"),
-        Parameter("rndv_eager_limit", int, 8192, unit="bytes", level=5, help="payload that travels with a rendezvous"),
-        Parameter("max_send_size", int, 65600, unit="bytes", level=4, help="largest single fragment"),
+        Parameter(
+            "eager_limit",
+            int,
+            65600,
+            unit="bytes",
+            range=(256, 1 << 30),
+            level=4,
+            help="largest message sent before it is matched",
+        ),
+        Parameter(
+            "rndv_eager_limit",
+            int,
+            8192,
+            unit="bytes",
+            range=(0, 1 << 30),
+            level=5,
+            help="payload that travels with a rendezvous",
+        ),
+        Parameter("max_send_size", int, 65600, unit="bytes", range=(256, 1 << 30), level=4, help="largest single fragment"),
         Parameter(
             "min_rdma_pipeline_size",
             int,
             65536,
             unit="bytes",
+            range=(0, 1 << 40),
             level=5,
             help="smallest message that its receiver reads in place, where it can, though it may be sent before it is matched",
         ),
@@ -35,6 +53,8 @@ COMPONENT = Component(
             int,
             0,
             unit="bytes",
+            range=(4096, 1 << 30),
+            also=(0,),
             level=4,
             help="memory for each direction between two processes; 0: by the number of ranks on the host, at most 256 KiB",
         ),
@@ -78,14 +98,43 @@ COMPONENT = Component(
             int,
             -1,
             unit="bytes",
+            range=(0, 1 << 40),
+            also=(-1,),
             level=5,
             help="sender and receiver both copy, a piece at a time, messages of at least so many bytes that need one copy; "
             "0: only the receiver does, -1: 64 KiB where every rank has a core",
         ),
-        Parameter("inbox_slots", int, 0, level=7, help="rings that can be announced at a time; 0: by the number of ranks"),
-        Parameter("exclusivity", int, 65535, level=7, help="of the BTLs that reach a peer, only the highest are used"),
-        Parameter("latency", int, 200, unit="ns", level=6, help="what the BML takes this BTL's latency to be"),
-        Parameter("bandwidth", int, 10000, unit="MB/s", level=6, help="what the BML takes this BTL's bandwidth to be"),
+        Parameter(
+            "inbox_slots",
+            int,
+            0,
+            unit="rings",
+            range=(1, 65536),
+            also=(0,),
+            level=7,
+            help="rings that can be announced at a time; 0: by the number of ranks",
+        ),
+        Parameter(
+            "exclusivity",
+            int,
+            65535,
+            unit="points",
+            range=(0, 1000000),
+            level=7,
+            help="of the BTLs that reach a peer, only the highest are used",
+        ),
+        Parameter(
+            "latency", int, 200, unit="ns", range=(0, 10**12), level=6, help="what the BML takes this BTL's latency to be"
+        ),
+        Parameter(
+            "bandwidth",
+            int,
+            10000,
+            unit="MB/s",
+            range=(1, 10**9),
+            level=6,
+            help="what the BML takes this BTL's bandwidth to be",
+        ),
     ),
     capabilities={
         "send": True,
@@ -133,7 +182,9 @@ def ompy_query(context: Context) -> Offer | Refusal:
     for name in CUT_BY_RING:
         if 2 * limits[name] > ring_size:
             if registry.lookup(f"btl_sm_{name}").source != "default":
-                return Refusal(f"btl_sm_{name} is {limits[name]}: at most half of btl_sm_ring_size, which is {ring_size}")
+                raise ParameterError(
+                    f"parameter btl_sm_{name}: {limits[name]} bytes are more than half of btl_sm_ring_size, {ring_size}"
+                )
             limits[name] = ring_size // 2
     from ompy.core.errors import MPIError
     from ompy.core.segment import belong_to

@@ -31,12 +31,21 @@ COMPONENT = Component(
     interface="ompy_coll_basic.module",
     summary="every collective over point-to-point messages, linear and logarithmic",
     parameters=(
-        Parameter("priority", int, 10, level=6, help="how much this component wants to serve; the highest does"),
+        Parameter(
+            "priority",
+            int,
+            10,
+            unit="points",
+            range=(0, 1000000),
+            level=6,
+            help="how much this component wants to serve; the highest does",
+        ),
         Parameter(
             "crossover",
             int,
             4,
             unit="processes",
+            range=(0, 1 << 30),
             level=4,
             help="linear algorithms up to this many processes, logarithmic ones above",
         ),

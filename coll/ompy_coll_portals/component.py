@@ -23,12 +23,32 @@ COMPONENT = Component(
     interface="ompy_coll_portals.module",
     summary="minimum spanning trees for short vectors, buckets for long ones, on Puma portals",
     parameters=(
-        Parameter("priority", int, 60, level=6, help="how much this component wants to serve; the highest does"),
         Parameter(
-            "short_limit", int, 10240, unit="bytes", level=4, help="vectors up to here take a tree and may wait in a heap"
+            "priority",
+            int,
+            60,
+            unit="points",
+            range=(0, 1000000),
+            level=6,
+            help="how much this component wants to serve; the highest does",
         ),
         Parameter(
-            "drift", int, 8, level=6, help="collectives that a rank may be ahead of another before all wait for one another"
+            "short_limit",
+            int,
+            10240,
+            unit="bytes",
+            range=(0, 1 << 30),
+            level=4,
+            help="vectors up to here take a tree and may wait in a heap",
+        ),
+        Parameter(
+            "drift",
+            int,
+            8,
+            unit="collectives",
+            range=(1, 65536),
+            level=6,
+            help="collectives that a rank may be ahead of another before all wait for one another",
         ),
     ),
     capabilities={

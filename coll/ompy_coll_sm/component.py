@@ -27,20 +27,33 @@ COMPONENT = Component(
     interface="ompy_coll_sm.module",
     summary="blocking collectives through memory that the processes of one host share",
     parameters=(
-        Parameter("priority", int, 40, level=6, help="how much this component wants to serve; the highest does"),
+        Parameter(
+            "priority",
+            int,
+            40,
+            unit="points",
+            range=(0, 1000000),
+            level=6,
+            help="how much this component wants to serve; the highest does",
+        ),
         Parameter(
             "chunk_size",
             int,
             262144,
             unit="bytes",
+            range=(4096, 1 << 30),
             level=5,
             help="longest piece of a contribution; each process has room for two, less where there are more than 32",
         ),
-        Parameter("max_procs", int, 64, unit="processes", level=5, help="larger communicators are left to others"),
+        Parameter(
+            "max_procs", int, 64, unit="processes", range=(1, 65536), level=5, help="larger communicators are left to others"
+        ),
         Parameter(
             "spins",
             int,
             300,
+            unit="rounds",
+            range=(0, 1 << 30),
             level=8,
             help="rounds of looking before a wait is the progress engine's",
         ),
@@ -49,6 +62,7 @@ COMPONENT = Component(
             int,
             512 << 20,
             unit="bytes",
+            range=(0, 1 << 40),
             level=5,
             help="most that a process lends to the communicators of which it is rank 0, and which costs memory where it is "
             "used; when half is lent, pieces are small, and when all is lent, other components serve",

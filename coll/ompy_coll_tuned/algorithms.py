@@ -129,7 +129,7 @@ ALGORITHMS: dict[str, tuple[Algorithm, ...]] = {
 
 # What can be set of some of a function's algorithms beside which of them: default, least and most.
 TUNINGS = {
-    "segmentsize": (0, 0, 1 << 62),
+    "segmentsize": (0, 0, 1 << 40),
     "tree_fanout": (2, 2, 16),
     "chain_fanout": (4, 1, 32),
 }

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Broadcast (MPI-4.1, 6.4).
 
 Ranks may describe the data by different types of the same signature, so pieces and parts are those of the packed bytes.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from ompy.core.clock import is_simulated
 from ompy.mca import discovery
 from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
-from ompy.mca.errors import ParameterError
 from ompy.mca.lists import named
 from ompy.mca.loading import load, load_quietly
 from ompy.mca.params import registry
@@ -41,9 +40,11 @@ def parameters_of(function: str) -> list[Parameter]:
     ]
     for tuning in tunings(function):
         default, least, most = TUNINGS[tuning]
-        unit = "bytes" if tuning == "segmentsize" else ""
+        unit = "bytes" if tuning == "segmentsize" else "branches"
         words = HELP[tuning].format(function=function, least=least, most=most)
-        found.append(Parameter(f"{function}_{tuning}", int, default, level=5, unit=unit, help=words, scope="all"))
+        found.append(
+            Parameter(f"{function}_{tuning}", int, default, unit=unit, range=(least, most), level=5, help=words, scope="all")
+        )
     return found
 
 
@@ -54,7 +55,16 @@ COMPONENT = Component(
     interface="ompy_coll_tuned.module",
     summary="collectives over point-to-point messages, by the algorithm that was fastest where it was measured",
     parameters=(
-        Parameter("priority", int, 30, level=6, scope="all", help="how much this component wants to serve; the highest does"),
+        Parameter(
+            "priority",
+            int,
+            30,
+            unit="points",
+            range=(0, 1000000),
+            level=6,
+            scope="all",
+            help="how much this component wants to serve; the highest does",
+        ),
         Parameter(
             "use_dynamic_rules",
             bool,
@@ -116,16 +126,6 @@ def within_host(context: Context) -> bool:
     return False
 
 
-def tuning_of(context: Context, function: str, name: str) -> int:
-    value: int = context.value(f"{function}_{name}")
-    _, least, most = TUNINGS[name]
-    if not least <= value <= most:
-        entry = registry.lookup(f"coll_tuned_{function}_{name}")
-        expected = "0 or a number of bytes" if name == "segmentsize" else f"{least} to {most}"
-        raise ParameterError(f"parameter {entry.full_name} ({entry.source}): {value}; expected {expected}")
-    return value
-
-
 @hookimpl
 def ompy_query(context: Context) -> Offer | Refusal:
     communicator = context.communicator
@@ -139,7 +139,7 @@ def ompy_query(context: Context) -> Offer | Refusal:
     from ompy_coll_tuned.settings import Settings, read_once
 
     forced = forced_algorithms(context)
-    tuned = {function: {name: tuning_of(context, function, name) for name in tunings(function)} for function in forced}
+    tuned = {function: {name: context.value(f"{function}_{name}") for name in tunings(function)} for function in forced}
     path = context.value("dynamic_rules_filename") if context.value("use_dynamic_rules") else ""
     settings = Settings(forced, tuned, read_once(path) if path else None, within_host(context))
 

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Gather (MPI-4.1, 6.5): up a tree, whose places each have a run of blocks to send on, those of their subtree."""
 from ompy.core.communicator cimport Communicator
 from ompy.core.schedule cimport Schedule

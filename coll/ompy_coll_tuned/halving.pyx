@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Recursive doubling and halving (Thakur, Rabenseifner & Gropp, IJHPCA 19(1), 2005, 4.1 and 4.4).  See `halving.pxd`."""
 from ompy.core.basic cimport BASIC_BYTE
 from ompy.core.communicator cimport Communicator

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Collectives over point-to-point messages, each call by the algorithm that its rules name."""
 from ompy.core.communicator cimport Communicator
 from ompy.core.schedule cimport Schedule

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Scatter (MPI-4.1, 6.6): down a tree, each of whose places gets a run of blocks, those of its subtree."""
 from ompy.core.communicator cimport Communicator
 from ompy.core.schedule cimport Schedule

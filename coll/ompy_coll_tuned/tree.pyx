@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Trees over the ranks of a communicator.  What they look like is in `tree.pxd`."""
 cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc

@@ -7,6 +7,9 @@ folders of `sys.path` are listed here, and of each distribution only `entry_poin
 The launcher hands what it found to its ranks in the environment, folder by folder, each with a stamp made of the times at
 which it and its `entry_points.txt` changed: a rank takes over what is said of folders that its own `sys.path` names and
 whose stamp is still the same, and lists the others.
+
+What is wrong with one distribution's metadata costs that distribution its components and nobody else's: it is left out, and
+the process that has read it says so.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
 HANDED_DOWN = "OMPY_COMPONENTS"
 GROUP = "ompy."
+LONGEST_DOCUMENT = 1 << 20  # bytes
 
 
 class Found:
@@ -49,15 +53,17 @@ class Folder:
         stamp: another one when something was installed, removed or rewritten; see `stamp`.
         items: the names of its metadata folders, one a distribution.
         components: of all its distributions.
+        problems: a line for each thing that was left out; of a folder that was read here, not handed down.
     """
 
-    __slots__ = ("components", "items", "path", "stamp")
+    __slots__ = ("components", "items", "path", "problems", "stamp")
 
-    def __init__(self, path: str, stamp: int, items: list[str], components: list[Found]) -> None:
+    def __init__(self, path: str, stamp: int, items: list[str], components: list[Found], problems: Sequence[str] = ()) -> None:
         self.path = path
         self.stamp = stamp
         self.items = items
         self.components = components
+        self.problems = problems
 
     def distributions(self) -> set[str]:
         """The normalized names."""
@@ -84,21 +90,48 @@ def entry_points(text: str) -> list[tuple[str, str, str]]:
     return points
 
 
+def is_name(text: str) -> bool:
+    """Whether this can be the name of a component or of a module: words joined by dots, colons and dashes."""
+    return all(part.replace("-", "_").isidentifier() for part in text.replace(":", ".").split("."))
+
+
+def components_of(text: str, distribution: str, version: str, path: str) -> tuple[list[Found], list[str]]:
+    """The components of one `entry_points.txt`, and what is wrong with the others."""
+    components, problems = [], []
+    for framework, name, module in entry_points(text):
+        if is_name(framework) and is_name(name) and is_name(module):
+            components.append(Found(framework, name, module, distribution, version, path))
+        else:
+            problems.append(
+                f"{distribution} {version} in {path} is left out of ompy.{framework}: {name!r} = {module!r} names no module"
+            )
+    return components, problems
+
+
+def beginning(path: str) -> bytes:
+    """What is in a file, as far as it is looked at; nothing of a pipe that nobody writes to."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        return os.read(descriptor, LONGEST_DOCUMENT)
+    finally:
+        os.close(descriptor)
+
+
 def name_and_version(path: str) -> tuple[str, str]:
     """Of the distribution whose metadata is in this folder."""
     fields = {"Name": "?", "Version": "?"}
     for document in ("METADATA", "PKG-INFO"):
         try:
-            with open(f"{path}/{document}", encoding="utf-8", errors="replace") as stream:
-                for line in stream:
-                    key, colon, value = line.partition(":")
-                    if not colon:
-                        break
-                    if key in fields:
-                        fields[key] = value.strip()
-            break
+            lines = beginning(f"{path}/{document}").decode(errors="replace").split("\n")
         except OSError:
             continue
+        for line in lines:
+            key, colon, value = line.partition(":")
+            if not colon:
+                break
+            if key in fields:
+                fields[key] = "".join(letter if letter.isprintable() else "?" for letter in value.strip())
+        break
     return fields["Name"], fields["Version"]
 
 
@@ -116,35 +149,48 @@ def stamp(path: str, items: Sequence[str]) -> int:
 def scan_folder(path: str) -> Folder:
     """List one folder.  One that can't be listed holds nothing, as for imports."""
     try:
-        items = sorted(item for item in os.listdir(path) if item.endswith((".dist-info", ".egg-info")))
-    except OSError:
+        items = sorted(item for item in os.listdir(path) if item.endswith((".dist-info", ".egg-info")) and item.isprintable())
+    except (OSError, ValueError):
         items = []
     before = stamp(path, items)
-    components = []
+    components: list[Found] = []
+    problems: list[str] = []
     for item in items:
         try:
-            with open(f"{path}/{item}/entry_points.txt", encoding="utf-8") as stream:
-                text = stream.read()
+            data = beginning(f"{path}/{item}/entry_points.txt")
         except OSError:
             continue
-        if GROUP in text:
-            distribution, version = name_and_version(f"{path}/{item}")
-            components += [Found(*point, distribution, version, path) for point in entry_points(text)]
-    return Folder(path, before, items, components)
+        if GROUP.encode() not in data:
+            continue
+        distribution, version = name_and_version(f"{path}/{item}")
+        try:
+            some, bad = components_of(data.decode(), distribution, version, path)
+        except UnicodeDecodeError as error:
+            some, bad = [], [f"{distribution} {version} is left out: {path}/{item}/entry_points.txt is not UTF-8: {error}"]
+        components += some
+        problems += bad
+    return Folder(path, before, items, components, problems)
 
 
 def scan_archive(path: str) -> Folder:
     """A zip file or the like on `sys.path`: rare, so left to the slow and complete way."""
     from importlib.metadata import distributions
 
-    items = []
-    components = []
+    items: list[str] = []
+    components: list[Found] = []
+    problems: list[str] = []
     for distribution in distributions(path=[path]):
-        name = distribution.metadata["Name"]
-        items.append(f"{normalized(name)}-{distribution.version}.dist-info")
-        points = entry_points(distribution.read_text("entry_points.txt") or "")
-        components += [Found(*point, name, distribution.version, path) for point in points]
-    return Folder(path, stamp(path, items), items, components)
+        try:
+            name, version = distribution.metadata["Name"], distribution.version
+            text = distribution.read_text("entry_points.txt") or ""
+        except Exception as error:
+            problems.append(f"a distribution in {path} is left out: its metadata can't be read: {error}")
+            continue
+        items.append(f"{normalized(name)}-{version}.dist-info")
+        some, bad = components_of(text, name, version, path)
+        components += some
+        problems += bad
+    return Folder(path, stamp(path, items), items, components, problems)
 
 
 def folders(path: Sequence[str], known: Mapping[str, Folder]) -> list[Folder]:
@@ -170,16 +216,20 @@ def encode(found: Sequence[Folder]) -> str:
 
 
 def decode(text: str) -> dict[str, Folder]:
-    """The folders that `encode` wrote down."""
+    """The folders that `encode` wrote down; none of a text that it did not write."""
     known: dict[str, Folder] = {}
     folder = None
-    for line in text.splitlines():
-        fields = line.split("\t")
-        if fields[0]:
-            folder = known[fields[0]] = Folder(fields[0], int(fields[1]), fields[2].split("/") if fields[2] else [], [])
-        elif folder is not None:
-            _, framework, name, module, distribution, version = fields
-            folder.components.append(Found(framework, name, module, distribution, version, folder.path))
+    try:
+        for line in text.split("\n") if text else ():
+            fields = line.split("\t")
+            if fields[0]:
+                path, when, items = fields
+                folder = known[path] = Folder(path, int(when), items.split("/") if items else [], [])
+            elif folder is not None:
+                _, framework, name, module, distribution, version = fields
+                folder.components.append(Found(framework, name, module, distribution, version, folder.path))
+    except ValueError:
+        return {}
     return known
 
 
@@ -215,11 +265,20 @@ def merge(found: Sequence[Folder]) -> dict[str, dict[str, Found]]:
 installed_components: dict[str, dict[str, Found]] | None = None
 
 
+def tell(found: Sequence[Folder]) -> None:
+    """What was left out, on the error output; of a job's ranks on one host the first tells."""
+    if os.environ.get("MPI_LOCALRANKID", "0") == "0":
+        for problem in dict.fromkeys(problem for folder in found for problem in folder.problems):
+            print(f"ompy: {problem}", file=sys.stderr, flush=True)
+
+
 def installed() -> dict[str, dict[str, Found]]:
     """Framework -> name -> component, of this process's `sys.path`; looked up once."""
     global installed_components
     if installed_components is None:
-        installed_components = merge(folders(sys.path, decode(os.environ.get(HANDED_DOWN, ""))))
+        found = folders(sys.path, decode(os.environ.get(HANDED_DOWN, "")))
+        tell(found)
+        installed_components = merge(found)
     return installed_components
 
 
@@ -227,5 +286,6 @@ def handed_down() -> dict[str, str]:
     """The environment by which a launcher saves its ranks the scan.  Raises ComponentError as every rank would."""
     global installed_components
     found = folders(sys.path, {})
+    tell(found)
     installed_components = merge(found)
     return {HANDED_DOWN: encode(found)}

@@ -85,6 +85,8 @@ CORE: tuple[tuple[str, Parameter], ...] = (
             int,
             0,
             unit="bytes",
+            range=(4096, 1 << 40),
+            also=(0,),
             level=4,
             help="NumPy arrays of at least so many bytes live in the shared heap, where peers on this host read them in "
             "place; 0: none do",
@@ -93,20 +95,60 @@ CORE: tuple[tuple[str, Parameter], ...] = (
     (
         "mpi",
         Parameter(
-            "spin_us", float, -1.0, unit="us", level=6, scope="local", help="a wait polls so long at first; -1: by itself"
+            "spin_us",
+            float,
+            -1.0,
+            unit="us",
+            range=(0, 1e6),
+            also=(-1,),
+            level=6,
+            scope="local",
+            help="a wait polls so long at first; -1: by itself",
         ),
     ),
     (
         "mpi",
         Parameter(
-            "watch_us", float, -1.0, unit="us", level=6, scope="local", help="then it only watches memory; -1: by itself"
+            "watch_us",
+            float,
+            -1.0,
+            unit="us",
+            range=(0, 1e6),
+            also=(-1,),
+            level=6,
+            scope="local",
+            help="then it only watches memory; -1: by itself",
+        ),
+    ),
+    (
+        "mpi",
+        Parameter(
+            "component_timeout",
+            float,
+            60.0,
+            unit="s",
+            range=(0.1, 86400),
+            also=(0,),
+            level=6,
+            help="a component whose import or query takes longer is left out; 0: it may take for ever",
         ),
     ),
     (
         "trace",
         Parameter("output", str, "", level=3, help="record what becomes of each message, for Perfetto, in this file (JSON)"),
     ),
-    ("trace", Parameter("events", int, 1 << 16, level=4, help="events that a rank keeps, the latest; a power of two")),
+    (
+        "trace",
+        Parameter(
+            "events",
+            int,
+            1 << 16,
+            unit="events",
+            range=(2, 1 << 24),
+            level=4,
+            help="events that a rank keeps, the latest; a power of two",
+        ),
+    ),
     (
         "ompyrun",
         Parameter(
@@ -114,6 +156,7 @@ CORE: tuple[tuple[str, Parameter], ...] = (
             float,
             30.0,
             unit="s",
+            range=(0, 86400),
             level=3,
             help="between the signal that tells a rank to end, because another one failed or somebody asked, and SIGKILL",
         ),
@@ -121,7 +164,15 @@ CORE: tuple[tuple[str, Parameter], ...] = (
     (
         "mpi",
         Parameter(
-            "yield_us", float, -1.0, unit="us", level=6, scope="local", help="then it offers its core to others; -1: by itself"
+            "yield_us",
+            float,
+            -1.0,
+            unit="us",
+            range=(0, 1e6),
+            also=(-1,),
+            level=6,
+            scope="local",
+            help="then it offers its core to others; -1: by itself",
         ),
     ),
 )
@@ -135,7 +186,7 @@ def declare() -> None:
         name = framework.name
         registry.register(name, "", Parameter("", str, "", level=1, help=f"{name} components to use: a,b or ^c,d to exclude"))
         words = f"how much the {name} framework says about its choices: -1 nothing, 0 what matters, 1 choices, 2 more"
-        registry.register(name, "base", Parameter("verbose", int, 0, level=8, help=words, scope="local"))
+        registry.register(name, "base", Parameter("verbose", int, 0, range=(-1, 100), level=8, help=words, scope="local"))
     for section, parameter in CORE:
         registry.register(section, "", parameter)
     for function in FUNCTIONS:

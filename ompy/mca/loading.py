@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _signal as signals  # the module without underscore costs an enum, which nothing else at start-up needs
 from importlib import import_module
 
 from ompy.mca import discovery
@@ -14,10 +15,41 @@ from ompy.mca.params import registry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
+    from typing import TypeVar
 
     from ompy.mca.discovery import Found
     from ompy.mca.params import Setting
+
+    Result = TypeVar("Result")
+
+
+class Overdue(BaseException):
+    """A component's code took too long.  No `Exception`, so that the component does not take it for one of its own."""
+
+
+def limited(function: Callable[..., Result], *arguments: object) -> Result:
+    """Call a component's code; Overdue when it has not returned after `mpi_component_timeout`.
+
+    Only the main thread can be interrupted: in others it may take for ever.
+    """
+    declare()
+    seconds: float = registry.value("mpi_component_timeout")
+
+    def ring(number: int, frame: object) -> None:
+        raise Overdue(f"it has not returned after {seconds:g} s (parameter mpi_component_timeout)")
+
+    try:
+        before = signals.signal(signals.SIGALRM, ring)
+    except ValueError:
+        return function(*arguments)
+    remaining = signals.setitimer(signals.ITIMER_REAL, seconds, 1)
+    try:
+        return function(*arguments)
+    finally:
+        signals.setitimer(signals.ITIMER_REAL, *remaining)
+        signals.signal(signals.SIGALRM, signals.SIG_DFL if before is None else before)
 
 
 class Loaded:
@@ -38,7 +70,7 @@ def load(found: Found) -> Loaded:
     key = found.framework, found.name
     loaded = loaded_components.get(key)
     if loaded is None:
-        plugin = import_module(found.module)
+        plugin = limited(import_module, found.module)
         component = hooks.component(plugin)
         if not isinstance(component, Component) or (component.framework, component.name) != key:
             raise ComponentError(
@@ -81,9 +113,9 @@ def load_quietly(found: Found) -> bool:
     """Whether the component could be loaded; why not is for its verdict to tell, when it is asked to serve."""
     try:
         load(found)
-    except ParameterError:
+    except (ParameterError, KeyboardInterrupt):
         raise
-    except Exception:
+    except BaseException:
         return False
     return True
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+from stat import S_ISREG
 
 from ompy.mca.errors import ParameterError, suggestion
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 PREFIX = "OMPY_MCA_"
 TUNE = "OMPY_TUNE"  # files given with --tune, separated by commas
 COMMAND_LINE = "OMPY_COMMAND_LINE_MCA"  # which of the OMPY_MCA_ variables were given with --mca, separated by commas
+
+LONGEST_FILE = 1 << 20  # bytes
 
 BOOLEANS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 SUFFIXES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -34,14 +37,16 @@ class Parameter:
         type: int, float, bool or str.
         default: of that type.
         help: a line or two for people.
-        unit: "bytes", "ms", ...; numbers of bytes also take the suffixes k, m, g, t (powers of 1024).
+        unit: "bytes", "ms", ..., of a number that has one; numbers of bytes also take the suffixes k, m, g, t (powers of 1024).
+        range: the smallest and the largest value that a number may have.
+        also: numbers outside of the range with a meaning of their own, which `help` tells (-1: chosen by itself).
         level: 1 to 3 for users, 4 to 6 for tuners, 7 to 9 for developers.
         choices: the only values taken, or None.
         scope: "readonly" when it is read at the start only; "local" or "all" when it may be set at run time, on any process
             or on all of them alike.
     """
 
-    __slots__ = ("choices", "default", "help", "level", "name", "scope", "type", "unit")
+    __slots__ = ("also", "choices", "default", "help", "level", "name", "range", "scope", "type", "unit")
 
     def __init__(
         self,
@@ -51,6 +56,8 @@ class Parameter:
         *,
         help: str,
         unit: str = "",
+        range: tuple[float, float] | None = None,
+        also: Iterable[float] = (),
         level: int = 5,
         choices: Iterable[Any] | None = None,
         scope: str = "readonly",
@@ -60,6 +67,8 @@ class Parameter:
         self.default = default
         self.help = help
         self.unit = unit
+        self.range = range
+        self.also = tuple(also)
         self.level = level
         self.choices = None if choices is None else tuple(choices)
         self.scope = scope
@@ -74,9 +83,20 @@ class Parameter:
         if self.type is str:
             return "a string"
         words = "an integer" if self.type is int else "a number"
+        if self.unit:
+            words += f" of {self.unit}"
+        if self.range is not None:
+            words += f" from {self.written(self.range[0])} to {self.written(self.range[1])}"
+        words += "".join(f" or {self.written(value)}" for value in self.also)
+        return words + ", with or without a suffix k, m, g or t" if self.unit == "bytes" else words
+
+    def written(self, value: float) -> str:
+        """A number as people write it: 64k."""
         if self.unit == "bytes":
-            return words + " of bytes, with or without a suffix k, m, g or t"
-        return f"{words} of {self.unit}" if self.unit else words
+            for suffix, factor in reversed(SUFFIXES.items()):
+                if value and value % factor == 0:
+                    return f"{value // factor}{suffix}"
+        return f"{value:g}" if self.type is float else str(value)
 
     def parse(self, text: str) -> Any:
         """The value that the text stands for; ValueError when it stands for none."""
@@ -93,6 +113,8 @@ class Parameter:
         else:
             value = int(word, 0) if self.type is int else float(word)
         if self.choices is not None and value not in self.choices:
+            raise ValueError(text)
+        if self.range is not None and not self.range[0] <= value <= self.range[1] and value not in self.also:
             raise ValueError(text)
         return value
 
@@ -132,13 +154,18 @@ def files(environment: Mapping[str, str]) -> list[tuple[str, bool]]:
 def read_file(path: str, required: bool = False) -> dict[str, Setting]:
     """The settings of one parameter file; ParameterError names the file and line that can't be read."""
     try:
+        found = os.stat(path)
+        if not S_ISREG(found.st_mode):
+            raise ParameterError(f"parameter file {path} is no regular file, which every rank could read")
+        if found.st_size > LONGEST_FILE:
+            raise ParameterError(f"parameter file {path} has {found.st_size} bytes, {LONGEST_FILE} at most are read")
         with open(path, encoding="utf-8") as stream:
             lines = stream.read().splitlines()
     except (FileNotFoundError, NotADirectoryError):
         if required:
             raise ParameterError(f"parameter file {path}: no such file (named by --tune or {TUNE})") from None
         return {}
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise ParameterError(f"parameter file {path} can't be read: {error}") from error
     settings = {}
     for number, line in enumerate(lines, 1):

@@ -12,7 +12,7 @@ from ompy.mca.errors import ComponentError, ParameterError, suggestion
 from ompy.mca.frameworks import FRAMEWORKS, declare
 from ompy.mca.hook import hooks
 from ompy.mca.lists import named
-from ompy.mca.loading import check_parameters, interface_mismatch, load, load_quietly
+from ompy.mca.loading import check_parameters, interface_mismatch, limited, load, load_quietly
 from ompy.mca.params import registry
 from ompy.mca.verdicts import record
 
@@ -64,7 +64,7 @@ class Broken(Refusal):
 
     __slots__ = ("cause",)
 
-    def __init__(self, reason: str, cause: Exception | None = None) -> None:
+    def __init__(self, reason: str, cause: BaseException | None = None) -> None:
         super().__init__(f"{reason}: {type(cause).__name__}: {' '.join(str(cause).split())}" if cause else reason)
         self.cause = cause
 
@@ -79,18 +79,18 @@ def answer_of(
             where = f"as in `--mca {found.framework} {found.name}`"
             return component, Refusal(f"serves only where it is named, {where}", lasting=True)
         mismatch = interface_mismatch(found, component)
-    except ParameterError:
+    except (ParameterError, KeyboardInterrupt):
         raise
-    except Exception as error:
+    except BaseException as error:
         return None, Broken(f"importing {found.module} of {found.distribution} {found.version} failed", error)
     if mismatch:
         return component, Broken(mismatch)
     context = Context(component, record.rte, communicator, chosen_modules, window, select, opener)
     try:
-        return component, hooks.query(load(found).plugin, context)
-    except ParameterError:
+        return component, limited(hooks.query, load(found).plugin, context)
+    except (ParameterError, KeyboardInterrupt):
         raise
-    except Exception as error:
+    except BaseException as error:
         return component, Broken("its query failed", error)
 
 
@@ -105,6 +105,8 @@ def query(
     if by_name and isinstance(answer, Broken):
         problem = f"{framework} component {name}, asked for by parameter {framework}: {answer.reason}"
         raise ComponentError(problem) from answer.cause
+    if isinstance(answer, Broken):
+        record.tell_once(framework, f"{name} is left out: {answer.reason}")
     return component, answer
 
 

@@ -41,6 +41,7 @@ class Record:
     def __init__(self) -> None:
         self.frameworks: dict[str, dict[str, Verdict]] = {}
         self.rte: Rte | None = None
+        self.told: set[str] = set()
 
     def add(self, framework: str, component: str, chosen: bool, priority: int | None, reason: str) -> None:
         """Record a verdict, and print it when `<framework>_base_verbose` is 1 or more."""
@@ -55,6 +56,13 @@ class Record:
         if registry.value(f"{framework}_base_verbose") >= level:
             rank = "?" if self.rte is None else self.rte.rank
             print(f"[ompy rank {rank}] {framework}: {line}", file=sys.stderr, flush=True)
+
+    def tell_once(self, framework: str, line: str) -> None:
+        """A line for people on what went wrong, from one process a host; `<framework>_base_verbose` -1 silences it."""
+        first = self.rte is None or self.rte.local_rank == 0
+        if first and line not in self.told and registry.value(f"{framework}_base_verbose") == 0:
+            self.told.add(line)
+            print(f"ompy: {framework}: {line}", file=sys.stderr, flush=True)
 
     def of(self, framework: str = "") -> list[Verdict]:
         """The verdicts of one framework, or of all."""

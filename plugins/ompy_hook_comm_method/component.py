@@ -17,7 +17,9 @@ COMPONENT = Component(
     summary="shows which transport each rank uses towards each other one",
     parameters=(
         Parameter("display", bool, False, level=3, help="print the rank by rank table of transports at the end of bring-up"),
-        Parameter("max", int, 32, unit="ranks", level=3, help="larger jobs get a summary in place of the table"),
+        Parameter(
+            "max", int, 32, unit="ranks", range=(0, 1 << 30), level=3, help="larger jobs get a summary in place of the table"
+        ),
     ),
 )
 

@@ -11,11 +11,33 @@ COMPONENT = Component(
     interface="ompy_mtl_portals.module",
     summary="matching lists in the receiving kernel: eager messages, one copy where a BTL can get",
     parameters=(
-        Parameter("heap", int, 16 << 20, unit="bytes", level=3, help="memory for messages that no receive waits for"),
         Parameter(
-            "short_limit", int, 16384, unit="bytes", level=4, help="longer messages stay with their sender until received"
+            "heap",
+            int,
+            16 << 20,
+            unit="bytes",
+            range=(65536, 1 << 30),
+            level=3,
+            help="memory for messages that no receive waits for",
         ),
-        Parameter("requests", int, 1 << 17, level=6, help="receives and long sends that may be under way at a time"),
+        Parameter(
+            "short_limit",
+            int,
+            16384,
+            unit="bytes",
+            range=(0, 1 << 30),
+            level=4,
+            help="longer messages stay with their sender until received",
+        ),
+        Parameter(
+            "requests",
+            int,
+            1 << 17,
+            unit="requests",
+            range=(16, 1 << 24),
+            level=6,
+            help="receives and long sends that may be under way at a time",
+        ),
     ),
     counters=(
         Counter("unexpected", "messages that came before a receive did", unit="messages"),

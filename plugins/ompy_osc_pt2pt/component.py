@@ -11,12 +11,21 @@ COMPONENT = Component(
     interface="ompy_osc_pt2pt.module",
     summary="one-sided communication over point-to-point messages",
     parameters=(
-        Parameter("priority", int, 10, level=6, help="how much this component wants to serve; the highest does"),
+        Parameter(
+            "priority",
+            int,
+            10,
+            unit="points",
+            range=(0, 1000000),
+            level=6,
+            help="how much this component wants to serve; the highest does",
+        ),
         Parameter(
             "inline_limit",
             int,
             4096,
             unit="bytes",
+            range=(0, 1 << 30),
             level=5,
             help="data up to this travels with the order for it; more goes as a message straight from and into the buffers",
         ),

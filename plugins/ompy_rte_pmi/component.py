@@ -33,11 +33,12 @@ def ompy_query(context: Context) -> Offer | Refusal:
         )
     from ompy_rte_pmi.module import PmiRte
 
-    offer = Offer(modules=[PmiRte.from_environment(os.environ)], priority=50)
-    # What this rank starts is no rank: it does not inherit the connection, and should not look for it.
-    os.environ.pop("PMI_FD", None)
-    os.environ.pop("PMI_PORT", None)
-    return offer
+    rte = PmiRte.from_environment(os.environ)
+    # What led here is this rank's alone: a program that it starts would find another descriptor of that number, or be a
+    # second process of the rank's at the port.
+    for name in ("PMI_FD", "PMI_PORT", "OMPY_BOARD_FD"):
+        os.environ.pop(name, None)
+    return Offer(modules=[rte], priority=50)
 
 
 def is_open_socket(descriptor: str) -> bool:

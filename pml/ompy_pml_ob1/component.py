@@ -11,8 +11,24 @@ COMPONENT = Component(
     interface="ompy_pml_ob1.module",
     summary="software matching over any BTLs: eager, get, put and fragment protocols",
     parameters=(
-        Parameter("send_pipeline_depth", int, 4, level=5, help="fragments of one message under way on one route"),
-        Parameter("rdma_pipeline_depth", int, 4, level=5, help="reads or writes of one message under way"),
+        Parameter(
+            "send_pipeline_depth",
+            int,
+            4,
+            unit="fragments",
+            range=(1, 4096),
+            level=5,
+            help="fragments of one message under way on one route",
+        ),
+        Parameter(
+            "rdma_pipeline_depth",
+            int,
+            4,
+            unit="transfers",
+            range=(1, 4096),
+            level=5,
+            help="reads or writes of one message under way",
+        ),
         Parameter("use_get", bool, True, level=5, help="let receivers read senders' memory where a BTL can get"),
         Parameter(
             "checksum", bool, False, level=3, help="check messages on arrival: what is damaged, missing or repeated is an error"

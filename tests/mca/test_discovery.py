@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import zipfile
 from importlib import metadata
 from pathlib import Path
@@ -116,3 +117,51 @@ def test_the_launcher_reports_a_clash_of_names_before_any_rank_starts(outside: O
     result = run("-m", "ompy.cli.ompyrun", "-n", "2", "echo", "started")
     assert (result.returncode, result.stdout) == (2, "")
     assert "two distributions have a btl component called pigeon" in result.stderr
+
+
+BROKEN = {
+    "bytes that are no UTF-8": b"[ompy.btl]\nraven = raven.component\n\xff\xfe = \x80\n",
+    "a tab for a name": b"[ompy.btl]\nra\tven = raven.component\n",
+    "no name": b"[ompy.btl]\n = raven.component\n",
+    "no module": b"[ompy.btl]\nraven =\n",
+    "a module that is none": b"[ompy.btl]\nraven = ra ven..component\n",
+    "zeros": b"[ompy.btl]\n\0\0 = \0\n",
+}
+
+
+@pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN)
+def test_broken_metadata_costs_its_own_distribution_alone_and_is_told_once(
+    outside: Outside, run, capfd: pytest.CaptureFixture[str], text: bytes
+) -> None:
+    outside.component("pigeon")
+    outside.install("raven-post", {"ompy.btl": {"raven": "raven.component"}}, {})
+    (outside.folder / "raven_post-1.0.dist-info" / "entry_points.txt").write_bytes(text)
+    found = discovery.folders([str(outside.folder)], {})
+    assert [component.name for component in found[0].components] == ["pigeon"]
+    assert len(found[0].problems) == 1
+    assert "raven-post 1.0" in found[0].problems[0]
+    # What is handed down is as it was read, and says nothing twice.
+    handed = discovery.decode(discovery.encode(found))
+    assert [component.name for component in handed[found[0].path].components] == ["pigeon"]
+    assert handed[found[0].path].problems == ()
+    job = run("-m", "ompy.cli.ompyrun", "-n", "2", sys.executable, "-c", "import ompy.MPI")
+    assert job.returncode == 0, job.stderr
+    assert job.stderr.count("raven-post 1.0") == 1
+
+
+def test_what_a_distribution_says_of_itself_does_not_break_what_is_handed_down(outside: Outside) -> None:
+    outside.component("pigeon")
+    metadata = next(outside.folder.glob("*.dist-info")) / "METADATA"
+    metadata.write_bytes(b"Name: pi\tgeon\x1e\x85\xff\nVersion: 1\x0b0\t\n")
+    found = discovery.folders([str(outside.folder)], {})
+    handed = discovery.decode(discovery.encode(found))[found[0].path].components
+    assert [(it.name, it.distribution, it.version) for it in handed] == [
+        (it.name, it.distribution, it.version) for it in found[0].components
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["x", "\t", "a\tb\tc", "a\t1\t\n\tbtl", "\ta\tb\tc\td\te", "\n\n", "a\t99999999999999999999999\t"]
+)
+def test_what_nobody_handed_down_is_not_believed(text: str) -> None:
+    assert not [component for folder in discovery.decode(text).values() for component in folder.components]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -144,3 +146,54 @@ def test_a_file_that_is_no_text_is_an_error(tmp_path: Path) -> None:
     user_file(tmp_path, "").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ParameterError, match="can't be read"):
         registry(tmp_path).read()
+
+
+@pytest.mark.parametrize(
+    ("parameter", "good", "bad", "expected"),
+    [
+        (Parameter("depth", int, 3, help="", range=(1, 64), unit="fathoms"), ["1", "64"], ["0", "65", "-1", "9" * 30, "1e2"],
+         "an integer of fathoms from 1 to 64"),
+        (Parameter("depth", int, 0, help="", range=(4096, 1 << 30), also=(0,), unit="bytes"), ["0", "4k", "1g"],
+         ["1", "4095", "1t", "2g", "-4k"], "an integer of bytes from 4k to 1g or 0, with or without a suffix k, m, g or t"),
+        (Parameter("depth", float, 0.5, help="", range=(0, 1)), ["0", "1", "1e-9"],
+         ["nan", "inf", "-inf", "-0.1", "1.1", "1e400"], "a number from 0 to 1"),
+        (Parameter("depth", float, -1.0, help="", range=(0, 10), also=(-1,), unit="us"), ["-1", "0"], ["-2", "-0.5"],
+         "a number of us from 0 to 10 or -1"),
+    ],
+)  # fmt: skip
+def test_a_number_out_of_its_range_is_an_error_that_tells_range_and_unit(
+    tmp_path: Path, parameter: Parameter, good: list[str], bad: list[str], expected: str
+) -> None:
+    for text in good:
+        parameter.parse(text)
+    for text in bad:
+        with pytest.raises(ParameterError) as caught:
+            registry(tmp_path, OMPY_MCA_btl_pigeon_depth=text).register("btl", "pigeon", parameter)
+        assert str(caught.value).endswith(f"{text!r} is not {expected}.")
+
+
+def test_every_number_that_can_be_set_has_its_range_and_its_default_in_it() -> None:
+    from ompy.mca import discovery, loading
+    from ompy.mca.frameworks import declare
+    from ompy.mca.params import registry as all_of_them
+
+    declare()
+    for framework, found in discovery.installed().items():
+        for component in found.values() if framework != "command" else ():
+            loading.load(component)
+    numbers = [it for it in all_of_them.entries.values() if it.parameter.type in (int, float) and it.parameter.choices is None]
+    assert len(numbers) > 50
+    for entry in numbers:
+        parameter = entry.parameter
+        assert parameter.range is not None, entry.full_name
+        low, high = parameter.range
+        assert low <= parameter.default <= high or parameter.default in parameter.also, entry.full_name
+        assert not any(low <= value <= high for value in parameter.also), entry.full_name
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: Path(path).write_bytes(bytes(2 << 20))])
+def test_a_parameter_file_that_can_not_be_one_is_an_error_at_once(tmp_path: Path, make: Callable[[str], object]) -> None:
+    path = tmp_path / "settings"
+    make(str(path))
+    with pytest.raises(ParameterError, match=f"parameter file {path}"):
+        registry(tmp_path, OMPY_TUNE=str(path)).read()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from outside import Outside
 
@@ -188,3 +190,39 @@ def test_the_number_that_a_compiled_module_was_built_with_counts(outside: Outsid
     output = run("-c", SELECT).stdout
     assert "for interface 7 " in verdict(output, "pigeon")[2]
     assert "ASKED" not in output
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"top": "raise SystemExit(0)"},
+        {"top": "import sys; sys.exit()"},
+        {"top": "class Odd(BaseException): pass\nraise Odd"},
+        {"query": "raise SystemExit(3)"},
+        {"query": "import time\n    while True:\n        try: time.sleep(100)\n        except Exception: pass"},
+        {"top": "while True: pass"},
+    ],
+    ids=["exit at import", "sys.exit at import", "odd exception at import", "exit in query", "endless query", "endless import"],
+)
+def test_a_component_that_nobody_named_and_that_goes_wrong_is_left_out_and_told_once_a_job(
+    outside: Outside, run, wrong: dict[str, str]
+) -> None:
+    outside.component("pigeon", **wrong)
+    job = run("-m", "ompy.cli.ompyrun", "-n", "2", "--mca", "mpi_component_timeout", "0.5", "--timeout", "50", sys.executable,
+              "-c", "from ompy import MPI; c = MPI.COMM_WORLD; c.Dup(); print(c.allreduce(1))")  # fmt: skip
+    assert (job.returncode, job.stdout) == (0, "2\n2\n"), job.stderr
+    assert job.stderr.count("pigeon is left out: ") == 1
+
+
+def test_a_program_gets_its_alarms_back_after_components_were_asked(run) -> None:
+    source = """
+import signal, time
+heard = []
+signal.signal(signal.SIGALRM, lambda *_: heard.append(1))
+signal.setitimer(signal.ITIMER_REAL, 0.2)
+from ompy import MPI
+MPI.COMM_WORLD.Dup()
+while not heard: time.sleep(0.01)
+print(signal.getitimer(signal.ITIMER_REAL)[0])
+"""
+    assert run("-c", source).stdout == "0.0\n"

@@ -9,7 +9,8 @@
 # pages).  A block that is given back waits in the list of its size (`b`, `-`): its pages are there and mapped already, and
 # page faults cost more than the copy that follows them.  What waits beyond KEPT bytes gives its pages back.
 #
-# Fork: parent and child share the heap's contents, where other memory would be copied on write.
+# Fork: the heap stays the parent's.  The child sees it as private memory, so that nothing that it writes or frees reaches the
+# parent, and takes no blocks from it.
 from ompy.core.segment cimport Segment
 
 cdef char *base                                  # NULL until `open_heap`

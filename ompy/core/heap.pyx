@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Memory that peers on this host read and write in place; `heap.pxd` has the picture."""
 import os
 
@@ -19,8 +19,26 @@ cdef extern from *:
     #endif
 
     static pthread_mutex_t ompy_heap_mutex = PTHREAD_MUTEX_INITIALIZER;
+    /* What a forked child does with the heap that it has inherited. */
+    static char *ompy_heap_base;
+    static size_t ompy_heap_size;
+    static int ompy_heap_descriptor, ompy_heap_inherited;
+    static void ompy_heap_make_private(void) {
+        pthread_mutex_unlock(&ompy_heap_mutex);
+        ompy_heap_inherited = 1;
+        mmap(ompy_heap_base, ompy_heap_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
+             ompy_heap_descriptor, 0);
+    }
+
     static void ompy_heap_lock(void) { pthread_mutex_lock(&ompy_heap_mutex); }
     static void ompy_heap_unlock(void) { pthread_mutex_unlock(&ompy_heap_mutex); }
+
+    static void ompy_heap_mind_forks(char *base, size_t size, int descriptor) {
+        ompy_heap_base = base;
+        ompy_heap_size = size;
+        ompy_heap_descriptor = descriptor;
+        pthread_atfork(ompy_heap_lock, ompy_heap_unlock, ompy_heap_make_private);
+    }
 
     /* Pages made and mapped now: want of memory is an answer here, not a SIGBUS later. */
     static int ompy_populate(char *address, size_t size) { return madvise(address, size, MADV_POPULATE_WRITE) == 0; }
@@ -35,6 +53,8 @@ cdef extern from *:
     """
     void lock "ompy_heap_lock"() noexcept nogil
     void unlock "ompy_heap_unlock"() noexcept nogil
+    void mind_forks "ompy_heap_mind_forks"(char *base, size_t size, int descriptor) noexcept nogil
+    bint inherited "ompy_heap_inherited"
     bint populate "ompy_populate"(char *address, size_t size) noexcept nogil
     void keep_out_of_dumps "ompy_keep_out_of_dumps"(char *address, size_t size) noexcept nogil
     bint punch "ompy_punch"(char *address, size_t size) noexcept nogil
@@ -97,6 +117,7 @@ def open_heap() -> tuple[bytes, int, int] | None:
         keep_out_of_dumps(own.address, pages * PAGE)
         span = pages * PAGE
         base = own.address
+        mind_forks(base, span, own.descriptor)
     return own.location(), <size_t> base, span
 
 
@@ -110,7 +131,7 @@ cdef void *take(size_t nbytes, bint *fresh) noexcept nogil:
     cdef size_t page, pages
     cdef bint ready = False
     fresh[0] = False
-    if base == NULL or nbytes > span:
+    if base == NULL or nbytes > span or inherited:
         return NULL
     kind = kind_of(max((nbytes + PAGE - 1) // PAGE, <size_t> 1))
     pages = pages_of(kind)
@@ -140,6 +161,8 @@ cdef void *take(size_t nbytes, bint *fresh) noexcept nogil:
 
 cdef void give_back(void *address) noexcept nogil:
     cdef size_t page = <size_t> (<char *> address - base) // PAGE
+    if inherited:
+        return                                   # the block is the parent's
     put_away(page, kept + pages_of(kinds[page]) * PAGE > KEPT)
 
 

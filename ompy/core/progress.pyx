@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """The progress engine: who is polled, and how a rank waits.
 
     spin     with the GIL         every source is polled                        `spin`, microseconds
@@ -15,6 +15,7 @@ from libc.stdlib cimport realloc
 
 from ompy.core.board cimport clear_wait, note_wait
 from ompy.core.doorbell cimport ARMED_FUTEX, ARMED_PIPE, Bell, Doorbell, arm, disown, futex_wait, own, strike
+from ompy.core.errors import ERR_OTHER, MPIError
 from ompy.core.trace cimport EVENT_WAITED, is_tracing, record, trace_clock
 
 cdef extern from *:
@@ -124,6 +125,8 @@ cdef Doorbell bell = None                        # from the first sleep on
 # If each had the pipe of the doorbell to itself, one could drain what was to wake another.
 cdef bint led = False
 cdef Bell behind
+# Why nothing can come any more, once that is so.
+cdef str over = None
 
 
 cdef class ProgressSource:
@@ -270,6 +273,8 @@ cdef int wait_long(int *word, DoneFunction done, void *context, Request what) ex
     cdef int64_t begun
     cdef int in_vain = 0
     cdef int64_t waiting_since = trace_clock() if is_tracing() else 0
+    if over is not None:
+        raise MPIError(ERR_OTHER, over)
     waiting += 1
     waits += 1
     try:
@@ -561,6 +566,24 @@ def shutdown() -> None:
     if sleepers == 0:
         bell = None
         disown()
+
+
+def end(str reason not None) -> None:
+    """A wait that begins from now on raises MPIError with this reason, as nobody would end it."""
+    global over
+    over = reason
+
+
+def abandon() -> None:
+    """In a child made by fork: the sources and what threads were doing here are the parent's.
+
+    Nothing is told to the sources, which are kept: each of their words, the last one too, would reach the parent's peers.
+    """
+    global entry_count, watchers, eviction, sleepers, waiting, polling, led, goal, lifeline
+    entry_count = watchers = eviction = sleepers = waiting = 0
+    polling = led = False
+    lifeline = -1
+    goal = &never
 
 
 def progress_once() -> int:

@@ -60,7 +60,11 @@ cdef class Pml:
     cpdef int finalize(self) except -1
 
 
-# The PML of this process, set once when it is chosen.
+# The PML of this process, set once when it is chosen; after the end one that raises.
 cdef Pml pml
+# Why there is none any more (MPI was finalised, this process is a rank's child), or None.  Who reaches peers by another way
+# than the PML looks at this first.
+cdef str closed
 cpdef Pml chosen()
 cpdef int choose(Pml module) except -1
+cpdef int close(str reason) except -1

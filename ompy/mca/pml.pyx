@@ -1,11 +1,15 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False
 """Base classes of point-to-point management layers.  The contract is in `pml.pxd`."""
 from ompy.core.board cimport PROBE, RECV, SEND
 from ompy.core.constants cimport TAG_UPPER_BOUND
 from ompy.core.progress cimport progress, wait, wait_until
 from ompy.core.status cimport set_empty
 
+from ompy.core.errors import ERR_OTHER, MPIError
+
 interface = INTERFACE
+
+closed = None
 
 
 cdef class Message:
@@ -186,7 +190,57 @@ cpdef Pml chosen():
 
 
 cpdef int choose(Pml module) except -1:
-    """Set the PML of this process; None at finalisation."""
-    global pml
+    """Set the PML of this process."""
+    global pml, closed
     pml = module
+    closed = None
+    return 0
+
+
+cdef class ClosedPml(Pml):
+    """What stands in the PML's place once there is none any more: each call raises the reason."""
+
+    cdef object refuse(self):
+        raise MPIError(ERR_OTHER, closed)
+
+    cpdef int add_comm(self, Communicator comm) except -1:
+        self.refuse()
+        return 0
+
+    cpdef Request isend(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
+                        Communicator comm):
+        return self.refuse()
+
+    cpdef Request isend_init(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
+                             Communicator comm):
+        return self.refuse()
+
+    cpdef Request irecv(self, size_t address, Py_ssize_t count, Typemap typemap, int source, int tag, Communicator comm):
+        return self.refuse()
+
+    cpdef Request irecv_init(self, size_t address, Py_ssize_t count, Typemap typemap, int source, int tag,
+                             Communicator comm):
+        return self.refuse()
+
+    cpdef Request irecv_object(self, object allocate, int source, int tag, Communicator comm):
+        return self.refuse()
+
+    def seen(self, int source, int tag, Communicator comm):
+        return self.refuse()
+
+    cpdef Message improbe(self, int source, int tag, Communicator comm):
+        return self.refuse()
+
+    cpdef Request imrecv(self, size_t address, Py_ssize_t count, Typemap typemap, Message message):
+        return self.refuse()
+
+    cpdef Request imrecv_object(self, object allocate, Message message):
+        return self.refuse()
+
+
+cpdef int close(str reason) except -1:
+    """There is no PML in this process any more: whoever calls it, and whoever looks at `closed` first, is told the reason."""
+    global pml, closed
+    pml = ClosedPml("closed")
+    closed = reason
     return 0

@@ -7,6 +7,8 @@ LIFE CYCLE
   running    `abort` ends the whole job.  `descriptor`, where there is one, becomes readable when the launcher has
              something to say or is gone; `poll` then deals with it.
   close      `finalize`, once, on every process: afterwards the process may exit without being taken for a failure.
+  fork       A child of the process is no part of the job: `leave_to_parent` is the one thing that is called there.  What the
+             process was started with (descriptors, variables that name them) is not handed on to programs that it starts.
 """
 
 from __future__ import annotations
@@ -69,3 +71,6 @@ class Rte:
 
     def finalize(self) -> None:
         """Leave the job."""
+
+    def leave_to_parent(self) -> None:
+        """In a child made by fork: let go of what leads to the launcher, without a word to it."""

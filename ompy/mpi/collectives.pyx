@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-# cython: embedsignature=True
+# cython: embedsignature=True, binding=False, auto_pickle=False
 """Collective communication of buffers (MPI-4.1, chapter 6): blocking, non-blocking and persistent."""
 
 from ompy.core.communicator cimport Communicator
@@ -8,13 +8,14 @@ from ompy.mca.coll cimport (
     ALLGATHER, ALLGATHERV, ALLREDUCE, ALLTOALL, ALLTOALLV, ALLTOALLW, BARRIER, BCAST, GATHER, GATHERV, REDUCE,
     REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, SCATTER, SCATTERV, CollectiveCall, CollModule, CollTable,
 )
+from ompy.mca.pml cimport closed
 from ompy.mpi.collective_calls cimport make_call
 from ompy.mpi.collective_check cimport BLOCKING, NONBLOCKING, PERSISTENT, check_level, compare_ranks
 from ompy.mpi.info cimport Info
 from ompy.mpi.point_to_point cimport PointToPoint
 from ompy.mpi.request cimport Prequest, Request, new_prequest, new_request
 
-from ompy.core.errors import ERR_COMM, MPIError
+from ompy.core.errors import ERR_COMM, ERR_OTHER, MPIError
 from ompy.mpi.exceptions import hand_over
 from ompy.mpi.op import SUM
 
@@ -29,9 +30,11 @@ cdef class Collectives(PointToPoint):
     """
 
     cdef Communicator live(self):
-        """The core object, which must be there."""
+        """The core object, which must be there, and reach its members."""
         if self.comm is None:
             raise MPIError(ERR_COMM, "a communicator expected, not COMM_NULL")
+        if closed is not None:
+            raise MPIError(ERR_OTHER, closed)
         return self.comm
 
     cdef int carry_out(self, int function, object send, object recv, object op, object counts, int root) except -1:

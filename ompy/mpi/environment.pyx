@@ -1,5 +1,5 @@
 # cython: language_level=3
-# cython: embedsignature=True, annotation_typing=False
+# cython: embedsignature=True, annotation_typing=False, binding=False, auto_pickle=False
 """The beginning and the end of MPI in this process, and what it says of itself (MPI-4.1, 9.1, 11.2 and 11.4)."""
 
 from __future__ import annotations
@@ -82,6 +82,8 @@ class State:
     thread_level = THREAD_SINGLE
     main_thread = 0
     abort_status = 0
+    # In a child made by fork: the parent's instance, kept, as its destructors would speak to the parent's peers.
+    inherited: Instance | None = None
 
 
 state = State()
@@ -93,6 +95,10 @@ def instance() -> Instance:
     Raises:
         Exception: ERR_OTHER before MPI is initialised, and after it was finalised.
     """
+    if state.inherited is not None:
+        from ompy.runtime.instance import FORKED
+
+        raise MPIException(ERR_OTHER, FORKED)
     if state.instance is None:
         raise MPIException(ERR_OTHER, "MPI is not initialised here" if not state.finalized else "MPI was finalised")
     return state.instance
@@ -128,6 +134,17 @@ def bring_up() -> None:
     open_world(state.instance)
     choose_error_handler()
     atexit.register(leave)
+    os.register_at_fork(after_in_child=stay_out)
+
+
+def stay_out() -> None:
+    """In a child made by fork: it knows its parent's rank, and has no part in the job; MPI counts as finalised there."""
+    atexit.unregister(leave)
+    atexit.unregister(finish)
+    if state.instance is not None:
+        state.inherited, state.instance = state.instance, None
+        state.finalized = True
+        state.inherited.leave_to_parent()
 
 
 def leave() -> None:

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-# cython: embedsignature=True, annotation_typing=False
+# cython: embedsignature=True, annotation_typing=False, binding=False, auto_pickle=False
 """One-sided communication and its synchronisation (MPI-4.1, 12.3 and 12.5)."""
 
 from cpython.number cimport PyIndex_Check, PyNumber_Index
@@ -9,13 +9,14 @@ from ompy.core.request cimport CompletedRequest, Request as CoreRequest
 from ompy.core.typemap cimport Typemap
 from ompy.core.window cimport LOCK_EXCLUSIVE as EXCLUSIVE, Window
 from ompy.mca.osc cimport Access, OscModule
+from ompy.mca.pml cimport closed
 from ompy.mpi.buffers cimport Spec, keep, parse_recv, parse_send
 from ompy.mpi.datatype cimport Datatype, datatype_of_code
 from ompy.mpi.group cimport Group, checked
 from ompy.mpi.op cimport Op
 from ompy.mpi.request cimport Request, new_request
 
-from ompy.core.errors import ERR_GROUP, ERR_OP, ERR_RANK, ERR_TYPE, ERR_WIN, MPIError
+from ompy.core.errors import ERR_GROUP, ERR_OP, ERR_OTHER, ERR_RANK, ERR_TYPE, ERR_WIN, MPIError
 from ompy.mpi.exceptions import hand_over
 from ompy.mpi.op import SUM as SUM_OP
 
@@ -46,6 +47,8 @@ cdef class OneSided(Handle):
             raise MPIError(ERR_WIN, "a window expected, not WIN_NULL")
         if self.window.freed:
             raise MPIError(ERR_WIN, "this window was freed through another handle")
+        if closed is not None:
+            raise MPIError(ERR_OTHER, closed)
         return self.window
 
     cdef int checked_rank(self, int rank) except -3:

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-# cython: embedsignature=True, annotation_typing=False
+# cython: embedsignature=True, annotation_typing=False, binding=False, auto_pickle=False
 """Windows: memory that processes open to one another (MPI-4.1, chapter 12)."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, Py_buffer, PyBuffer_FillInfo
@@ -368,11 +368,12 @@ cdef buffer writable(object memory):
 cdef Win created(cls, int flavor, size_t address, Py_ssize_t size, Py_ssize_t unit, object memory, Info info, Comm comm):
     """The parts that the ways to make a window share."""
     cdef Win made = cls.__new__(cls)
-    cdef Communicator parent = communicators.own if comm is None else comm.comm
+    cdef Communicator parent = None
     cdef dict given = hints(info)
     try:
+        parent = communicators.own if comm is None else comm.live()
         if parent is None:
-            raise MPIError(ERR_COMM, "comm: a communicator expected, not COMM_NULL")
+            raise MPIError(ERR_COMM, "comm: COMM_SELF expected, which there is none of before MPI is initialised")
         if flavor == FLAVOR_SHARED:
             contiguous = given.get("alloc_shared_noncontig", "false").lower() not in ("true", "1", "yes")
             made.window = windows.create_shared(parent, size, unit, contiguous)

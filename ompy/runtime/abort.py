@@ -29,6 +29,7 @@ PEER_FAILURE_DELAY = 0.75  # seconds; a launcher's grace is shorter
 LONGEST_TEXT = 2000
 
 outermost: FrameType | None = None
+installed = False
 
 
 def is_own(frame: FrameType) -> bool:
@@ -113,6 +114,7 @@ def frame_of_program() -> FrameType | None:
 
 def install(rte: Rte) -> None:
     """Make uncaught exceptions end the job; called when MPI is initialised, without effect in a job of one."""
+    global installed, outermost
     if rte.board is not None and hasattr(sys.stdout, "reconfigure"):
         # The launcher reads whole lines from a pipe: without this a rank that is killed takes 8 KiB of words with it.
         sys.stdout.reconfigure(line_buffering=True)
@@ -121,10 +123,12 @@ def install(rte: Rte) -> None:
 
         from ompy.runtime.signals import STACKS_SIGNAL
 
-        faulthandler.register(STACKS_SIGNAL, int(os.environ["OMPY_STACKS_FD"]))
+        # The file is this rank's: programs that it starts have no use for it.
+        descriptor = int(os.environ.pop("OMPY_STACKS_FD"))
+        os.set_inheritable(descriptor, False)
+        faulthandler.register(STACKS_SIGNAL, descriptor)
     if rte.size == 1:
         return
-    global outermost
     from ompy.runtime.leaving import watch
 
     watch()
@@ -132,6 +136,9 @@ def install(rte: Rte) -> None:
     previous = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+        if not installed:
+            previous(kind, error, traceback)
+            return
         line = describe(kind, error, traceback)
         try:
             tell(kind, error, traceback, line)
@@ -156,4 +163,11 @@ def install(rte: Rte) -> None:
         else:
             previous(kind, error, traceback)
 
+    installed = True
     sys.excepthook = hook
+
+
+def uninstall() -> None:
+    """In a child made by fork, whose exceptions and exit are its own matter."""
+    global installed
+    installed = False

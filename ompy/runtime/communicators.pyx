@@ -1,4 +1,4 @@
-# cython: language_level=3
+# cython: language_level=3, binding=False
 """New communicators: how their members agree on context and order (MPI-4.1, 7.4 and 7.6).
 
 A context id must be the same number in every member and unique in the universe.  Each process numbers the contexts that

@@ -11,7 +11,7 @@ from ompy.core.communicator import Communicator
 from ompy.core.errors import ERR_OTHER, MPIError
 from ompy.core.group import make_group, set_this_process
 from ompy.core.proc import process_table
-from ompy.core.progress import register_source, shutdown, unregister_source
+from ompy.core.progress import abandon, end, register_source, shutdown, unregister_source
 from ompy.mca import coll_selection, selection
 from ompy.mca import pml as pml_framework
 from ompy.mca.hook import hooks
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from ompy.mca.btl import Btl
     from ompy.mca.pml import Pml
     from ompy.mca.rte import Rte
+
+FINALISED = "MPI was finalised"
+FORKED = "this process was forked by a rank, which alone is part of the job: communicate there"
 
 WORLD_CONTEXT = 1
 SELF_CONTEXT = 2
@@ -109,8 +112,17 @@ class Instance:
             self.pml.del_proc(proc)
         self.bml.finalize()
         shutdown()
-        pml_framework.choose(None)
+        end(FINALISED)
+        pml_framework.close(FINALISED)
         process_table().clear()
         self.rte.finalize()
         selection.forget()
         coll_selection.forget()
+
+    def leave_to_parent(self) -> None:
+        """In a child made by fork: all of this stays the parent's, and what the child asks of it is an error."""
+        abandon()
+        end(FORKED)
+        pml_framework.close(FORKED)
+        abort.uninstall()
+        self.rte.leave_to_parent()

@@ -1,4 +1,4 @@
-# cython: language_level=3
+# cython: language_level=3, binding=False
 """Whose children orphans become (prctl(2), PR_SET_CHILD_SUBREAPER)."""
 
 cdef extern from "<sys/prctl.h>" nogil:

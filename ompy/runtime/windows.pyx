@@ -1,4 +1,4 @@
-# cython: language_level=3
+# cython: language_level=3, binding=False
 """New windows: what their members tell one another, and memory that they share (MPI-4.1, 12.2)."""
 from array import array
 

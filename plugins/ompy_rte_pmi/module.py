@@ -82,6 +82,7 @@ class PmiRte(Rte):
         set_lifeline(wire.descriptor, self.poll)
         self.secret = self._agree_on_secret()
         if self.is_own and board is not None:
+            os.set_inheritable(int(board), False)
             from ompy.core.board import Board
 
             self.board = Board.attach(int(board), rank)
@@ -177,6 +178,10 @@ class PmiRte(Rte):
             self.wire.tell(command)
         finally:
             os._exit(code & 0xFF or 1 if code else 0)
+
+    def leave_to_parent(self) -> None:
+        self.wire.close()
+        self.descriptor = -1
 
     def finalize(self) -> None:
         if self.wire.descriptor >= 0:

@@ -20,6 +20,9 @@ class Wire:
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
+        self.process = os.getpid()
+        # It stands for this process's rank: a program that is started from here is none.
+        os.set_inheritable(descriptor, False)
         self.partial = b""
 
     def ask(self, command: str, expected: str, wait: Callable[[int], object] | None = None) -> dict[str, str]:
@@ -51,6 +54,8 @@ class Wire:
 
     def tell(self, command: str) -> None:
         data = f"cmd={command}\n".encode()
+        if os.getpid() != self.process:
+            raise MPIError(ERR_INTERN, f"this process is a child of the rank (process {self.process}) that speaks PMI here")
         try:
             while data:
                 data = data[os.write(self.descriptor, data) :]

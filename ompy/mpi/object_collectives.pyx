@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-# cython: embedsignature=True
+# cython: embedsignature=True, binding=False, auto_pickle=False
 """Collective communication of Python objects: the lower-case methods of a communicator."""
 
 from ompy.core.communicator cimport Communicator
@@ -7,7 +7,7 @@ from ompy.mca.coll cimport ALLGATHER, ALLREDUCE, ALLTOALL, BARRIER, BCAST, GATHE
 from ompy.mpi.collective_check cimport check_level, compare_objects
 from ompy.mpi.collectives cimport Collectives
 from ompy.mpi.object_reductions cimport allreduce_objects, reduce_objects
-from ompy.mpi.object_transfers cimport broadcast, checked_items, exchange, gathered, gathered_everywhere, scattered
+from ompy.mpi.object_transfers cimport broadcast, exchange, gathered, gathered_everywhere, items_of, scattered
 from ompy.mpi.point_to_point cimport lock_of
 
 from ompy.core.errors import MPIError
@@ -99,7 +99,7 @@ cdef class ObjectCollectives(Collectives):
             self.compare(ALLTOALL, None, 0)
             comm = self.live()
             ranks = list(range(comm.remote_size))
-            return exchange(checked_items(sendobj, comm.remote_size), ranks, ranks, False, comm)
+            return exchange(items_of(sendobj, comm.remote_size, comm), ranks, ranks, False, comm)
         except MPIError as error:
             hand_over(error, self.comm)
 

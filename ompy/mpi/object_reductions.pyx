@@ -1,11 +1,13 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# cython: auto_pickle=False
 """Reductions of Python objects: in rank order, grouped in the same way in every run."""
 
 from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport PROC_NULL
 from ompy.mpi.collective_calls cimport check_root
 from ompy.mpi.object_transfers cimport (
-    broadcast, copy_of, gathered, gathered_everywhere, recv_object, scattered, send_object, swap_objects,
+    broadcast, combine, copy_of, gathered, gathered_everywhere, is_own_failure, opened, recv_object, scattered, send_object,
+    swap_objects,
 )
 
 # mpi4py's `rc.fast_reduce`: combine on a tree; else the root gathers the objects and combines them from left to right.
@@ -22,8 +24,8 @@ cdef object reduce_objects(object obj, object op, int root, Communicator comm):
     if not fast_reduce:
         return combined(gathered(obj, root, comm), op)
     if not comm.is_inter:
-        return reduced(obj, op, root, comm)
-    return reduced_between(obj, op, root, comm)
+        return opened(reduced(obj, op, root, comm))
+    return opened(reduced_between(obj, op, root, comm))
 
 
 cdef object allreduce_objects(object obj, object op, Communicator comm):
@@ -54,20 +56,20 @@ cdef object reduced(object obj, object op, int root, Communicator comm):
     cdef object result
     check_root(comm, root)
     tag = comm.collective_tag()
-    result = copy_of(obj)
+    result = copy_of(obj, comm)
     while mask < comm.size:
         if comm.rank & mask:
-            send_object(result, comm.rank & ~mask, tag, comm)
+            result = send_object(result, comm.rank & ~mask, tag, comm)
             break
         if comm.rank | mask < comm.size:
-            result = op(result, recv_object(comm.rank | mask, tag, comm))
+            result = combine(op, result, recv_object(comm.rank | mask, tag, comm), comm)
         mask <<= 1
     if root != 0:
         if comm.rank == 0:
-            send_object(result, root, tag, comm)
+            result = send_object(result, root, tag, comm)
         elif comm.rank == root:
             result = recv_object(0, tag, comm)
-    return result if comm.rank == root else None
+    return result if comm.rank == root or is_own_failure(result) else None
 
 
 cdef object reduced_between(object obj, object op, int root, Communicator comm):
@@ -79,7 +81,8 @@ cdef object reduced_between(object obj, object op, int root, Communicator comm):
     if root != PROC_NULL:
         result = reduced(obj, op, 0, comm.local_communicator)
         if comm.rank == 0:
-            send_object(result, root, tag, comm)
+            result = send_object(result, root, tag, comm)
+        return result if is_own_failure(result) else None
     return None
 
 
@@ -96,7 +99,7 @@ cdef object prefix(object obj, object op, Communicator comm, bint inclusive):
     # Recursive doubling: before the step with `mask`, `partial` combines the 2^k = mask ranks that share this rank's
     # higher bits, and `result` those of them up to (before) this one.
     cdef int mask = 1, peer, tag = comm.collective_tag()
-    cdef object partial = copy_of(obj), theirs
+    cdef object own = copy_of(obj, comm), partial = own, theirs
     cdef object result = partial if inclusive else None
     cdef bint empty = not inclusive
     if not fast_reduce:
@@ -106,13 +109,14 @@ cdef object prefix(object obj, object op, Communicator comm, bint inclusive):
         if peer < comm.size:
             theirs = swap_objects(partial, peer, tag, comm)
             if peer < comm.rank:
-                result = theirs if empty else op(theirs, result)
+                result = theirs if empty else combine(op, theirs, result, comm)
                 empty = False
-                partial = op(theirs, partial)
+                partial = combine(op, theirs, partial, comm)
             else:
-                partial = op(partial, theirs)
+                partial = combine(op, partial, theirs, comm)
         mask <<= 1
-    return result
+    opened(own)
+    return opened(result)
 
 
 cdef object prefix_at_root(object obj, object op, Communicator comm, bint inclusive):
@@ -120,7 +124,7 @@ cdef object prefix_at_root(object obj, object op, Communicator comm, bint inclus
     cdef int rank
     if objects is not None:
         for rank in range(1, comm.size):
-            objects[rank] = op(objects[rank - 1], objects[rank])
+            objects[rank] = combine(op, objects[rank - 1], objects[rank], comm)
         if not inclusive:
             objects = [None, *objects[:comm.size - 1]]
     return scattered(objects, 0, comm)

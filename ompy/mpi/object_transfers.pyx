@@ -1,9 +1,13 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# cython: auto_pickle=False
 """Python objects on their way in a collective.
 
 An object travels as a parcel of `ompy.mpi.pickling`.  Where each pair of ranks has its own object, parcels go point to
 point, in memory that the receiver makes once it sees how long they are; where all ranks get the same bytes, the
 communicator's collectives carry them.
+
+An object that can't be pickled, unpickled or combined does not keep its rank from taking part, as the others would then wait
+for ever, or take the next collective's objects for this one's: a `Failure` travels in its place, and whoever gets it raises.
 """
 
 from libc.string cimport memcpy
@@ -18,9 +22,10 @@ from ompy.mca.coll cimport ALLGATHER, ALLGATHERV, BCAST, CollectiveCall, CollTab
 from ompy.mca.pml cimport pml
 from ompy.mpi.buffers cimport parse_counts
 from ompy.mpi.collective_calls cimport check_root
-from ompy.mpi.pickling cimport Parcel, block_address, flatten, unwrap, wrap
+from ompy.mpi.pickling cimport Parcel, block_address, flatten, unwrap, wrap, wrap_standard
 from ompy.mpi.request cimport wait_core
 
+from ompy.core.errors import ERR_OTHER, MPIError
 from ompy.mpi.pickling import new_block
 
 # Objects of these types can't be changed, so that an alias is as good as a copy.
@@ -32,47 +37,136 @@ cdef enum:
     ROOM = FIRST_BYTES - 8
 
 
-cdef list checked_items(object items, int count):
-    """`items` as a list of `count` objects; None stands for so many times None."""
-    cdef list result = [None] * count if items is None else list(items)
-    if len(result) != count:
-        raise ValueError(f"expecting {count} items, got {len(result)}")
+class Failure:
+    """What stands for an object that there is none of.
+
+    Attributes:
+        words: which rank could not do what.
+        error: what was raised there; None on the ranks that it travelled to.
+    """
+
+    __slots__ = ("error", "words")
+
+    def __init__(self, words, error=None):
+        self.words = words
+        self.error = error
+
+    def __reduce__(self):
+        return Failure, (self.words,)
+
+
+cdef object failure(str what, object error, Communicator comm):
+    try:
+        says = str(error)
+    except Exception:
+        says = "(whose text can't be had)"
+    return Failure(f"rank {comm.rank} could not {what}: {type(error).__name__}: {says}", error)
+
+
+cdef object opened(object obj):
+    if type(obj) is Failure:
+        raise obj.error or MPIError(ERR_OTHER, obj.words)
+    return obj
+
+
+cdef list all_opened(list objects):
+    for obj in objects:
+        opened(obj)
+    return objects
+
+
+cdef list items_of(object items, int count, Communicator comm):
+    cdef list result
+    try:
+        result = [None] * count if items is None else list(items)
+        if len(result) != count:
+            raise ValueError(f"expecting {count} items, got {len(result)}")
+    except Exception as error:
+        return [failure("send an object to each rank", error, comm)] * count
     return result
 
 
-cdef object copy_of(object obj):
-    if type(obj) in IMMUTABLE:
+cdef bint is_failure(object obj) noexcept:
+    return type(obj) is Failure
+
+
+cdef bint is_own_failure(object obj) noexcept:
+    return type(obj) is Failure and obj.error is not None
+
+
+cdef object copy_of(object obj, Communicator comm):
+    cdef Parcel parcel
+    if type(obj) in IMMUTABLE or is_failure(obj):
         return obj
-    return unwrap(flatten(wrap(obj)))
+    parcel = parcel_of(obj, comm)
+    return unpickled(flatten(parcel), comm) if parcel.failure is None else parcel.failure
+
+
+cdef object combine(object op, object left, object right, Communicator comm):
+    if is_failure(left) or is_failure(right):
+        return left if is_failure(left) else right
+    try:
+        return op(left, right)
+    except Exception as error:
+        return failure("combine two objects", error, comm)
+
+
+cdef Parcel parcel_of(object obj, Communicator comm):
+    cdef Parcel parcel
+    if not is_failure(obj):
+        try:
+            return wrap(obj)
+        except Exception as error:
+            obj = failure("pickle its object", error, comm)
+    parcel = wrap_standard(obj)
+    parcel.failure = obj
+    return parcel
+
+
+cdef object unpickled(object block, Communicator comm):
+    try:
+        return unwrap(block)
+    except Exception as error:
+        return failure("unpickle an object", error, comm)
 
 
 # --- one object between two ranks
 
-cdef int send_object(object obj, int dest, int tag, Communicator comm) except -1:
-    cdef Parcel parcel = wrap(obj)
-    return pml.send(parcel.address, parcel.count, parcel.typemap, dest, tag, MODE_STANDARD, comm)
+cdef object send_object(object obj, int dest, int tag, Communicator comm):
+    cdef Parcel parcel = parcel_of(obj, comm)
+    pml.send(parcel.address, parcel.count, parcel.typemap, dest, tag, MODE_STANDARD, comm)
+    return obj if parcel.failure is None else parcel.failure
 
 
-cdef object finished(CoreRequest request):
+cdef object finished(CoreRequest request, Communicator comm):
     # The block leaves the request before that goes back to its pool.
     wait(request)
     cdef object block = request.buffer
     wait_core(request, NULL)
-    return unwrap(block)
+    return unpickled(block, comm)
 
 
 cdef object recv_object(int source, int tag, Communicator comm):
-    return finished(pml.irecv_object(new_block, source, tag, comm))
+    return finished(pml.irecv_object(new_block, source, tag, comm), comm)
 
 
 cdef object swap_objects(object obj, int peer, int tag, Communicator comm):
-    """Send an object to the peer, which does the same."""
     cdef CoreRequest arriving = pml.irecv_object(new_block, peer, tag, comm)
-    send_object(obj, peer, tag, comm)
-    return finished(arriving)
+    cdef object sent = send_object(obj, peer, tag, comm), received = finished(arriving, comm)
+    return sent if is_failure(sent) else received
 
 
 # --- parcels point to point
+
+cdef int finish_sending(list leaving) except -1:
+    """Wait for all of (request, parcel), then raise what one of the parcels is for."""
+    cdef Parcel parcel
+    for request, _ in leaving:
+        wait_core(request, NULL)
+    for _, parcel in leaving:
+        opened(parcel.failure)
+    return 0
+
 
 cdef object gathered(object obj, int root, Communicator comm):
     cdef int tag, source
@@ -81,13 +175,13 @@ cdef object gathered(object obj, int root, Communicator comm):
     tag = comm.collective_tag()
     if not is_root:
         if root != PROC_NULL:
-            send_object(obj, root, tag, comm)
+            opened(send_object(obj, root, tag, comm))
         return None
     arriving = [
         None if source == comm.rank and not comm.is_inter else pml.irecv_object(new_block, source, tag, comm)
         for source in range(comm.remote_size)
     ]
-    return [copy_of(obj) if request is None else finished(request) for request in arriving]
+    return all_opened([copy_of(obj, comm) if request is None else finished(request, comm) for request in arriving])
 
 
 cdef object scattered(object objects, int root, Communicator comm):
@@ -98,17 +192,16 @@ cdef object scattered(object objects, int root, Communicator comm):
     cdef bint is_root = check_root(comm, root)
     tag = comm.collective_tag()
     if not is_root:
-        return None if root == PROC_NULL else recv_object(root, tag, comm)
-    items = checked_items(objects, comm.remote_size)
+        return None if root == PROC_NULL else opened(recv_object(root, tag, comm))
+    items = items_of(objects, comm.remote_size, comm)
     for dest in range(comm.remote_size):
         if dest == comm.rank and not comm.is_inter:
-            own = copy_of(items[dest])
+            own = copy_of(items[dest], comm)
         else:
-            parcel = wrap(items[dest])
+            parcel = parcel_of(items[dest], comm)
             leaving.append((pml.isend(parcel.address, parcel.count, parcel.typemap, dest, tag, MODE_STANDARD, comm), parcel))
-    for request, _ in leaving:
-        wait_core(request, NULL)
-    return own
+    finish_sending(leaving)
+    return opened(own)
 
 
 cdef list exchange(list objects, list targets, list sources, bint crossed, Communicator comm):
@@ -123,12 +216,11 @@ cdef list exchange(list objects, list targets, list sources, bint crossed, Commu
             arriving[slot ^ swap] = pml.irecv_object(new_block, peer, tag, comm)
     for obj, peer in zip(objects, targets):
         if peer != PROC_NULL:
-            parcel = wrap(obj)
+            parcel = parcel_of(obj, comm)
             leaving.append((pml.isend(parcel.address, parcel.count, parcel.typemap, peer, tag, MODE_STANDARD, comm), parcel))
-    received = [None if request is None else finished(request) for request in arriving]
-    for request, _ in leaving:
-        wait_core(request, NULL)
-    return received
+    received = [None if request is None else finished(request, comm) for request in arriving]
+    finish_sending(leaving)
+    return all_opened(received)
 
 
 # --- the same bytes for all ranks
@@ -151,7 +243,7 @@ cdef object broadcast(object obj, int root, Communicator comm):
     cdef Parcel parcel = None
     cdef object block = None
     if is_root:
-        parcel = wrap(obj)
+        parcel = parcel_of(obj, comm)
         nbytes = parcel.nbytes
         memcpy(first, &nbytes, 8)
         fits = nbytes <= ROOM and not comm.is_inter
@@ -162,6 +254,7 @@ cdef object broadcast(object obj, int root, Communicator comm):
     if is_root:
         if not fits:
             broadcast_bytes(parcel.address, parcel.count, parcel.typemap, root, comm)
+        opened(parcel.failure)
         if comm.is_inter:
             return None
         return obj if type(obj) in IMMUTABLE else unwrap(flatten(parcel) if block is None else block)
@@ -174,11 +267,14 @@ cdef object broadcast(object obj, int root, Communicator comm):
         memcpy(<void *> block_address(block), first + 8, nbytes)
     else:
         broadcast_bytes(block_address(block), nbytes, byte, root, comm)
-    return unwrap(block)
+    # Of `obj` only a failure is looked at here: this rank's own part in what the root combined.
+    opened(obj)
+    return opened(unwrap(block))
 
 
 cdef list gathered_everywhere(object obj, Communicator comm):
-    cdef object block = flatten(wrap(obj))
+    cdef Parcel parcel = parcel_of(obj, comm)
+    cdef object block = flatten(parcel)
     cdef Py_ssize_t nbytes = memoryview(block).nbytes, total = 0
     cdef int rank, size = comm.remote_size
     cdef object received
@@ -198,8 +294,9 @@ cdef list gathered_everywhere(object obj, Communicator comm):
     call.send_address, call.send_count, call.send_type = block_address(block), nbytes, predefined(BASIC_BYTE)
     call.recv_address, call.recv_type = block_address(received), predefined(BASIC_BYTE)
     (<CollTable> comm.coll).of(ALLGATHERV).run(ALLGATHERV, call, comm)
+    opened(parcel.failure)
     view = memoryview(received)
     return [
-        unwrap(view[call.recv_displacements[rank]:call.recv_displacements[rank] + call.recv_counts[rank]])
+        opened(unwrap(view[call.recv_displacements[rank]:call.recv_displacements[rank] + call.recv_counts[rank]]))
         for rank in range(size)
     ]

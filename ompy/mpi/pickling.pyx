@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-# cython: embedsignature=True, annotation_typing=False
+# cython: embedsignature=True, annotation_typing=False, binding=False, auto_pickle=False
 """Python objects as messages.  `pickling.pxd` shows the form that they travel in."""
 
 cimport cython
@@ -21,6 +21,7 @@ cdef extern from "Python.h":
 
 
 # The C half of the pickle module: the rest of it takes milliseconds to import, and nothing here needs it.
+from _pickle import UnpicklingError
 from _pickle import dumps as standard_dumps
 from _pickle import loads as standard_loads
 from os import environ
@@ -188,6 +189,15 @@ cdef Parcel wrap(object obj):
     return wrap_pickle(obj)
 
 
+cdef Parcel wrap_snapshot(object obj):
+    cdef Parcel parcel = wrap(obj)
+    return parcel if parcel.typemap is byte_typemap else wrap_bytes(flatten(parcel))
+
+
+cdef Parcel wrap_standard(object obj):
+    return wrap_bytes(standard_dumps(obj))
+
+
 cdef Parcel wrap_pickle(object obj):
     cdef Collector collector
     cdef object data
@@ -289,6 +299,7 @@ cdef object unwrap_buffers(object block):
     cdef const Header *header
     cdef const uint64_t *sizes
     cdef Py_ssize_t index, position, length
+    cdef uint64_t room = len(block) - sizeof(Header)
     cdef list buffers = []
     if type(block) is not Block:
         # Received into memory that is not ours to hand out piece by piece.
@@ -296,15 +307,18 @@ cdef object unwrap_buffers(object block):
     header = <const Header *> block_address(block)
     sizes = <const uint64_t *> (header + 1)
     view = memoryview(block)
+    # Each number is held against what is left of the message before it is counted with.
+    if header.buffers > room // sizeof(uint64_t):
+        raise UnpicklingError(f"a message of {len(block)} bytes says that {header.buffers} buffers are in it")
     position = sizeof(Header) + header.buffers * sizeof(uint64_t)
     position += padding(position)
-    data = view[position:position + header.pickled]
-    position += header.pickled + padding(header.pickled)
-    for index in range(<Py_ssize_t> header.buffers):
-        length = sizes[index]
+    for index in range(-1, <Py_ssize_t> header.buffers):
+        length = header.pickled if index < 0 else sizes[index]
+        if position > len(view) or not 0 <= length <= len(view) - position:
+            raise UnpicklingError(f"a message of {len(view)} bytes says that a part of {<uint64_t> length} begins at {position}")
         buffers.append(view[position:position + length])
         position += length + padding(length)
-    return standard_loads(data, buffers=buffers)
+    return standard_loads(buffers[0], buffers=buffers[1:])
 
 
 cdef object flatten(Parcel parcel):

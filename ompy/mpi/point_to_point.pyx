@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-# cython: embedsignature=True, annotation_typing=False
+# cython: embedsignature=True, annotation_typing=False, binding=False, auto_pickle=False
 """Point-to-point communication (MPI-4.1, chapters 3 and 4).
 
 Upper-case methods send and receive memory, which is given in any form of `buffers.pxd`; lower-case methods send and
@@ -34,7 +34,7 @@ from ompy.mpi.handle cimport Handle
 from ompy.mpi.memory cimport allocate_buffer, buffer
 from ompy.mpi.message cimport Message, load_received, new_message, nothing_received
 from ompy.mpi.partitioned cimport new_partitioned, partitioned_tag
-from ompy.mpi.pickling cimport Parcel, unwrap, wrap, wrap_pickle, write_plain
+from ompy.mpi.pickling cimport Parcel, unwrap, wrap, wrap_pickle, wrap_snapshot, write_plain
 from ompy.mpi.plain cimport PLAIN_ROOM
 from ompy.mpi.request cimport (
     Prequest,
@@ -393,7 +393,7 @@ cdef class PointToPoint(Handle):
         return receive_object(self, buf, source, tag, status)
 
     def isend(self, obj: object, int dest, int tag=0) -> Request:
-        """Begin to send an object (MPI-4.1, 3.7.2)."""
+        """Begin to send an object as it is now (MPI-4.1, 3.7.2).  A large array is copied; `Isend` copies nothing."""
         return isend_object(self, obj, dest, tag, MODE_STANDARD)
 
     def issend(self, obj: object, int dest, int tag=0) -> Request:
@@ -467,12 +467,13 @@ cdef object lock_of(Communicator comm, object key):
 
 def _comm_lock(PointToPoint comm not None, key: Hashable | None = None) -> LockType:
     """The lock of a communicator that goes by the key; made at first use."""
+    attributes_of(comm)                          # there must be a communicator
     return lock_of(comm.comm, key)
 
 
 def _comm_lock_table(PointToPoint comm not None) -> dict[Hashable, LockType]:
     """The locks of a communicator, by key."""
-    return comm.comm.attributes.setdefault("locks", {})
+    return attributes_of(comm).setdefault("locks", {})
 
 
 cdef int check_partitions(int partitions) except -1:
@@ -731,10 +732,11 @@ cdef Request isend_object(PointToPoint self, object obj, int dest, int tag, int 
         check_dest(self.comm, dest, tag)
         if dest == PROC_NULL:
             return new_request(CompletedRequest.__new__(CompletedRequest), None)
-        parcel = wrap(obj)
         if mode == MODE_BUFFERED:
+            parcel = wrap(obj)
             send_buffered(parcel.address, parcel.count, parcel.typemap, dest, tag, self.comm)
             return new_request(CompletedRequest.__new__(CompletedRequest), None)
+        parcel = wrap_snapshot(obj)
         request = pml.isend(parcel.address, parcel.count, parcel.typemap, dest, tag, mode, self.comm)
         return new_request(request, parcel)
     except MPIError as error:

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-# cython: embedsignature=True, annotation_typing=False
+# cython: embedsignature=True, annotation_typing=False, binding=False, auto_pickle=False
 """Requests: handles on operations under way (MPI-4.1, 3.7, 3.9, 4.2 and 13.2)."""
 
 from cpython.object cimport PyObject
@@ -289,6 +289,8 @@ cdef class Prequest(Request):
         """Begin all the operations, in any order (MPI-4.1, 3.9)."""
         cdef Prequest request
         for request in requests:
+            if request is None:
+                raise TypeError("requests: a Prequest expected, not None")
             start(request)
 
     def Pready(self, partition: int) -> None:
@@ -401,7 +403,10 @@ cdef inline bint is_active(Request handle) noexcept:
 
 cdef inline int wait_for(Request handle) except -1:
     if is_active(handle) and not handle.request.complete:
-        wait(handle.request)
+        try:
+            wait(handle.request)
+        except MPIError as error:                # nobody can complete it any more
+            hand_over(error, handle.request.communicator)
     return 0
 
 

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-# cython: embedsignature=True
+# cython: embedsignature=True, binding=False, auto_pickle=False
 """Communicators with a topology, and their neighbourhood collectives (MPI-4.1, chapter 8)."""
 
 from ompy.mca.coll cimport (
@@ -8,7 +8,7 @@ from ompy.mca.coll cimport (
 from ompy.mpi.comm cimport Comm, classes
 from ompy.mpi.info cimport Info
 from ompy.mpi.intracomm cimport Intracomm
-from ompy.mpi.object_transfers cimport checked_items, exchange
+from ompy.mpi.object_transfers cimport exchange, items_of
 from ompy.mpi.request cimport Prequest, Request
 
 from ompy.core.errors import MPIError
@@ -173,7 +173,7 @@ cdef class Topocomm(Intracomm):
         """
         try:
             topology = self.topology_as(object, "topology")
-            objects = checked_items(sendobj, len(topology.out_neighbors))
+            objects = items_of(sendobj, len(topology.out_neighbors), self.comm)
             return exchange(objects, topology.out_neighbors, topology.in_neighbors, topology.is_cartesian, self.comm)
         except MPIError as error:
             hand_over(error, self.comm)

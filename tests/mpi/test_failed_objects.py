@@ -1,0 +1,135 @@
+"""An object that can't be pickled, unpickled or combined is an error on every rank that would have had it, and nobody waits."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+
+class Unpicklable:
+    def __reduce__(self):
+        raise ZeroDivisionError("not this one")
+
+
+class Poison:
+    """Is pickled, and can't be unpickled."""
+
+    def __reduce__(self):
+        return (int, ("poison",))
+
+
+def fail_not(left, right):
+    return left
+
+
+def fail(left, right):
+    raise ZeroDivisionError("not this one")
+
+
+# A call: its method, its arguments (from this rank, its object, and whether it is the culprit), who is told of a culprit.
+CALLS = {
+    "allgather": ("allgather", lambda rank, obj, bad: (obj,), lambda rank, culprit: True),
+    "alltoall": ("alltoall", lambda rank, obj, bad: ([obj] * 3,), lambda rank, culprit: True),
+    "alltoall of too few": ("alltoall", lambda rank, obj, bad: ([rank] * (1 if bad else 3),), lambda rank, culprit: True),
+    "gather": ("gather", lambda rank, obj, bad: (obj, 1), lambda rank, culprit: rank in (1, culprit)),
+    "bcast": ("bcast", lambda rank, obj, bad: (obj, 1), lambda rank, culprit: culprit == 1),
+    "scatter": ("scatter", lambda rank, obj, bad: ([obj] * 3, 1), lambda rank, culprit: culprit == 1),
+    "scatter of too few": (
+        "scatter",
+        lambda rank, obj, bad: ([rank] * (1 if bad else 3), 1),
+        lambda rank, culprit: culprit == 1,
+    ),
+    "reduce": ("reduce", lambda rank, obj, bad: ([obj], fail_not, 1), lambda rank, culprit: rank in (1, culprit)),
+    "allreduce": ("allreduce", lambda rank, obj, bad: ([obj], fail_not), lambda rank, culprit: True),
+    "scan": ("scan", lambda rank, obj, bad: ([obj], fail_not), lambda rank, culprit: rank >= culprit),
+    "exscan": ("exscan", lambda rank, obj, bad: ([obj], fail_not), lambda rank, culprit: rank >= culprit),
+}
+
+
+@pytest.mark.ompy(3)
+@pytest.mark.parametrize("case", CALLS)
+def test_who_fails_to_pickle_is_told_and_so_are_those_who_wait_and_the_next_call_is_itself(case):
+    from ompy import MPI
+
+    comm = MPI.COMM_WORLD
+    name, arguments, is_told = CALLS[case]
+    for culprit in range(3):
+        bad = comm.rank == culprit
+        try:
+            getattr(comm, name)(*arguments(comm.rank, Unpicklable() if bad else comm.rank, bad))
+            raised = None
+        except (MPI.Exception, ZeroDivisionError, ValueError) as error:
+            raised = error
+        assert (raised is not None) == is_told(comm.rank, culprit), (culprit, raised)
+        if raised is not None and not bad:
+            assert f"rank {culprit} could not " in str(raised)
+        # Nothing of that call is left for the next ones.
+        assert comm.allgather(("next", comm.rank)) == [("next", rank) for rank in range(3)]
+        assert comm.alltoall([(comm.rank, rank) for rank in range(3)]) == [(rank, comm.rank) for rank in range(3)]
+        assert comm.bcast(comm.rank, 2) == 2
+
+
+@pytest.mark.ompy(3)
+@pytest.mark.parametrize("name", ["allgather", "allreduce", "gather", "bcast"])
+def test_who_fails_to_unpickle_is_told_and_the_next_call_is_itself(name):
+    from ompy import MPI
+
+    comm = MPI.COMM_WORLD
+    obj = [Poison()] if comm.rank == 0 else [0]
+    try:
+        getattr(comm, name)(obj)
+        raised = False
+    except (MPI.Exception, ValueError):
+        raised = True
+    assert raised == (name != "gather" or comm.rank == 0)
+    assert comm.allgather(comm.rank) == [0, 1, 2]
+    assert comm.allreduce(comm.rank) == 3
+
+
+@pytest.mark.ompy(2, 3, 5)
+@pytest.mark.parametrize("name", ["reduce", "allreduce", "scan", "exscan"])
+def test_a_function_that_raises_on_one_rank_leaves_nobody_waiting(name):
+    from ompy import MPI
+
+    comm = MPI.COMM_WORLD
+    with contextlib.suppress(MPI.Exception, ZeroDivisionError):
+        getattr(comm, name)(comm.rank, fail if comm.rank == 0 else lambda left, right: left)
+    assert comm.allreduce(1) == comm.size
+
+
+@pytest.mark.ompy(2)
+def test_an_array_is_sent_as_it_was_when_isend_was_called():
+    import numpy
+
+    from ompy import MPI
+
+    comm = MPI.COMM_WORLD
+    for begin in (comm.isend, comm.issend):
+        if comm.rank == 0:
+            data = numpy.ones(1 << 20)
+            request = begin(data, 1)
+            data[:] = 2
+            comm.Barrier()
+            request.wait()
+        else:
+            comm.Barrier()
+            assert numpy.unique(comm.recv(source=0)).tolist() == [1]
+
+
+@pytest.mark.parametrize("where", ["buffers", "size", "pickle"])
+@pytest.mark.parametrize("claim", [1, 3, 1 << 10, 1 << 31, 1 << 60, (1 << 63) - 1, 1 << 63, (1 << 64) - 1])
+def test_bytes_that_claim_more_than_they_are_raise(where, claim):
+    import pickle
+    import struct
+
+    from ompy import MPI
+
+    data = pickle.dumps(1)
+    numbers = {"buffers": (len(data), claim, 8), "size": (len(data), 1, claim), "pickle": (claim, 1, 8)}[where]
+    message = (b"\xffompy\x00\x05\xff" + struct.pack("<3Q", *numbers)).ljust(64, b"\0") + data.ljust(64, b"\0") + bytes(64)
+    if (where, claim) in {("buffers", 1), ("buffers", 3), ("size", 1), ("size", 3)}:
+        return  # true of the message
+    MPI.COMM_SELF.Isend(message, 0)
+    with pytest.raises((pickle.UnpicklingError, EOFError)):
+        MPI.COMM_SELF.recv()

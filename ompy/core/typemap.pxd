@@ -67,5 +67,11 @@ cdef class Typemap:
 cpdef Typemap predefined(int code)
 cpdef Typemap create_struct(blocklengths, displacements, typemaps)
 
-# Number of bytes between `address` and the first and the last byte of data of `count` elements.
+# Number of bytes from the first to the last byte of data of `count` elements; `first` is where it begins.  MPIError(ERR_ARG)
+# where that, or the number of bytes of data, is more than an address can tell.
 cdef Py_ssize_t span(Typemap typemap, Py_ssize_t count, Py_ssize_t *first) except -1
+# Whether the data of `count` elements, the first at `offset`, lies within `nbytes` bytes.
+cdef bint lies_within(Typemap typemap, Py_ssize_t count, Py_ssize_t offset, Py_ssize_t nbytes) noexcept
+# A distance and a place in bytes; MPIError(ERR_ARG) when it is farther than an address can tell.
+cdef Py_ssize_t times(Py_ssize_t number, Py_ssize_t nbytes) except? -1
+cdef Py_ssize_t plus(Py_ssize_t offset, Py_ssize_t nbytes) except? -1

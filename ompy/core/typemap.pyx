@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Typemaps of predefined datatypes, and the constructors of derived ones (MPI-4.1, 5.1)."""
 
 from ompy.core.basic cimport BASIC_TYPES, GROUP_PAIR, Basic, basics
@@ -8,15 +8,23 @@ from ompy.core.errors import ERR_ARG, ERR_COUNT, MPIError
 
 
 cdef extern from *:
-    bint overflows "__builtin_mul_overflow"(Py_ssize_t, Py_ssize_t, Py_ssize_t *)
+    bint multiply "__builtin_mul_overflow"(Py_ssize_t, Py_ssize_t, Py_ssize_t *) noexcept nogil
+    bint add "__builtin_add_overflow"(Py_ssize_t, Py_ssize_t, Py_ssize_t *) noexcept nogil
+    bint subtract "__builtin_sub_overflow"(Py_ssize_t, Py_ssize_t, Py_ssize_t *) noexcept nogil
 
 
 cdef Py_ssize_t times(Py_ssize_t number, Py_ssize_t nbytes) except? -1:
-    """A distance in bytes."""
     cdef Py_ssize_t product
-    if overflows(number, nbytes, &product):
+    if multiply(number, nbytes, &product):
         raise MPIError(ERR_ARG, f"{number} times {nbytes} bytes is farther than an address can tell")
     return product
+
+
+cdef Py_ssize_t plus(Py_ssize_t offset, Py_ssize_t nbytes) except? -1:
+    cdef Py_ssize_t place
+    if add(offset, nbytes, &place):
+        raise MPIError(ERR_ARG, f"{nbytes} bytes from byte {offset} is farther than an address can tell")
+    return place
 
 
 cdef Typemap begin():
@@ -36,24 +44,22 @@ cdef class Typemap:
 
         Bounds given with `create_resized` stick: once an element has them, those of elements without count no more.
         """
-        cdef Py_ssize_t lowest, highest, reach
+        cdef Py_ssize_t lowest, highest, reach, first, last
         if count == 0 or (element.size == 0 and not element.bounded and element.extent == 0):
             return 0
         reach = times(count - 1, stride)
+        lowest = plus(offset, min(0, reach))
+        highest = plus(offset, max(0, reach))
+        first = plus(lowest, element.true_lower_bound)
+        last = plus(plus(highest, element.true_lower_bound), element.true_extent)
         self.program.place(element.program, offset, count, stride)
-        lowest = offset + min(0, reach)
-        highest = offset + max(0, reach)
         if element.size:
-            if not self.units:
-                self.first = lowest + element.true_lower_bound
-                self.last = highest + element.true_lower_bound + element.true_extent
-            else:
-                self.first = min(self.first, lowest + element.true_lower_bound)
-                self.last = max(self.last, highest + element.true_lower_bound + element.true_extent)
+            self.first = min(self.first, first) if self.units else first
+            self.last = max(self.last, last) if self.units else last
             self.alignment = max(self.alignment, element.alignment)
             self.sign(element, count)
-        lowest += element.lower_bound
-        highest += element.lower_bound + element.extent
+        lowest = plus(lowest, element.lower_bound)
+        highest = plus(plus(highest, element.lower_bound), element.extent)
         if self.empty or (element.bounded and not self.bounded):
             self.low = lowest
             self.high = highest
@@ -83,13 +89,14 @@ cdef class Typemap:
         self.program.finish()
         self.size = self.program.size
         self.lower_bound = self.low
-        self.extent = self.high - self.low
+        if subtract(self.high, self.low, &self.extent) or subtract(self.last, self.first, &self.true_extent):
+            raise MPIError(ERR_ARG, f"a datatype from byte {min(self.low, self.first)} to {max(self.high, self.last)} "
+                                    "is longer than an address can tell")
         if not self.bounded:
             # The padding that a C compiler would add, so that in an array of these every entry is aligned.
             excess = self.extent % self.alignment
-            self.extent += self.alignment - excess if excess else 0
+            self.extent = plus(self.extent, self.alignment - excess if excess else 0)
         self.true_lower_bound = self.first
-        self.true_extent = self.last - self.first
         self.signature = tuple(self.units)
         self.units = None
         self.basic = -1
@@ -135,8 +142,8 @@ cdef class Typemap:
             return made.finish()
         if blocklength == 1:
             made.place(self, 0, count, stride)
-        elif count == 1 or stride == blocklength * self.extent:
-            made.place(self, 0, count * blocklength, self.extent)
+        elif count == 1 or stride == times(blocklength, self.extent):
+            made.place(self, 0, times(count, blocklength), self.extent)
         else:
             block = begin()
             block.place(self, 0, blocklength, self.extent)
@@ -178,6 +185,7 @@ cdef class Typemap:
 
     cpdef Typemap create_resized(self, Py_ssize_t lower_bound, Py_ssize_t extent):
         cdef Typemap made = self.copied()
+        plus(lower_bound, extent)                # the upper bound
         made.lower_bound = lower_bound
         made.extent = extent
         made.bounded = True
@@ -201,7 +209,7 @@ cdef class Typemap:
                 raise MPIError(ERR_ARG, f"subsizes, starts: {subsize} elements from {start} do not lie in a dimension "
                                         f"of {size}")
             box = box.create_hvector(subsize, 1, stride)
-            offset += times(start, stride)
+            offset = plus(offset, times(start, stride))
             stride = times(size, stride)
         return box.moved(offset, stride)
 
@@ -243,7 +251,7 @@ cdef class Typemap:
             first = coordinate * block
             owned = max(0, gsize - first) // (psize * block) * block + min(block, max(0, gsize - first) % (psize * block))
             part = part.cyclic(owned, block, stride, times(psize * block, stride))
-            offset += times(first, stride)
+            offset = plus(offset, times(first, stride))
             stride = times(gsize, stride)
         return part.moved(offset, stride)
 
@@ -380,8 +388,27 @@ cpdef Typemap predefined(int code):
 
 
 cdef Py_ssize_t span(Typemap typemap, Py_ssize_t count, Py_ssize_t *first) except -1:
+    cdef Py_ssize_t reach
     first[0] = 0
     if count <= 0 or typemap.size == 0:
         return 0
-    first[0] = typemap.true_lower_bound + min(0, (count - 1) * typemap.extent)
-    return typemap.true_extent + abs((count - 1) * typemap.extent)
+    times(count, typemap.size)                   # entries that overlap: more data than memory
+    reach = times(count - 1, typemap.extent)
+    first[0] = plus(typemap.true_lower_bound, min(0, reach))
+    return plus(typemap.true_extent, max(reach, times(reach, -1)))
+
+
+cdef bint lies_within(Typemap typemap, Py_ssize_t count, Py_ssize_t offset, Py_ssize_t nbytes) noexcept:
+    cdef Py_ssize_t reach, first, end, total
+    if count <= 0 or typemap.size == 0:
+        return True
+    if multiply(count, typemap.size, &total):
+        return False
+    if typemap.contiguous:
+        return offset >= 0 and total <= nbytes - offset
+    if (multiply(count - 1, typemap.extent, &reach) or add(offset, typemap.true_lower_bound, &first)
+            or add(first, reach, &end)):
+        return False
+    if reach < 0:
+        first, end = end, first
+    return first >= 0 and not add(end, typemap.true_extent, &end) and end <= nbytes

@@ -1,4 +1,5 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# cython: auto_pickle=False
 """Message specifications: what the program passes as a buffer argument, as address, count and typemap.
 
 Every form that mpi4py takes is taken here; `buffers.pxd` lists them.  The usual one, a NumPy array, is read from the head
@@ -27,11 +28,11 @@ from cpython.tuple cimport PyTuple_CheckExact
 from libc.string cimport memset
 
 from ompy.core.basic cimport BASIC_UNSIGNED_CHAR
-from ompy.core.typemap cimport Typemap, predefined, span
+from ompy.core.typemap cimport Typemap, lies_within, plus, predefined, times
 from ompy.mca.coll cimport CollectiveCall
 from ompy.mpi.datatype cimport Datatype, datatype_of_code
 from ompy.mpi.device cimport speaks_cuda, speaks_dlpack
-from ompy.mpi.memory cimport acquire
+from ompy.mpi.memory cimport acquire, check_room
 from ompy.mpi.sentinels cimport bottom, in_place
 
 from ompy.core.errors import ERR_TYPE, MPIError
@@ -55,6 +56,7 @@ cdef extern from *:
     }
     """
     bint product_overflows "ompy_product_overflows"(Py_ssize_t a, Py_ssize_t b, Py_ssize_t *product) noexcept nogil
+    const Py_ssize_t PY_SSIZE_T_MAX
     ctypedef struct ArrayHead "ompy_array":
         char *data
         int nd
@@ -145,7 +147,7 @@ cdef inline bint parse_array(object message, bint writable, Py_ssize_t blocks, S
 
 cdef inline bint parse_typed_array(object message, bint writable, Py_ssize_t blocks, Spec *spec) except -1:
     """The fast path of [array, datatype] and [array, count, datatype].  False: nothing was done."""
-    cdef Py_ssize_t items, count = 1, nbytes, extent, whole, first = 0
+    cdef Py_ssize_t items, count = 1, nbytes, extent, whole
     cdef PyObject **item
     cdef PyObject *typemap
     cdef ArrayHead *array
@@ -173,6 +175,7 @@ cdef inline bint parse_typed_array(object message, bint writable, Py_ssize_t blo
             if extent <= 0 or nbytes % extent != 0:
                 return False
             count = nbytes // extent
+        whole = count
         if blocks > 1:
             if count % blocks != 0:
                 return False
@@ -183,11 +186,8 @@ cdef inline bint parse_typed_array(object message, bint writable, Py_ssize_t blo
         count = <object> item[1]
         if count < 0 or product_overflows(count, max(blocks, 1), &whole):
             return False
-        if (<Typemap> typemap).contiguous:
-            if product_overflows(whole, (<Typemap> typemap).size, &whole) or whole > nbytes:
-                return False
-        elif whole > 0 and (span(<Typemap> typemap, whole, &first) + first > nbytes or first < 0):
-            return False
+    if not lies_within(<Typemap> typemap, whole, 0, nbytes):
+        return False
     Py_INCREF(<object> item[0])
     Py_INCREF(<object> typemap)
     spec.address = <size_t> array.data
@@ -413,7 +413,7 @@ cdef int require_typemap(Spec *spec) except -1:
 
 cdef int parse(object message, bint writable, Py_ssize_t blocks, Spec *spec) except -1:
     cdef Parts parts = split(message, False)
-    cdef Py_ssize_t nbytes, offset = 0
+    cdef Py_ssize_t nbytes, offset = 0, whole = 0
     try:
         locate(parts, writable, spec, &nbytes)
         if parts.displacements is not None:
@@ -424,8 +424,10 @@ cdef int parse(object message, bint writable, Py_ssize_t blocks, Spec *spec) exc
                 raise ValueError(f"message: negative count {spec.count}")
             if spec.count > 0 and parts.source is None:
                 raise ValueError(f"message: the buffer is None but the count is {spec.count}")
+            if product_overflows(spec.count, max(blocks, 1), &whole):
+                raise ValueError(f"message: {blocks} blocks of {spec.count} elements are more than a memory can hold")
         elif nbytes - offset > 0:
-            spec.count = whole_elements(spec, nbytes - offset)
+            spec.count = whole = whole_elements(spec, nbytes - offset)
             if blocks > 1:
                 if spec.count % blocks != 0:
                     raise ValueError(f"message: can't infer the count: {spec.count} elements can't be cut into {blocks} blocks")
@@ -433,8 +435,7 @@ cdef int parse(object message, bint writable, Py_ssize_t blocks, Spec *spec) exc
         else:
             spec.count = 0
         require_typemap(spec)
-        if parts.counts is not None and parts.source is not None and parts.source is not bottom:
-            check_room(spec, spec.count * max(blocks, 1), nbytes - offset)
+        check_room(<Typemap> spec.typemap, whole, offset, room_in(parts.source, nbytes))
         spec.address += offset
     except BaseException:
         release(spec)
@@ -454,17 +455,9 @@ cdef Py_ssize_t parse_displacement(Parts parts, Spec *spec, Py_ssize_t nbytes) e
     return displacement * extent
 
 
-cdef int check_room(Spec *spec, Py_ssize_t count, Py_ssize_t nbytes) except -1:
-    """The elements must lie within the memory, as far as it is known."""
-    cdef Typemap typemap = <Typemap> spec.typemap
-    cdef Py_ssize_t first = 0, length
-    if count == 0 or typemap.size == 0:
-        return 0
-    length = span(typemap, count, &first)
-    if first < 0 or first + length > nbytes:
-        raise ValueError(f"message: {count} elements reach from byte {first} to {first + length}, "
-                         f"but the buffer has {nbytes} bytes")
-    return 0
+cdef inline Py_ssize_t room_in(object source, Py_ssize_t nbytes) noexcept:
+    """Bytes that elements may lie in.  BOTTOM is all memory: whose addresses they are is known to the program alone."""
+    return PY_SSIZE_T_MAX if source is bottom else nbytes
 
 
 cdef object fill_send(CollectiveCall call, object message, Py_ssize_t blocks):
@@ -505,9 +498,11 @@ cdef int parse_vector(object message, bint writable, Py_ssize_t blocks, Spec *sp
                       Py_ssize_t **counts, Py_ssize_t **displacements) except -1:
     # The arrays are the caller's at once: it frees them whether this succeeds or not.
     cdef Parts parts = split(message, True)
-    cdef Py_ssize_t nbytes, total = 0, value, i
+    cdef Py_ssize_t nbytes, total = 0, value, extent, i
     try:
         locate(parts, writable, spec, &nbytes)
+        require_typemap(spec)
+        extent = (<Typemap> spec.typemap).extent
         if parts.counts is None:
             # The elements of the buffer, spread as evenly as possible: 7 over 3 is 3 2 2.
             if nbytes > 0:
@@ -530,15 +525,18 @@ cdef int parse_vector(object message, bint writable, Py_ssize_t blocks, Spec *sp
             total = 0
             for i in range(blocks):
                 displacements[0][i] = total
-                total += counts[0][i]
+                total = plus(total, counts[0][i])
         elif is_integral(parts.displacements):
             value = PyNumber_Index(parts.displacements)
             displacements[0] = new_array(blocks)
             for i in range(blocks):
-                displacements[0][i] = value * i
+                displacements[0][i] = times(value, i)
         else:
             displacements[0] = parse_counts(parts.displacements, blocks, "displs")
-        require_typemap(spec)
+        for i in range(blocks):
+            if counts[0][i]:
+                check_room(<Typemap> spec.typemap, counts[0][i], times(displacements[0][i], extent),
+                           room_in(parts.source, nbytes))
         spec.count = 0
     except BaseException:
         release(spec)
@@ -602,6 +600,9 @@ cdef list parse_types(object message, bint writable, Py_ssize_t blocks, Spec *sp
             raise ValueError(f"message: {blocks} datatypes expected, one for each rank, not {len(given_types)}")
         for i in range(blocks):
             types.append(typemap_of(given_types[i], i))
+            if counts[0][i] < 0:
+                raise ValueError(f"message: negative count {counts[0][i]} for rank {i}")
+            check_room(<Typemap> types[i], counts[0][i], displacements[0][i], room_in(source, nbytes))
     except BaseException:
         release(spec)
         raise

@@ -1,4 +1,5 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# cython: auto_pickle=False
 """The arguments of collective methods (MPI-4.1, chapters 6 and 8)."""
 
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
@@ -6,7 +7,7 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from ompy.core.basic cimport BASIC_COUNT
 from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport PROC_NULL, ROOT
-from ompy.core.typemap cimport Typemap, predefined
+from ompy.core.typemap cimport Typemap, plus, predefined
 from ompy.mca.coll cimport (
     ALLGATHER, ALLGATHERV, ALLREDUCE, ALLTOALL, ALLTOALLV, ALLTOALLW, BARRIER, BCAST, EXSCAN, GATHER, GATHERV,
     NEIGHBOR_ALLGATHERV, NEIGHBOR_ALLTOALL, NEIGHBOR_ALLTOALLV, NEIGHBOR_ALLTOALLW, REDUCE,
@@ -219,7 +220,9 @@ cdef int fill_reduce_scatter(CollectiveCall call, Communicator comm, object send
     else:
         call.recv_counts = parse_counts(counts, comm.size, "recvcounts")
     for rank in range(comm.size):
-        total += call.recv_counts[rank]
+        if call.recv_counts[rank] < 0:
+            raise ValueError(f"recvcounts: negative count {call.recv_counts[rank]} for rank {rank}")
+        total = plus(total, call.recv_counts[rank])
     if call.send_in_place:
         if call.recv_count != total:
             raise ValueError(f"mismatch in receive count {call.recv_count} and sum(counts) {total}")

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-# cython: embedsignature=True, annotation_typing=False
+# cython: embedsignature=True, annotation_typing=False, binding=False, auto_pickle=False
 """Raw memory: `MPI.buffer`, `MPI.Alloc_mem` (MPI-4.1, 9.2), and access to the memory of any object."""
 
 from cpython.buffer cimport (
@@ -18,6 +18,7 @@ from libc.string cimport memmove, memset
 
 from ompy.core.heap cimport give_back, holds, take
 from ompy.core.registration cimport forget as forget_registrations
+from ompy.core.typemap cimport Typemap, lies_within
 from ompy.mpi.device cimport (
     DEVICE_CPU,
     DEVICE_CUDA_HOST,
@@ -53,6 +54,16 @@ cdef int acquire(object source, Py_buffer *view, int flags) except -1:
         return acquire_cuda(source, view, flags)
     raise TypeError(f"an object with memory (buffer protocol, DLPack or CUDA array interface) expected, "
                     f"not {type(source).__name__}")
+
+
+cdef int check_room(Typemap typemap, Py_ssize_t count, Py_ssize_t offset, Py_ssize_t nbytes) except -1:
+    if lies_within(typemap, count, offset, nbytes):
+        return 0
+    # As Python's integers: what is too far may be farther than an address can tell.
+    reach = (<object> count - 1) * typemap.extent
+    start = <object> offset + typemap.true_lower_bound + min(0, reach)
+    raise ValueError(f"message: {count} elements reach from byte {start} to {start + abs(reach) + typemap.true_extent}, "
+                     f"but the buffer has {nbytes} bytes")
 
 
 cdef class Allocation:

@@ -1,14 +1,14 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-# cython: embedsignature=True, annotation_typing=False
+# cython: embedsignature=True, annotation_typing=False, binding=False, auto_pickle=False
 """Packing of typed data into plain bytes (MPI-4.1, 5.2 and 5.3)."""
 
 from cpython.buffer cimport Py_buffer, PyBuffer_Release, PyBUF_SIMPLE, PyBUF_WRITABLE
 
 from ompy.core.convertor cimport pack_all, unpack_all
-from ompy.core.typemap cimport Typemap
+from ompy.core.typemap cimport Typemap, times
 from ompy.mpi.external cimport external_size, pack_external, unpack_external
 from ompy.mpi.handle cimport Handle
-from ompy.mpi.memory cimport acquire
+from ompy.mpi.memory cimport acquire, check_room
 
 from ompy.core.errors import ERR_ARG, ERR_COMM, ERR_COUNT, ERR_TRUNCATE, ERR_TYPE, ERR_UNSUPPORTED_DATAREP, MPIError
 from ompy.mpi.exceptions import Exception as MPIException
@@ -22,9 +22,21 @@ cdef Typemap checked(Packing datatype):
 
 
 cdef Py_ssize_t elements(Py_ssize_t nbytes, Typemap typemap) except -1:
+    """How many lie in memory of so many bytes."""
+    cdef Py_ssize_t count
     if typemap.extent <= 0:
         raise ValueError(f"datatype: its extent of {typemap.extent} bytes does not tell how many elements a buffer holds")
-    return nbytes // typemap.extent
+    count = nbytes // typemap.extent
+    check_room(typemap, count, 0, nbytes)
+    return count
+
+
+cdef Py_ssize_t data_bytes(Py_ssize_t count, Py_ssize_t size) except -1:
+    """Of so many elements; entries may overlap, so that there is more data than memory."""
+    try:
+        return times(count, size)
+    except MPIError as error:
+        hand_over(error, None)
 
 
 cdef int check_position(Py_ssize_t position, Py_ssize_t needed, Py_ssize_t available) except -1:
@@ -79,7 +91,7 @@ cdef class Packing(Handle):
             count = elements(source.len, typemap)
             acquire(outbuf, &target, PyBUF_WRITABLE)
             try:
-                check_position(begin, count * typemap.size, target.len)
+                check_position(begin, data_bytes(count, typemap.size), target.len)
                 return begin + pack_all(<char *> source.buf, count, typemap, <char *> target.buf + begin)
             finally:
                 PyBuffer_Release(&target)
@@ -98,7 +110,7 @@ cdef class Packing(Handle):
             count = elements(target.len, typemap)
             acquire(inbuf, &source, PyBUF_SIMPLE)
             try:
-                check_position(begin, count * typemap.size, source.len)
+                check_position(begin, data_bytes(count, typemap.size), source.len)
                 packed = <char *> source.buf + begin
                 return begin + unpack_all(packed, count * typemap.size, <char *> target.buf, count, typemap)
             finally:
@@ -109,7 +121,7 @@ cdef class Packing(Handle):
     def Pack_size(self, count: int, comm) -> int:
         """Bytes that `Pack` needs for `count` elements (MPI-4.1, 5.2)."""
         check_comm(comm)
-        return check_count(count) * checked(self).size
+        return data_bytes(check_count(count), checked(self).size)
 
     def Pack_external(self, datarep: str, inbuf, outbuf, position: int) -> int:
         """`Pack` in the portable representation "external32": big-endian, sizes of MPI-4.1, 14.5.2 (MPI-4.1, 5.3).
@@ -125,7 +137,7 @@ cdef class Packing(Handle):
         acquire(inbuf, &source, PyBUF_SIMPLE)
         try:
             count = elements(source.len, typemap)
-            needed = count * external_size(typemap)
+            needed = data_bytes(count, external_size(typemap))
             acquire(outbuf, &target, PyBUF_WRITABLE)
             try:
                 check_position(begin, needed, target.len)
@@ -147,7 +159,7 @@ cdef class Packing(Handle):
         acquire(outbuf, &target, PyBUF_WRITABLE)
         try:
             count = elements(target.len, typemap)
-            needed = count * external_size(typemap)
+            needed = data_bytes(count, external_size(typemap))
             acquire(inbuf, &source, PyBUF_SIMPLE)
             try:
                 check_position(begin, needed, source.len)
@@ -163,4 +175,4 @@ cdef class Packing(Handle):
     def Pack_external_size(self, datarep: str, count: int) -> int:
         """Bytes that `Pack_external` needs for `count` elements (MPI-4.1, 5.3)."""
         check_external32(datarep)
-        return check_count(count) * external_size(checked(self))
+        return data_bytes(check_count(count), external_size(checked(self)))

@@ -1,0 +1,66 @@
+"""Some hundred mutated inputs of each kind; CONTRIBUTING says how to carry out more."""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import harness
+from drivers import DRIVERS
+
+
+@pytest.mark.parametrize(("name", "inputs"), [("arguments", 1500), ("entry-points", 400), ("parameters", 800)])
+def test_no_input_crashes_hangs_or_is_taken_for_what_it_is_not(name: str, inputs: int, seed: int) -> None:
+    findings = [str(finding) for finding in harness.run(DRIVERS[name], seed, inputs)]
+    assert not findings, "\n".join(findings)
+
+
+class Planted:
+    """Crashes at one input, hangs at another, and says that a third is wrong."""
+
+    name = "planted"
+
+    def begin(self) -> None:
+        self.seen: list[int] = []
+
+    def make(self, rng: random.Random) -> object:
+        return rng.randrange(1 << 30)
+
+    def carry_out(self, given: object) -> str:
+        import os
+        import signal
+
+        self.seen.append(int(str(given)))
+        if given == NUMBERS[7]:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        if given == NUMBERS[31] and NUMBERS[29] in self.seen:
+            os.kill(os.getpid(), signal.SIGABRT)
+        return "odd" if given == NUMBERS[20] else ""
+
+    def settle(self) -> None:
+        pass
+
+    def show(self, given: object) -> str:
+        return f"planted {given}"
+
+
+NUMBERS = [Planted().make(harness.rng_of(5, number)) for number in range(40)]
+
+
+def test_a_crash_is_brought_down_to_the_inputs_that_are_needed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    # A child of another program, that knows this driver.
+    (tmp_path / "__main__.py").write_text(
+        f"import sys\nsys.path[:0] = [{str(Path(__file__).parent)!r}]\nimport harness, test_hostile\n"
+        "_, name, seed, first, last, page = sys.argv[1:]\n"
+        "harness.run_child(test_hostile.Planted(), int(seed), int(first), int(last), page)\n"
+    )
+    monkeypatch.setattr(harness, "HERE", tmp_path)
+    found = list(harness.run(Planted(), 5, 40))
+    assert [(finding.first, finding.last) for finding in found] == [(7, 7), (20, 20), (28, 31)]
+    assert [finding.what.partition(":")[0] for finding in found] == ["SIGSEGV", "odd", "SIGABRT"]
+    assert found[0].shown == [f"planted {NUMBERS[7]}"]

@@ -205,3 +205,10 @@ def test_the_two_commands_of_the_readme_are_what_ci_runs() -> None:
     for command in ("tools/demo", "tools/check"):
         assert f"\n{command}\n" in readme
         assert command in pipeline
+
+
+@pytest.mark.parametrize("root", [TOP / "ompy", *ROOTS], ids=lambda root: root.name)
+def test_compiled_methods_are_of_the_kind_that_checks_self(root: Path) -> None:
+    """Functions of Cython's own kind (`binding=True`, its default) take any object for self when called on the class."""
+    modules = [*root.rglob("*.pyx"), *root.rglob("*.pyx.template")]
+    assert not [path.name for path in modules if not re.search(r"^# cython:.*\bbinding=False", path.read_text(), re.MULTILINE)]

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """One peer: its tile, and the fragment of its that is arriving."""
 from libc.stdint cimport uint32_t
 from libc.stdlib cimport free, realloc

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """btl/portals: send, put and get as messages to portals; see `module.pxd`."""
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Loopback: what a process sends to itself.  The queue of copies is described in `module.pxd`."""
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Where processes of this host announce the rings that they have made towards this one."""
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """How long payloads are written into a ring; see `ring_copy.pxd`."""
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Alltoall, alltoallv and alltoallw (MPI-4.1, 6.8): the three differ only in their layouts."""
 from ompy.core.communicator cimport Communicator
 from ompy.core.schedule cimport Schedule

@@ -1,4 +1,4 @@
-# cython: language_level=3
+# cython: language_level=3, binding=False
 """Algorithms as objects that Python dictionaries can hold."""
 
 

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Gather and gatherv (MPI-4.1, 6.5)."""
 from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport PROC_NULL, ROOT

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Reduce (MPI-4.1, 6.9.1).
 
 Every algorithm reduces in one order, whatever arrives first, so results are reproducible; operations that don't commute

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Scan and exscan (MPI-4.1, 6.11), in rank order."""
 from ompy.core.communicator cimport Communicator
 from ompy.core.schedule cimport Schedule

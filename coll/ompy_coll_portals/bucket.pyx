@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Bucket algorithms; see `bucket.pxd`."""
 from ompy_coll_portals.exchange cimport PORTAL_LONG, PORTAL_READY
 

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Ranks that take part in a collective with different lengths are told so."""
 from ompy.core.errors import ERR_TRUNCATE, MPIError
 

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """The slow paths of a communicator's shared memory; `area.pxd` has the picture."""
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Collectives that move data.  What is not short goes in pieces:
 
     bcast of 3 pieces     root     put up 1   put up 2   put up 3

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Collectives among processes of one host, through shared memory: steps of the pattern in `area.pxd`."""
 from ompy.core.basic cimport BASIC_BYTE
 from ompy.core.board import OPERATIONS

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """The table of the predefined datatypes (MPI-4.1, 3.2.2, 5.1, 6.9.2)."""
 
 from libc.stddef cimport wchar_t

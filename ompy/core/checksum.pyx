@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """CRC-32C, by the processor's own instruction where it has one (x86-64 with SSE 4.2, AArch64 with CRC), else by tables."""
 from libc.stdint cimport uint32_t
 

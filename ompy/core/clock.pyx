@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """The clock that a program sees."""
 from posix.time cimport CLOCK_MONOTONIC, clock_getres, clock_gettime, timespec
 

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
+# cython: language_level=3, boundscheck=False, wraparound=False, binding=False
 """Ordered sets of processes."""
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 

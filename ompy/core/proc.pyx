@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
+# cython: language_level=3, boundscheck=False, wraparound=False, binding=False
 """The processes that this one may talk to."""
 from ompy.core.errors import ERR_OTHER, MPIError
 

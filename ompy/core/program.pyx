@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Builds the loop programs of datatypes, and merges their steps as far as it goes."""
 
 from libc.stdlib cimport free, realloc

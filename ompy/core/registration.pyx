@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Registered memory kept for the next transfer; pictured in `registration.pxd`."""
 
 from bisect import bisect_left, bisect_right

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Requests: operations that may outlast their call."""
 from ompy.core.errors import ERR_REQUEST, MPIError
 from ompy.core.status cimport set_empty

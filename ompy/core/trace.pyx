@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """The recorder of what becomes of each message; see `trace.pxd`."""
 from libc.stdint cimport int64_t, uint16_t, uint64_t
 from libc.string cimport memcpy, memset, strncpy

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Windows as one-sided components see them.  See `window.pxd`."""
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Base classes of byte transfer layers.  The contract is in `btl.pxd`."""
 from cpython.buffer cimport PyBUF_READ, PyBUF_WRITE
 from cpython.mem cimport PyMem_Free, PyMem_Malloc

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """A BTL around another BTL; see `btl_wrapper.pxd`."""
 from ompy.core.constants cimport OK
 from ompy.core.proc cimport Proc

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """A BTL whose messages say who sent them and prove that they are whole; see `framed_btl.pxd`."""
 from libc.string cimport memcpy
 

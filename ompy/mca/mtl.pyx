@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Base classes of matching transport layers.  The contract is in `mtl.pxd`."""
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 

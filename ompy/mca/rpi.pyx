@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False
 """Base classes of request progression interfaces.  The contract is in `rpi.pxd`."""
 
 interface = INTERFACE

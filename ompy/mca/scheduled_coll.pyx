@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Base class of the collective components that write schedules.  What it is for is in `scheduled_coll.pxd`."""
 from cpython.mem cimport PyMem_Malloc
 

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-# cython: embedsignature=True, annotation_typing=False
+# cython: embedsignature=True, annotation_typing=False, binding=False, auto_pickle=False
 """Addresses of memory (MPI-4.1, 5.1.5)."""
 
 from cpython.buffer cimport Py_buffer, PyBuffer_Release, PyBUF_SIMPLE

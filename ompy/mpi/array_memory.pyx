@@ -1,4 +1,5 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# cython: auto_pickle=False
 """Large NumPy arrays in the shared heap, through NumPy's hook for the memory of arrays (NEP 49).
 
 Of NumPy only the table of its C interface is needed, whose layout is part of NumPy's promise of a stable ABI: entry 304 is

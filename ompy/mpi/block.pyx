@@ -1,4 +1,5 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# cython: auto_pickle=False
 """Memory for received objects, recycled by size: a page that is new to the process costs more than the copy into it.
 
 Blocks come in powers of two.  What is let go of is kept, by size, up to a limit; the next pointer of the chain of spare

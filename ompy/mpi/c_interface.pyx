@@ -1,4 +1,5 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# cython: auto_pickle=False
 """MPI objects for extension modules in C and Cython: the functions `PyMPI<Type>_New` and `PyMPI<Type>_Get` of mpi4py.
 
 `New` makes an object from a handle's integer (the record of a status), `Get` gives the address of an object's.  They are in

@@ -1,5 +1,5 @@
 # cython: language_level=3
-# cython: embedsignature=True, annotation_typing=False
+# cython: embedsignature=True, annotation_typing=False, binding=False, auto_pickle=False
 """Time (MPI-4.1, 9.6)."""
 
 from ompy.core.clock cimport now, resolution

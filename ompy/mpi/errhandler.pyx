@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-# cython: embedsignature=True
+# cython: embedsignature=True, binding=False, auto_pickle=False
 """Error handlers (MPI-4.1, 9.3)."""
 
 from ompy.mpi.handle cimport Handle, forget, predefine

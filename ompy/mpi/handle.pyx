@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-# cython: embedsignature=True, annotation_typing=False
+# cython: embedsignature=True, annotation_typing=False, binding=False, auto_pickle=False
 """The base of all handles: null, truth value, equality, integers, copies, pickling (MPI-4.1, 2.5.1 and 19.3.4)."""
 
 from copyreg import __newobj__

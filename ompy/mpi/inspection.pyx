@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-# cython: embedsignature=True, annotation_typing=False
+# cython: embedsignature=True, annotation_typing=False, binding=False, auto_pickle=False
 """The integers behind MPI objects, for code in other languages (mpi4py's `_sizeof`, `_addressof`, `_handleof`)."""
 
 from ompy.core.status cimport StatusRecord

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-# cython: embedsignature=True, annotation_typing=False
+# cython: embedsignature=True, annotation_typing=False, binding=False, auto_pickle=False
 """Matched messages (MPI-4.1, 3.8.2)."""
 
 from ompy.core.constants cimport ANY_SOURCE, ANY_TAG, PROC_NULL

@@ -1,4 +1,5 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# cython: auto_pickle=False
 """Partitioned communication (MPI-4.1, chapter 4)."""
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-# cython: embedsignature=True
+# cython: embedsignature=True, binding=False, auto_pickle=False
 """The pickle of a plain object, written straight into memory.  See `plain.pxd`.
 
 The opcodes are those of protocol 5, as Python's `pickletools` describes them.

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-# cython: embedsignature=True
+# cython: embedsignature=True, binding=False, auto_pickle=False
 """Sessions: MPI without COMM_WORLD (MPI-4.1, 11.3)."""
 
 from ompy.mpi.buffered cimport attach, attached, detach

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-# cython: embedsignature=True, annotation_typing=False
+# cython: embedsignature=True, annotation_typing=False, binding=False, auto_pickle=False
 """The status of a receive (MPI-4.1, 3.2.5)."""
 
 from cpython.buffer cimport Py_buffer, PyBuffer_FillInfo

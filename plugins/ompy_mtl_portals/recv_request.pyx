@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """The receiver's half of mtl/portals' protocols; pictured in `recv_request.pxd`."""
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdlib cimport free

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Put, get and accumulates as orders; on this rank's own memory, at once."""
 from cpython.bytearray cimport PyByteArray_AS_STRING
 from libc.string cimport memset

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
+# cython: language_level=3, boundscheck=False, wraparound=False, binding=False
 """Who may touch one rank's window memory.  See `locks.pxd`."""
 
 

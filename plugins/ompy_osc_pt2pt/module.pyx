@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Epochs of one-sided communication over messages (MPI-4.1, 12.5): who may access when."""
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 

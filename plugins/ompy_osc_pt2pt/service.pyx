@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """The target's half of one-sided communication.  See `service.pxd`."""
 from cpython.bytearray cimport PyByteArray_AS_STRING
 from libc.stdlib cimport free, malloc

@@ -1,4 +1,4 @@
-# cython: language_level=3
+# cython: language_level=3, binding=False
 """Words awaited from a set of ranks.  See `tally.pxd`."""
 from ompy.core.communicator cimport Communicator
 from ompy.core.request cimport CompletedRequest, Request

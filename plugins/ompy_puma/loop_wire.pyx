@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Nodes of one process.  See `loop_wire.pxd`."""
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memmove

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Messages into and out of memory descriptors.  See `placement.pxd`.
 
 Nothing that stands in a process's memory is believed: each field is checked where it is used, and read once.

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """The sending half of a node.  See `transmission.pxd`."""
 from cpython.ref cimport Py_INCREF
 from libc.string cimport memcpy, memset

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """The first word of every message on the network.  See `header.pxd`."""
 
 SIDE_NAMES = ("processor", "north", "east", "south", "west")

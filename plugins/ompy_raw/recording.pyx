@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """What a run leaves behind: words that crossed the wires, and samples over time.  See `recording.pxd`."""
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy, memset

@@ -1,4 +1,4 @@
-# cython: language_level=3
+# cython: language_level=3, binding=False
 """Programs of a chip in one process: generators that yield what their tile does next.
 
     from ompy_raw.chip import Chip

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Messages straight over the network, as a program in assembly would move them.
 
 Both loops take three cycles a word: the word itself between memory and $CGNO or $CGNI, pointer, branch.

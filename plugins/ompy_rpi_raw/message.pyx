@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Messages that were received before somebody asked for them."""
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy

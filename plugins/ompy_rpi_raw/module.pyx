@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """What the three versions of rMPI on Raw share."""
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """A pair's packets, kept until they are acknowledged; see `channel.pxd`."""
 from libc.stdint cimport int32_t
 from libc.stdlib cimport free, malloc

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Reliable packets over any BTL; `channel.pxd` pictures what is kept of them.
 
     send        number, checksum, keep a copy, send; back-pressure once the window is full

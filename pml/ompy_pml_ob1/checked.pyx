@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Messages that are checked; see `checked.pxd`."""
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy, memset

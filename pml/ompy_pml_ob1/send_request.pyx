@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """The sender's half of ob1's protocols; pictured in `send_request.pxd`."""
 from libc.string cimport memcpy, memset
 

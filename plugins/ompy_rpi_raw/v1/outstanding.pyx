@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Version I's Outstanding Messages Structure: look-ups walk lists, O(N) in the messages of a source."""
 from ompy.core.constants cimport ANY_SOURCE
 

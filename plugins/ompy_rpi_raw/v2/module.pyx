@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Version II of rMPI: interrupt driven, three hash tables."""
 from libc.stdint cimport uint32_t, uint64_t
 

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Version III of rMPI: interrupt driven, posted receives filled in place."""
 from libc.stdint cimport int64_t, uint32_t
 

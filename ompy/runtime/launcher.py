@@ -34,6 +34,8 @@ REMIND_AFTER = 3.0
 ORPHANS_END = 2.0
 # How often the job board is looked at, in seconds.
 LOOK_EVERY = 5.0
+# A rank that has used more than this share of a processor since the last look does something.
+WORKING = 0.02
 # Exit codes, as timeout(1) and shells have them.
 TIMED_OUT = 124
 NOT_EXECUTABLE = 126
@@ -72,6 +74,7 @@ class Launcher:
         self.exit_code: int | None = None
         self.told_to_end: int | None = None
         self.found: list[str] = []
+        self.used: dict[int, float] = {}
         # Zeroes are a board on which nobody has written yet (ompy/core/board.pxd); only a report reads it.
         self.board = os.memfd_create("ompy-board", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(self.board, BOARD_BYTES_A_RANK * job.size)
@@ -334,9 +337,13 @@ class Launcher:
     def look(self) -> None:
         """From time to time: do ranks wait for one another?  Twice the same answer is told, once; the job goes on."""
         from ompy.core.board import Board
-        from ompy.runtime.report import stuck
+        from ompy.runtime.report import processor_time, stuck
 
-        found = stuck(Board(self.board), LOOK_EVERY / 2)
+        board = Board(self.board)
+        used = processor_time(board)
+        working = [rank for rank, time in used.items() if time - self.used.get(rank, time) > WORKING * LOOK_EVERY]
+        self.used = used
+        found = stuck(board, LOOK_EVERY / 2, working)
         if found and found == self.found:
             self.streams.say("this job seems to hang:\n" + "\n".join(found))
             return

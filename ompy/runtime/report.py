@@ -16,7 +16,7 @@ from ompy.core.board import OPERATIONS, RECORD_BYTES, Board, Row
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 ANY = -1
 MOST_RANKS = 1 << 20
@@ -105,9 +105,27 @@ def dead_ends(rows: Sequence[Row]) -> list[str]:
     return lines
 
 
-def stuck(board: Board, seconds: float) -> list[str]:
-    """What can't go on any more by itself, of the waits that are older than so many seconds."""
-    rows = [row if row.seconds > seconds else idle(row) for row in board.rows()]
+def processor_time(board: Board) -> dict[int, float]:
+    """Seconds of processor time that each rank's process has used, as far as it can be asked."""
+    used = {}
+    for row in board.rows():
+        try:
+            with open(f"/proc/{row.pid}/stat") as stream:
+                # The name of the program, in parentheses, may hold anything.
+                fields = stream.read().rpartition(")")[2].split()
+        except OSError:
+            continue
+        used[row.rank] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return used
+
+
+def stuck(board: Board, seconds: float, working: Collection[int] = ()) -> list[str]:
+    """What can't go on any more by itself, of the waits that are older than so many seconds.
+
+    Parameters:
+        working: ranks that use their processor: they move a long message, though they wait for its end.
+    """
+    rows = [row if row.seconds > seconds and row.rank not in working else idle(row) for row in board.rows()]
     return [sentence(cycle, rows) for cycle in cycles(rows)] + dead_ends(rows)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import re
+import struct
 import subprocess
 import time
 from types import SimpleNamespace
@@ -14,7 +15,7 @@ from launching import DEADLINE, OMPYRUN, Launch, launch, mpi, python
 
 from ompy.core.board import OPERATIONS, RECORD_BYTES, Board
 from ompy.runtime.launcher import BOARD_BYTES_A_RANK, seal
-from ompy.runtime.report import cycles, dead_ends, report, report_process, stuck, table
+from ompy.runtime.report import cycles, dead_ends, processor_time, report, report_process, stuck, table
 
 
 def row(rank: int, peer: int, state: str = "waiting", operation: str = "Recv") -> SimpleNamespace:
@@ -222,3 +223,25 @@ def test_job_that_hangs_is_told_without_being_asked() -> None:
         assert first == "ompyrun: this job seems to hang:\n"
         assert job.process.stderr.readline().decode() == "ompyrun: rank 0 waits in Recv for rank 1, which is in Finalize\n"
         assert job.process.poll() is None
+
+
+def waiting_record(pid: int, call: str, peer: int) -> bytes:
+    return struct.pack("=IiiiiiQqq", 2, pid, 2, OPERATIONS.index(call), peer, 5, 1, 1 << 30, 1).ljust(RECORD_BYTES, b"\0")
+
+
+def test_ranks_that_move_a_long_message_are_not_said_to_hang() -> None:
+    """Sender and receiver wait for each other until the message is over; who moves it uses a processor."""
+    descriptor = sealed_board(waiting_record(os.getpid(), "Send", 1) + waiting_record(os.getpid(), "Recv", 0))
+    board = Board(descriptor)
+    assert "none of them can go on" in stuck(board, 0.0)[0]
+    assert stuck(board, 0.0, working=[1]) == []
+    before = sum(os.times()[:2])
+    used = processor_time(board)
+    assert before - 0.1 <= used[0] <= used[1] <= sum(os.times()[:2]) + 0.1
+    os.close(descriptor)
+
+
+def test_processor_time_of_processes_that_are_not_there_is_not_told() -> None:
+    descriptor = sealed_board(waiting_record(-5, "Send", 1) + waiting_record(1 << 30, "Recv", 0) + bytes(RECORD_BYTES))
+    assert processor_time(Board(descriptor)) == {}
+    os.close(descriptor)

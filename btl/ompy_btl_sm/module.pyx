@@ -128,7 +128,11 @@ cdef class SmBtl(Btl):
             if not text:
                 found.append("the peer does not run btl/sm")
                 continue
-            card = Card(text)
+            try:
+                card = Card(text)
+            except (ValueError, OverflowError) as error:
+                found.append(f"rank {proc.rank} has a card that can't be read: {error}")
+                continue
             if card.host != self.host:
                 found.append("on another host, or of another user or process name space")
                 continue

@@ -24,8 +24,13 @@ def pack(card: Card) -> bytes:
 
 
 def unpack(data: bytes) -> Card:
-    url, security, key = data.split(b" ")
-    return Card(url.decode(), security.decode(), b"" if key == b"-" else key)
+    """The reverse of `pack`; ValueError for what is none, an address that is no number among it."""
+    url, security, key = data.decode("ascii").split(" ")
+    port = url.rpartition(":")[2]
+    if not url.startswith("tcp://") or not port.isdecimal() or not 0 < int(port) < 1 << 16:
+        raise ValueError(f"{url!r} is no address of TCP")
+    ipaddress.ip_address(host_of(url))
+    return Card(url, security, b"" if key == "-" else key.encode())
 
 
 def is_loopback(url: str) -> bool:

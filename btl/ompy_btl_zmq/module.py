@@ -157,7 +157,10 @@ class ZmqBtl(Btl):
             return "a process needs no network to reach itself; btl self does"
         if "zmq" not in proc.card:
             return f"rank {proc.rank} did not open zmq; `--mca btl_base_verbose 1` shows why"
-        card = unpack(proc.card["zmq"])
+        try:
+            card = unpack(proc.card["zmq"])
+        except ValueError as error:
+            return f"rank {proc.rank} has a card that can't be read: {error}"
         if card.security != self.security.name:
             return f"btl_zmq_security is {card.security} on rank {proc.rank} and {self.security.name} here"
         if is_loopback(card.url) and not proc.is_local:

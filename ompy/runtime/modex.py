@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from _thread import allocate_lock
 
+from ompy.core.errors import ERR_INTERN, MPIError
 from ompy.core.proc import Proc
 
 TYPE_CHECKING = False
@@ -32,14 +33,16 @@ def pack(card: Mapping[str, bytes]) -> bytes:
 
 
 def unpack(data: bytes) -> dict[str, bytes]:
-    """The reverse of `pack`."""
+    """The reverse of `pack`; MPIError for what `pack` can't have made."""
     card = {}
     at = 0
     while at < len(data):
         end = at + 2 + int.from_bytes(data[at : at + 2], "big")
-        name = data[at + 2 : end].decode()
+        name = data[at + 2 : end].decode("utf-8", "replace")
         at = end + 4 + int.from_bytes(data[end : end + 4], "big")
         card[name] = data[end + 4 : at]
+    if at != len(data) or not card.keys() >= {"host", "boot", "pid", "pml"} or not card["pid"].isdigit():
+        raise MPIError(ERR_INTERN, f"a card of {len(data)} bytes can't be read")
     return card
 
 
@@ -86,7 +89,7 @@ class Modex:
             index,
             index,
             self.rte.job,
-            card["host"].decode(),
+            card["host"].decode("utf-8", "replace"),
             int(card["pid"]),
             index == self.rte.rank,
             is_local,

@@ -28,6 +28,10 @@ MARGIN = 24
 SECRET_BYTES = 32
 LONGEST_MESSAGE = 4000  # characters of an abort's; a server takes lines of 64 KiB
 SECRET_KEY = "secret"
+# What is believed of a server at most.
+LONGEST_VALUE = 1 << 20
+MOST_PIECES = 1 << 16
+DIGITS = 9
 # Jobs of ompy's own launcher: it has put the secret where ranks find it, and reads the message of an abort.
 OWN_PREFIX = "ompy-"
 GREETING = (
@@ -35,6 +39,15 @@ GREETING = (
     ("get_maxes", "maxes"),
     ("get_my_kvsname", "my_kvsname"),
 )
+
+
+def number(text: str, what: str, least: int, most: int) -> int:
+    """A number that the server has sent; MPIError for anything else."""
+    if not text.isdecimal() or len(text) > DIGITS or not least <= int(text) <= most:
+        raise MPIError(
+            ERR_INTERN, f"the PMI server says {text[:DIGITS]!r} of {what}, where a number from {least} to {most} was expected"
+        )
+    return int(text)
 
 
 def say(text: str) -> None:
@@ -76,8 +89,8 @@ class PmiRte(Rte):
         greeted, limits, space = self._ask(GREETING)
         if greeted.get("rc") != "0":
             raise MPIError(ERR_INTERN, f"the PMI server refuses version 1.1: {greeted}")
-        self.piece = int(limits.get("vallen_max", 1024)) - MARGIN
-        self.job = space["kvsname"]
+        self.piece = number(limits.get("vallen_max", "1024"), "the longest value", MARGIN + 1, LONGEST_VALUE) - MARGIN
+        self.job = space.get("kvsname", "")
         self.is_own = self.job.startswith(OWN_PREFIX)
         set_lifeline(wire.descriptor, self.poll)
         self.secret = self._agree_on_secret()
@@ -104,7 +117,7 @@ class PmiRte(Rte):
     @property
     def appnum(self) -> int:
         """Number of this process's program among those of the command line; asked for by the few that want to know."""
-        return int(self.wire.ask("get_appnum", "appnum").get("appnum", "0"))
+        return number(self.wire.ask("get_appnum", "appnum").get("appnum", "0"), "the program's number", 0, 1 << 20)
 
     def _ask(self, questions: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
         if self.is_own:
@@ -152,9 +165,13 @@ class PmiRte(Rte):
         self.has_met = True
 
     def get(self, rank: int, key: str) -> bytes:
-        count, _, text = self._lookup(f"{rank}.{key}.0").partition(".")
-        text += "".join(self._lookup(f"{rank}.{key}.{number}") for number in range(1, int(count)))
-        return a2b_base64(text + "=" * (-len(text) % 4))
+        words, _, text = self._lookup(f"{rank}.{key}.0").partition(".")
+        pieces = number(words, f"the pieces of {key} of rank {rank}", 1, MOST_PIECES)
+        text += "".join(self._lookup(f"{rank}.{key}.{piece}") for piece in range(1, pieces))
+        try:
+            return a2b_base64(text + "=" * (-len(text) % 4))
+        except ValueError as error:
+            raise MPIError(ERR_INTERN, f"what rank {rank} has published under {key} can't be read: {error}") from None
 
     def poll(self) -> None:
         """The wire's other end is closed: the launcher has gone, and whoever should have ended its ranks with it."""

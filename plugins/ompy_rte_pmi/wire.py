@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
+LONGEST_LINE = 4 << 20
+
+
 class Wire:
     """A connection to the PMI server.
 
@@ -71,6 +74,8 @@ class Wire:
             if not data:
                 raise MPIError(ERR_INTERN, "the launcher has gone: end of file from the PMI server")
             self.partial += data
+            if len(self.partial) > LONGEST_LINE:
+                raise MPIError(ERR_INTERN, f"the PMI server sent more than {LONGEST_LINE} bytes without an end of line")
         line, _, self.partial = self.partial.partition(b"\n")
         return line.decode("ascii", "replace")
 

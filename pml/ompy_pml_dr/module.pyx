@@ -41,6 +41,23 @@ cdef bint is_due(void *context) noexcept nogil:
     return clock_now() >= (<int64_t *> context)[0]
 
 
+cdef bint is_overtaken(Channel channel, const Packet *packet) noexcept:
+    """Whether enough have arrived of what was sent later.
+
+    By the order of sending, not by sequence numbers: what was sent again has lost nothing by packets from before that.
+
+        sent 1 2 3 4      1 is lost, 2 3 4 arrive: 1 is overtaken and sent again; the next acknowledgement of 2 3 4 changes nothing
+    """
+    cdef uint32_t sequence = channel.oldest
+    cdef int later = 0
+    cdef const Packet *other
+    while sequence != channel.next_sequence:
+        other = &channel.packets[sequence % WINDOW]
+        later += not other.waiting and other.sent > packet.sent
+        sequence += 1
+    return later >= LATE
+
+
 cdef class ReliableBtl(FramedBtl):
     """A BTL that loses nothing, over one that may.
 
@@ -205,17 +222,15 @@ cdef class ReliableBtl(FramedBtl):
         return 0
 
     cdef int fill_gaps(self, Channel channel, int64_t now) except -1:
-        """Send again what three later packets have overtaken, once a round trip."""
-        cdef uint32_t sequence = channel.next_sequence
-        cdef int later = 0
+        """Send again what packets have overtaken that were sent after it, and were not after it was sent again."""
+        cdef uint32_t sequence = channel.oldest
         cdef Packet *packet
-        while sequence != channel.oldest:
-            sequence -= 1
+        while sequence != channel.next_sequence:
             packet = &channel.packets[sequence % WINDOW]
-            if not packet.waiting:
-                later += 1
-            elif later >= LATE and now - packet.sent > channel.round_trip + channel.variation:
+            if packet.waiting and now - packet.sent > channel.round_trip + channel.variation and \
+                    is_overtaken(channel, packet):
                 self.repeat(channel, packet, now)
+            sequence += 1
         return 0
 
     # -- progress

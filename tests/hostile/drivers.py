@@ -3,8 +3,28 @@
 from __future__ import annotations
 
 from arguments import Arguments
+from board import JobBoard
+from cards import Cards
+from command_line import CommandLine
 from entry_points import EntryPoints
 from harness import Driver
+from packets import DrPackets
 from parameters import Parameters
+from pmi import PmiClient, PmiServer
+from zmq_strangers import MECHANISMS, ZmqStrangers
 
-DRIVERS: dict[str, Driver] = {driver.name: driver for driver in (Arguments(), EntryPoints(), Parameters())}
+DRIVERS: dict[str, Driver] = {
+    driver.name: driver
+    for driver in (
+        Arguments(),
+        EntryPoints(),
+        Parameters(),
+        PmiServer(),
+        PmiClient(),
+        JobBoard(),
+        CommandLine(),
+        Cards(),
+        DrPackets(),
+        *map(ZmqStrangers, MECHANISMS),
+    )
+}

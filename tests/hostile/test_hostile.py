@@ -10,14 +10,27 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import chaos
 import harness
 from drivers import DRIVERS
 
+INPUTS = {
+    "arguments": 1500, "entry-points": 400, "parameters": 800, "pmi-server": 300, "pmi-client": 500, "board": 1000,
+    "command-line": 500, "cards": 1000, "dr-packets": 500, "zmq-none": 500, "zmq-plain": 500, "zmq-curve": 500,
+}  # fmt: skip
 
-@pytest.mark.parametrize(("name", "inputs"), [("arguments", 1500), ("entry-points", 400), ("parameters", 800)])
+
+@pytest.mark.parametrize(("name", "inputs"), INPUTS.items())
 def test_no_input_crashes_hangs_or_is_taken_for_what_it_is_not(name: str, inputs: int, seed: int) -> None:
     findings = [str(finding) for finding in harness.run(DRIVERS[name], seed, inputs)]
     assert not findings, "\n".join(findings)
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_job_ends_well_whatever_is_done_to_it(number: int, seed: int) -> None:
+    case = chaos.Case(seed, number)
+    problem = case.run()
+    assert not problem, f"{case}: {problem}"
 
 
 class Planted:

@@ -208,6 +208,26 @@ def test_a_lost_packet_is_sent_again_once_later_ones_have_arrived(make) -> None:
     assert reliable(left).statistics()["packets_sent_again"] == 1
 
 
+def test_acknowledgements_that_come_late_have_nothing_sent_again_twice(make) -> None:
+    pair = make(timeout=10_000.0, timeout_min=10_000.0, timeout_max=10_000.0)
+    left, right = pair.sides
+    left.btls[0].cut = True
+    left.isend(bytearray([0]), 1)
+    left.btls[0].cut = False
+    for number in range(1, 10):
+        left.isend(bytearray([number]), 1)
+    while right.btls[0].queue:
+        right.btls[0].progress()
+        reliable(right).progress()
+    assert len(left.btls[0].queue) > 5
+    while left.btls[0].queue:
+        pause = time.monotonic() + 0.002  # of a busy machine: longer than a round trip here
+        while time.monotonic() < pause:
+            pass
+        left.btls[0].progress()
+    assert reliable(left).statistics()["packets_sent_again"] == 1
+
+
 def test_a_full_transport_delays_and_loses_nothing(make, seed: int) -> None:
     generator = random.Random(seed)
     pair = make((0.1, 0.1, 0.1), generator, room=3)

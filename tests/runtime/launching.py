@@ -21,14 +21,21 @@ class Launch:
     Parameters:
         arguments: of ompyrun.
         stdin: what the launcher reads; None for nothing.
+        command: what to start instead of ompyrun.
     """
 
-    def __init__(self, *arguments: str, stdin: str | None = None, environment: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        *arguments: str,
+        stdin: str | None = None,
+        environment: dict[str, str] | None = None,
+        command: Sequence[str] = OMPYRUN,
+    ) -> None:
         self.mark = uuid.uuid4().hex
         self.begun = time.monotonic()
         self.stdin = stdin
         self.process = subprocess.Popen(
-            [*OMPYRUN, *arguments],
+            [*command, *arguments],
             stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -54,9 +61,9 @@ class Launch:
         assert self.process.stdout is not None
         return [self.process.stdout.readline().decode().rstrip("\n") for _ in range(count)]
 
-    def finish(self) -> int:
+    def finish(self, seconds: float = DEADLINE) -> int:
         """Wait for the end; returns the exit code.  What it printed is in `stdout` and `stderr`."""
-        out, err = self.process.communicate(None if self.stdin is None else self.stdin.encode(), timeout=DEADLINE)
+        out, err = self.process.communicate(None if self.stdin is None else self.stdin.encode(), timeout=seconds)
         self.stdout += out.decode()
         self.stderr += err.decode()
         self.seconds = time.monotonic() - self.begun

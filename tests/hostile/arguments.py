@@ -19,9 +19,10 @@ from pathlib import Path
 PATIENCE = 0.03
 ROOM = 3 << 30  # bytes of address space beyond what the child begins with
 
-# Names that are not called: they end the process or the library, or believe an address, as their documentation says.
+# Names that are not called: they end the process or the library, believe an address, or keep what they are given for good, as
+# their documentation says.
 LEFT_ALONE = re.compile(
-    r"(.*\.)?(Abort|Finalize|_set_abort_status|fromaddress|Disconnect|Set_errhandler|Call_errhandler|Attach_buffer|Pcontrol)"
+    r"(.*\.)?(Abort|Finalize|_set_abort_status|fromaddress|Disconnect|Set_errhandler|Call_errhandler|Attach_buffer|Add_error_.*)"
     r"|(buffer|memory)\.(release|__.*)|pickle.*|rc.*|.*\.(exit|Exit)"
 )
 
@@ -39,7 +40,7 @@ TYPES = (
 MEMORY = (
     "bytearray(64)", "bytearray(8)", "bytearray()", "b'12345678'", "numpy.zeros(8)", "numpy.zeros((4, 4), 'i')",
     "numpy.zeros((4, 4))[:, 1]", "numpy.zeros(8, '>i4')", "numpy.zeros(4, 'O')", "numpy.zeros(3, 'S5')",
-    "memoryview(bytes(16))", "memoryview(bytearray(32))[::2]", "array.array('d', range(9))", "MPI.Alloc_mem(64)[:0]",
+    "memoryview(bytes(16))", "memoryview(bytearray(32))[::2]", "array.array('d', range(9))", "MPI.buffer.allocate(64)[:0]",
     "MPI.buffer.allocate(32)", "None", "numpy.zeros(0)", "numpy.arange(12, dtype='u1').reshape(3, 4).T",
     "bytearray(1 << 20)", "numpy.zeros(5, 'M8[s]')", "numpy.zeros(2, [('a', 'i4'), ('b', 'f8')])", "numpy.ma.zeros(4)",
     "MPI.IN_PLACE", "v.readonly", "v.liar",
@@ -331,6 +332,9 @@ class Arguments:
         self.values = Values(MPI)
         self.names = {"MPI": MPI, "numpy": numpy, "array": array, "v": self.values}
         signal.signal(signal.SIGALRM, alarm.ring)
+        # What the first wait opens stays.
+        with contextlib.suppress(Interrupted), alarm:
+            MPI.COMM_SELF.Recv(bytearray(1), 0)
         size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (size + ROOM, size + ROOM))
 
@@ -374,6 +378,9 @@ class Arguments:
                 result.Cancel()
             if not result.Test():
                 result.free()
+        elif isinstance(result, mpi.buffer) and result:
+            with contextlib.suppress(mpi.Exception):
+                mpi.Free_mem(result)
         elif isinstance(result, (mpi.Comm, mpi.Win, mpi.Datatype, mpi.Group, mpi.Info, mpi.Op, mpi.Session)):
             known = [getattr(self.values, name) for name in vars(self.values)]
             if not any(result is value for value in known):

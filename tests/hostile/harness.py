@@ -12,6 +12,7 @@ What a driver returns for an input that must not have it so (a leak, a wrong err
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import random
@@ -70,10 +71,14 @@ def rng_of(seed: int, number: int) -> random.Random:
     return random.Random(f"{seed}/{number}")
 
 
-def usage() -> tuple[int, int]:
-    """Bytes in memory, and descriptors."""
+def usage() -> tuple[int, list[str]]:
+    """Bytes in memory, and what the descriptors are of."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * PAGE, len(os.listdir("/proc/self/fd"))
+    descriptors = []
+    for number in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            descriptors.append(os.readlink(f"/proc/self/fd/{number}"))
+    return pages * PAGE, descriptors
 
 
 def run_child(driver: Driver, seed: int, first: int, last: int, page: str) -> None:
@@ -83,7 +88,7 @@ def run_child(driver: Driver, seed: int, first: int, last: int, page: str) -> No
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     driver.begin()
     settled = first + (last - first) // 10
-    before = (0, 0)
+    before: tuple[int, list[str]] = (0, [])
     for number in range(first, last):
         RECORD.pack_into(shared, 0, number)
         given = driver.make(rng_of(seed, number))
@@ -99,8 +104,10 @@ def run_child(driver: Driver, seed: int, first: int, last: int, page: str) -> No
     memory, descriptors = usage()
     if last - first >= 2000 and memory - before[0] > GROWTH:
         print(f"{last} memory grew by {(memory - before[0]) >> 20} MiB over {last - settled} inputs", flush=True)
-    if last - first >= 100 and descriptors > before[1]:
-        print(f"{last} {descriptors - before[1]} descriptors more than {last - settled} inputs before", flush=True)
+    if last - first >= 100 and len(descriptors) > len(before[1]):
+        new = sorted(set(descriptors) - set(before[1]))
+        more = len(descriptors) - len(before[1])
+        print(f"{last} {more} descriptors more than {last - settled} inputs before: {new}", flush=True)
     RECORD.pack_into(shared, 0, last)
 
 

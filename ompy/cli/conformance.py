@@ -52,7 +52,7 @@ class Bytes(click.ParamType[int]):
     help="btl NAME,self: NAME is under test; others as for ompyrun.",
 )
 @click.option("-n", "-np", "ranks", type=Counts(), default="2", show_default=True, help="Numbers of ranks: 2,3,5.")
-@click.option("--level", "levels", multiple=True, help="contract, mpi, mixed or suite; repeatable.  [default: all]")
+@click.option("--level", "levels", multiple=True, help="contract, mpi, mixed, programs or suite; repeatable.  [default: all]")
 @click.option(
     "-k", "words", default="", metavar="WORDS", help="Only checks with these words in their names, or of this clause."
 )
@@ -60,6 +60,7 @@ class Bytes(click.ParamType[int]):
 @click.option("--seed", type=click.IntRange(0), help="Of everything random.  [default: a new one]")
 @click.option("--silence", default=20.0, show_default=True, help="Seconds without a sign of life that end a check.")
 @click.option("--bytes", "nbytes", type=Bytes(), default=0, help="Also transfer so many bytes, such as 5G.")
+@click.option("--seconds", default=20.0, show_default=True, help="Of random programs, the level `programs`.")
 @click.option("--suite", "modules", multiple=True, metavar="MODULE", help="Also this module of mpi4py's tests; repeatable.")
 @click.option("--junit", type=click.Path(path_type=Path), help="Write the results as JUnit XML.")
 def conformance(
@@ -71,6 +72,7 @@ def conformance(
     seed: int | None,
     silence: float,
     nbytes: int,
+    seconds: float,
     modules: tuple[str, ...],
     junit: Path | None,
 ) -> NoReturn:
@@ -87,11 +89,11 @@ def conformance(
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     from ompy.mca.params import use
-    from ompy.testing.conformance import check, kit, report, suite
+    from ompy.testing.conformance import check, kit, programs, report, suite
     from ompy.testing.conformance.job import Order
 
     framework, names, others = subject(mca)
-    known = check.levels(framework) + [suite.LEVEL] * bool(modules)
+    known = check.levels(framework) + [programs.LEVEL] * (not words) + [suite.LEVEL] * bool(modules)
     if unknown := set(levels) - set(known):
         raise click.UsageError(f"--level {', '.join(sorted(unknown))}: {framework} has the levels {', '.join(known)}")
     use([(framework, ",".join(names)), *others])
@@ -103,14 +105,17 @@ def conformance(
         for level in (levels or known)
         for count in ranks
     ]
-    plans = [(order, kit.selected(framework, order.level, words)) for order in orders if order.level != suite.LEVEL]
+    apart = programs.LEVEL, suite.LEVEL
+    plans = [(order, kit.selected(framework, order.level, words)) for order in orders if order.level not in apart]
+    fuzzed = [order for order in orders if order.level == programs.LEVEL]
     wanted = [order for order in orders if order.level == suite.LEVEL]
-    total = sum(len(chosen) for _, chosen in plans) + len(wanted) * len(modules)
+    total = sum(len(chosen) for _, chosen in plans) + len(fuzzed) + len(wanted) * len(modules)
     if not total:
         raise click.UsageError(f"-k {words}: no check of {framework} has that in its name, and no clause is called so")
     results: list[kit.Result] = []
     width = None if sys.stdout.isatty() else 140
-    running = [kit.run(order, chosen, exitfirst) for order, chosen in plans] + [suite.run(order, modules) for order in wanted]
+    running = [kit.run(order, chosen, exitfirst) for order, chosen in plans]
+    running += [programs.run(order, seconds) for order in fuzzed] + [suite.run(order, modules) for order in wanted]
     columns = SpinnerColumn(), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}")
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=total)
@@ -135,10 +140,10 @@ def conformance(
 
 def subject(mca: tuple[tuple[str, str], ...]) -> tuple[str, tuple[str, ...], tuple[tuple[str, str], ...]]:
     """Framework and names of the components that `--mca btl a,b` puts under test, and the other parameters."""
-    under_test = [(name, value) for name, value in mca if name in ("btl", "coll")]
+    under_test = [(name, value) for name, value in mca if name in ("btl", "pml", "coll", "osc")]
     if not under_test:
         raise click.UsageError("name what is under test: --mca btl NAME,self")
-    framework, value = next((pair for pair in under_test if pair[0] == "coll"), under_test[0])
+    framework, value = next((pair for pair in under_test if pair[0] != "btl"), under_test[0])
     names = tuple(name.strip() for name in value.split(",") if name.strip())
     if not names or any(name.startswith("^") for name in names):
         raise click.UsageError(f"--mca {framework} {value}: name the component under test first, then those beside it")

@@ -36,6 +36,8 @@ class Result(NamedTuple):
         words += [f"--mca {name} {value}" for name, value in order.mca]
         if order.level == "suite":
             return " ".join([*words, f"-n {order.ranks} --level suite --suite {self.check.name.removeprefix('test_')}"])
+        if order.level == "programs":
+            return " ".join([*words, f"-n {order.ranks} --level programs --seed {order.seed}"])
         words += [f"-n {order.ranks} --level {order.level} -k {self.check.name} --seed {order.seed}"]
         words += [f"--{name} {value}" for name, value in order.options.items() if value and name == self.check.option]
         return " ".join(words)

@@ -27,9 +27,9 @@ MOST_PLOTS, MOST_OPEN = 8, 12
 
 # How often each kind is chosen.
 WEIGHTS = {
-    "message": 30, "collective": 14, "persistent": 5, "partitioned": 2, "race": 2, "exchange": 3, "objects": 5, "window": 2,
-    "communicator": 5, "neighbours": 1.5, "cancel": 2, "truncation": 1, "flood": 0.5, "handles": 1.5, "flush": 0.5, "pause": 3,
-    "fork": 0.4, "interruption": 1,
+    "message": 30, "collective": 14, "persistent": 5, "partitioned": 2, "race": 2, "exchange": 3,
+    "objects": 5, "window": 2, "communicator": 5, "neighbours": 1.5, "cancel": 2, "truncation": 1,
+    "synchronous": 2, "flood": 0.5, "handles": 1.5, "flush": 0.5, "pause": 3, "fork": 0.4, "interruption": 1,
 }  # fmt: skip
 
 

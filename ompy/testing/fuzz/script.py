@@ -43,10 +43,20 @@ def definitions() -> dict[str, str]:
     for node in ast.parse(text).body:
         source = ast.get_source_segment(text, node) or ""
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            found[node.name] = source
+            found[node.name] = without_docstring(node, source)
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             found[node.targets[0].id] = source
     return found
+
+
+def without_docstring(node: ast.FunctionDef | ast.ClassDef, source: str) -> str:
+    """The source of a definition that has more than its docstring, without it: scripts are to be short."""
+    first = node.body[0]
+    if ast.get_docstring(node) is None or len(node.body) == 1:
+        return source
+    lines = source.splitlines()
+    del lines[first.lineno - node.lineno : (first.end_lineno or 0) - node.lineno + 1]
+    return "\n".join(lines)
 
 
 def needed(text: str) -> list[str]:

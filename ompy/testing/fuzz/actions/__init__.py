@@ -12,11 +12,12 @@ from ompy.testing.fuzz.actions import (
     objects,
     persistent,
     process,
+    synchronous,
     wildcards,
     window,
 )
 
 __all__ = [
     "cancel", "collective", "communicator", "completion", "exchange", "handles", "message", "neighbours", "objects",
-    "persistent", "process", "wildcards", "window",
+    "persistent", "process", "synchronous", "wildcards", "window",
 ]  # fmt: skip

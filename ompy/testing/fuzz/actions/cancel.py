@@ -162,9 +162,9 @@ class Truncation(Action):
         if rank == self.source:
             for k in (0, 1):
                 spec = f"[filled(data({n}{k}, {self.size})), {self.size}, MPI.BYTE]"
-                lines.append(f"q{k} = {c}.Isend({spec}, {self.dest}, {k})")
+                lines.append(f"{self.name('q')}_{k} = {c}.Isend({spec}, {self.dest}, {k})")
             # What becomes of the send whose message is too long is open; the other one ends well.
-            lines += ["q1.Wait()", "try: q0.Wait()", "except MPI.Exception: pass"]
+            lines += [f"{self.name('q')}_1.Wait()", f"try: {self.name('q')}_0.Wait()", "except MPI.Exception: pass"]
         elif rank == self.dest:
             lines.append(f"{b} = filled(bytes([238]) * {self.size})")
             spec = f"[{b}, {self.room}, MPI.BYTE]"

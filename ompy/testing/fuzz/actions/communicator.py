@@ -85,7 +85,8 @@ class Communicator(Action):
         places = [group.index(member) for member in self.members]
         size = len(self.members)
         ours = rank in self.members
-        if self.way == "Dup":
+        if self.way == "Dup" or (self.way == "Merge" and places == sorted(places)):
+            # A merge of which one side was dropped has nothing to merge.
             lines = [f"{c} = {parent}.Dup()"]
         elif self.way == "Idup":
             lines = [f"{c}, q = {parent}.Idup(); q.Wait()"]

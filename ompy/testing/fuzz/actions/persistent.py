@@ -55,7 +55,8 @@ class Persistent(Action):
         channel = composer.channel(lane, communicator, source, dest)
         composer.add(made)
         # The requests keep a communicator that is freed (7.4.3); at times it is freed before they are started.
-        held = rng.random() < 0.8 or "start after free" not in composer.setting.features
+        free = "start after free" in composer.setting.features and made.receives == "Recv_init"
+        held = not free or rng.random() < 0.8
         if held:
             composer.hold(communicator)
         composer.step(made, "init", source)

@@ -1,0 +1,1 @@
+"""Components with one semantic fault each: what `ompy fuzz` must find."""

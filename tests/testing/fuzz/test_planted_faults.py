@@ -1,0 +1,71 @@
+"""Components with one semantic fault each: `ompy fuzz` finds every one within two minutes."""
+
+from __future__ import annotations
+
+import ast
+import os
+import random
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from ompy.testing.fuzz import campaign
+from ompy.testing.fuzz.runner import Place
+
+# Some of the table, other ones each day; all of it when this is set.
+EVERYTHING = bool(os.environ.get("OMPY_TEST_FUZZ"))
+SAMPLE = 3
+SECONDS, SILENCE, SHRINKING = 120.0, 8.0, 0.0
+FOLDER = Path(__file__).parent / "planted" / "ompy_fuzz_faults"
+BASES = {"Pml", "Coll", "Osc"}
+
+
+def faults() -> list[tuple[str, str]]:
+    """(framework, class) of each planted fault."""
+    found = []
+    for framework in ("pml", "coll", "osc"):
+        for node in ast.parse((FOLDER / f"{framework}_faults.py").read_text()).body:
+            if isinstance(node, ast.ClassDef) and any(isinstance(base, ast.Name) and base.id in BASES for base in node.bases):
+                found.append((framework, node.name))
+    return found
+
+
+def chosen() -> list[tuple[str, str]]:
+    every = [fault for fault in faults() if fault[1] not in BASES]
+    return every if EVERYTHING else random.Random(date.today().toordinal()).sample(every, SAMPLE)
+
+
+def place(framework: str, fault: str) -> Place:
+    named = {"pml": "faulty", "coll": "faulty,basic", "osc": "faulty"}[framework]
+    return Place(3, ((framework, named), (f"{framework}_faulty_fault", fault)), silence=SILENCE)
+
+
+def wish(framework: str, seed: int, seconds: float = SECONDS) -> campaign.Wish:
+    # A PML in Python is no place for threads and handlers of signals, but where that is the fault.
+    without = ("fork", "threads", "signals") if framework == "pml" else ("fork",)
+    return campaign.Wish(seed, seconds, shrinking=SHRINKING, without=without)
+
+
+@pytest.mark.timeout(200)
+@pytest.mark.parametrize("framework", ["pml", "coll", "osc"])
+def test_nothing_is_found_where_no_fault_is(faulty, ompy_seed: int, framework: str) -> None:
+    outcome = campaign.run(place(framework, ""), wish(framework, ompy_seed, 10.0))
+    assert outcome.found is None, outcome.found
+    assert outcome.operations > 100
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(("framework", "fault"), chosen())
+def test_a_fault_is_found(faulty, ompy_seed: int, framework: str, fault: str) -> None:
+    wanted = wish(framework, ompy_seed)
+    if fault == "OnePackingBuffer":
+        wanted = wanted._replace(without=())
+    outcome = campaign.run(place(framework, fault), wanted)
+    assert outcome.found is not None, (
+        f"nothing is found wrong with {fault} in {outcome.operations} operations; seed {ompy_seed}"
+    )
+
+
+def test_there_are_twenty_five_faults() -> None:
+    assert len(chosen() if EVERYTHING else faults()) >= 25

@@ -143,7 +143,7 @@ class Composer:
     def step(self, action: Action, phase: str, rank: int = -1) -> None:
         step = Step(action.number, phase, rank)
         self.program.steps.append(step)
-        self.operations += len(self.program.ranks(step))
+        self.operations += self.program.weight(step)
 
     def channel(self, lane: int, communicator: int, source: int, dest: int) -> Channel:
         return self.channels.setdefault((lane, communicator, source, dest), Channel())

@@ -200,7 +200,7 @@ def numbers(seed, n, code="q"):
     """An array of n small numbers, which sums and products of seven represent exactly."""
     import array
 
-    return array.array(code, [x & 63 for x in random.Random(seed).randbytes(n)])
+    return array.array(code, tuple(random.Random(seed).randbytes(n).translate(bytes(range(64)) * 4)))
 
 
 def compose(first, second, _=None):
@@ -214,6 +214,7 @@ def compose(first, second, _=None):
 def reduced(operation, arrays):
     """What a reduction of arrays gives, reckoned in their order."""
     import array
+    import operator
     from functools import reduce
 
     if operation == "compose":
@@ -222,14 +223,12 @@ def reduced(operation, arrays):
             compose(earlier, values)
         return values
     call = {
-        "SUM": lambda x, y: x + y, "PROD": lambda x, y: x * y, "MAX": max, "MIN": min,
-        "BAND": lambda x, y: x & y, "BOR": lambda x, y: x | y, "BXOR": lambda x, y: x ^ y,
+        "SUM": operator.add, "PROD": operator.mul, "MAX": max, "MIN": min,
+        "BAND": operator.and_, "BOR": operator.or_, "BXOR": operator.xor,
         "LAND": lambda x, y: int(bool(x and y)), "LOR": lambda x, y: int(bool(x or y)),
-        "LXOR": lambda x, y: int(bool(x) != bool(y)), "REPLACE": lambda x, y: y, "NO_OP": lambda x, y: x,
+        "LXOR": lambda x, y: int(bool(x) != bool(y)),
     }[operation]  # fmt: skip
-    if len(arrays) == 1:
-        return arrays[0]
-    return array.array(arrays[0].typecode, [reduce(call, column) for column in zip(*arrays, strict=True)])
+    return array.array(arrays[0].typecode, reduce(lambda xs, ys: map(call, xs, ys), arrays))
 
 
 def spaced(values):

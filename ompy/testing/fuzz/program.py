@@ -71,6 +71,10 @@ class Action:
         """Compose one of the kind: see `generator`."""
         raise NotImplementedError
 
+    def weight(self, program: Program, phase: str) -> int:
+        """For how many operations a phase counts: one a rank, unless it is made of many."""
+        return len(self.ranks(program, phase))
+
     def group(self) -> list[int]:
         """World ranks of the communicator that an action makes."""
         raise NotImplementedError
@@ -150,8 +154,11 @@ class Program:
 
     @property
     def operations(self) -> int:
-        """Steps, counted for each rank that takes part."""
-        return sum(len(self.ranks(step)) for step in self.steps)
+        """Steps, counted for each rank that takes part, by their weight."""
+        return sum(self.weight(step) for step in self.steps)
+
+    def weight(self, step: Step) -> int:
+        return 1 if step.rank >= 0 else self.actions[step.action].weight(self, step.phase)
 
     def without(self, dropped: set[int]) -> Program:
         """The program without some actions, and without those that can't do without them."""

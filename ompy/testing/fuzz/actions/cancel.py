@@ -234,6 +234,9 @@ class Flood(Action):
     def ranks(self, program: Program, phase: str) -> Sequence[int]:
         return [self.source, self.dest]
 
+    def weight(self, program: Program, phase: str) -> int:
+        return 2 * min(self.count, 1000)
+
     def lines(self, program: Program, phase: str, rank: int) -> list[str]:
         group, comm, a, q = program.group(self.communicator), communicator_of(self.communicator), self.name("a"), self.name("q")
         tag, n = FIRST_TAG + self.number, self.size

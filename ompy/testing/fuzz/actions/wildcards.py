@@ -65,6 +65,9 @@ class Race(Action):
     def ranks(self, program: Program, phase: str) -> Sequence[int]:
         return program.group(self.communicator)
 
+    def weight(self, program: Program, phase: str) -> int:
+        return 2 * sum(map(len, self.sizes)) + 2 * len(program.group(self.communicator))
+
     def seed(self, sender: int, k: int) -> int:
         return self.number * 10_000 + sender * 100 + k
 

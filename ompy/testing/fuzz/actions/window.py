@@ -56,6 +56,8 @@ CALLS = {
     "swap": ("Get",),
 }
 PASSIVE = ("lock", "lock_all", "flush")
+# Before the first epoch and after each: what a slot, (target, slot), may hold, as expressions of the script.
+States = list[dict[tuple[int, int], list[str]]]
 
 
 @dataclass
@@ -124,6 +126,10 @@ class Window(Action):
     def ranks(self, program: Program, phase: str) -> Sequence[int]:
         return program.group(self.communicator)
 
+    def weight(self, program: Program, phase: str) -> int:
+        members = len(program.group(self.communicator))
+        return sum(len(accesses) + 2 * members for _, accesses in self.epochs) + 2 * members
+
     # -- the model: what every slot holds
 
     def stamp(self, epoch: int, access: Access) -> str:
@@ -146,7 +152,7 @@ class Window(Action):
         later = self.epochs[epoch + 1][1] if epoch + 1 < len(self.epochs) else []
         return read and not any((a.target, a.slot) == (target, slot) for a in later)
 
-    def states(self, size: int) -> list[dict[tuple[int, int], list[str]]]:
+    def states(self, size: int) -> States:
         """What each slot may hold before the first epoch, and after each, owners' stores among it."""
         now = {(target, slot): [self.initial(target, slot)] for target in range(size) for slot in range(len(self.slots))}
         found = [dict(now)]
@@ -197,7 +203,7 @@ class Window(Action):
                     lines.append(f"{w}.Fence(MPI.MODE_NOSUCCEED)")
                 lines += [f"{w}.Lock({me}, MPI.LOCK_EXCLUSIVE); {w}.Sync(); {w}.Unlock({me})", f"{comm}.Barrier()"]
                 lines += [f"{w}.Fence()"] if how == "fence" else []
-            lines += getattr(self, how)(epoch, mine, accesses, me, size)
+            lines += getattr(self, how)(epoch, mine, accesses, me, states)
             # Who has closed its epoch checks what it has read.
             for access in mine:
                 if access.role in ("get", "swap") or access.call in ("Get_accumulate", "Rget_accumulate", "Fetch_and_op"):
@@ -305,11 +311,11 @@ class Window(Action):
             during += then
         return before, during
 
-    def fence(self, epoch: int, mine: list[Access], accesses: list[Access], me: int, size: int) -> list[str]:
+    def fence(self, epoch: int, mine: list[Access], accesses: list[Access], me: int, states: States) -> list[str]:
         before, during = self.accessing(epoch, mine)
         return [*before, *during, f"{self.name('w')}.Fence()"]
 
-    def pscw(self, epoch: int, mine: list[Access], accesses: list[Access], me: int, size: int) -> list[str]:
+    def pscw(self, epoch: int, mine: list[Access], accesses: list[Access], me: int, states: States) -> list[str]:
         w = self.name("w")
         origins = sorted({access.origin for access in accesses if access.target == me})
         targets = sorted({access.target for access in mine})
@@ -321,9 +327,9 @@ class Window(Action):
             lines += [f"{w}.Wait()"] if epoch % 2 else [f"while not {w}.Test(): pass"]
         return lines
 
-    def lock(self, epoch: int, mine: list[Access], accesses: list[Access], me: int, size: int) -> list[str]:
+    def lock(self, epoch: int, mine: list[Access], accesses: list[Access], me: int, states: States) -> list[str]:
         w, lines = self.name("w"), []
-        for target in sorted({access.target for access in mine}, key=lambda target: (target + me) % size):
+        for target in sorted({access.target for access in mine}, key=lambda target: (target < me, target)):
             here = [access for access in mine if access.target == target and access.role != "swap"]
             if here:
                 before, during = self.accessing(epoch, here)
@@ -338,16 +344,16 @@ class Window(Action):
                 lines += [f"{w}.Flush({access.target})", *then, f"{w}.Unlock({access.target})"]
         return lines
 
-    def lock_all(self, epoch: int, mine: list[Access], accesses: list[Access], me: int, size: int) -> list[str]:
+    def lock_all(self, epoch: int, mine: list[Access], accesses: list[Access], me: int, states: States) -> list[str]:
         before, during = self.accessing(epoch, mine)
         return [*before, f"{self.name('w')}.Lock_all()", *during, f"{self.name('w')}.Unlock_all()"]
 
-    def flush(self, epoch: int, mine: list[Access], accesses: list[Access], me: int, size: int) -> list[str]:
+    def flush(self, epoch: int, mine: list[Access], accesses: list[Access], me: int, states: States) -> list[str]:
         """As lock_all, complete by flushes before the lock is given back."""
         w = self.name("w")
         before, during = self.accessing(epoch, mine)
         which = ["Flush_all()"] if (epoch + me) % 2 else [f"Flush({target})" for target in sorted({a.target for a in mine})]
-        reads = [self.check_read(epoch, access, accesses, self.states(size)[epoch]) for access in mine if access.role == "get"]
+        reads = [self.check_read(epoch, access, accesses, states[epoch]) for access in mine if access.role == "get"]
         return [*before, f"{w}.Lock_all()", *during, *(f"{w}.{call}" for call in which), *reads, f"{w}.Unlock_all()"]
 
     # -- shrinking

@@ -60,7 +60,7 @@ class Outcome(NamedTuple):
 
 def features(about: dict[str, Any], foreign: bool) -> frozenset[str]:
     """What a library can do."""
-    found = {"threads", "signals", "rma"}
+    found = {"threads", "signals", "rma", "floods"}
     if tuple(about["standard"]) >= (4, 0):
         found |= {"mpi4.0", "sessions", "isendrecv"}
     if tuple(about["standard"]) >= (4, 1):

@@ -31,7 +31,7 @@ NO_HEAP = {"btl_sm_shared_heap": "none"}
 RING = {"btl": "sm,self", "btl_sm_single_copy": "none", **NO_HEAP}
 KERNEL = {"btl": "sm,self", "btl_sm_single_copy": "cma", **NO_HEAP, "btl_sm_min_rdma_pipeline_size": 1}
 HEAP = {"btl": "sm,self", "btl_sm_single_copy": "none", "mpi_numpy_heap": 4096, "btl_sm_min_rdma_pipeline_size": 1}
-SIMULATED = ("threads", "signals", "fork")
+SIMULATED = ("threads", "signals", "fork", "floods")
 
 MATRIX = (
     Row("default", (), (1, 2, 3, 4, 5, 6, 7), share=4),

@@ -220,7 +220,9 @@ class Flood(Action):
         if communicator == -2:
             return
         source, dest = rng.sample(composer.program.group(communicator), 2)
-        count = rng.choice((30, 100, 300, 1000)) if rng.random() < 0.97 else rng.choice((70_000, 140_000))
+        count = rng.choice((30, 100, 300, 1000))
+        if "floods" in composer.setting.features and rng.random() < 0.03:
+            count = rng.choice((70_000, 140_000))
         made = cls(composer.number(), lane, communicator, source, dest, count, 4, rng.choice((0, 0.001, 0.01)))
         if count < 1000 and rng.random() < 0.5:
             made.size = min(5000, composer.size() + 4)

@@ -44,6 +44,16 @@ def launcher(library: str, ranks: int) -> list[str]:
     return ["mpiexec", "-n", str(ranks), "--bind-to", "core" if ranks <= CORES else "none"] if ranks else []
 
 
+def end(started: subprocess.Popen[bytes]) -> None:
+    """End a command and what it left behind in its session."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(started.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            started.wait(timeout=GRACE)
+            break
+
+
 def execute(command: list[str], folder: Path, variables: dict[str, str], seconds: float) -> tuple[int | None, str]:
     """Exit status, None when the time was over, and output."""
     with tempfile.TemporaryFile() as output:
@@ -54,12 +64,8 @@ def execute(command: list[str], folder: Path, variables: dict[str, str], seconds
             status: int | None = started.wait(timeout=seconds)
         except subprocess.TimeoutExpired:
             status = None
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(started.pid, number)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                started.wait(timeout=GRACE)
-                break
+        finally:
+            end(started)
         output.seek(0)
         return status, output.read().decode(errors="replace")
 

@@ -98,10 +98,10 @@ def run(client: Client, trial: Trial, environment: Environment, library: str) ->
             command = [*start, str(WRAPPER), scratch, *trial.pytest]
             status, output = execute(command, work, variables, trial.seconds)
             tests = told(Path(scratch))
-            if status != 0:
+            if status != 0 or not tests:
                 tests["the job as a whole"] = "failed"
                 output += f"\n(exit status {status})" if status is not None else f"\n(not within {trial.seconds:g} s)"
-            outputs += [output] if "failed" in tests.values() or not tests else []
+            outputs += [output] if "failed" in tests.values() else []
         for program in trial.programs:
             status, output = execute([*start, *program], work, variables, trial.seconds)
             tests[" ".join(program)] = "passed" if status == 0 else "failed"

@@ -28,8 +28,8 @@ def ompy_query(context: Context) -> Offer | Refusal:
         return Refusal("neither PMI_FD nor PMI_PORT is in the environment: no PMI launcher started this process")
     if "PMI_FD" in os.environ and not is_open_socket(os.environ["PMI_FD"]):
         return Refusal(
-            f"PMI_FD={os.environ['PMI_FD']} is no open socket here: whoever started this process for the launcher has closed it "
-            f"(Python's subprocess does, unless it is told close_fds=False)"
+            f"PMI_FD={os.environ['PMI_FD']} is no open socket here: whoever started this process for the launcher has closed "
+            f"it (Python's subprocess does, unless it is told close_fds=False)"
         )
     from ompy_rte_pmi.module import PmiRte
 

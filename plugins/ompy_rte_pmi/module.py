@@ -51,20 +51,13 @@ def number(text: str, what: str, least: int, most: int) -> int:
 
 
 def say(text: str) -> None:
-    """On standard error, as far as there is one."""
-    try:
-        sys.stderr.write(text)
-    except (OSError, ValueError, AttributeError):
-        pass
-
-
-def flush() -> None:
-    """Both streams; one that is closed, full or missing is no reason to stay."""
-    for stream in (sys.stdout, sys.stderr):
+    """On standard error, as far as there is one, and out of both streams."""
+    for stream, words in ((sys.stdout, ""), (sys.stderr, text)):
         try:
+            stream.write(words)
             stream.flush()
         except (OSError, ValueError, AttributeError):
-            pass
+            continue  # closed, full or missing: no reason to stay
 
 
 class PmiRte(Rte):
@@ -176,7 +169,7 @@ class PmiRte(Rte):
     def poll(self) -> None:
         """The wire's other end is closed: the launcher has gone, and whoever should have ended its ranks with it."""
         try:
-            print(f"ompy: rank {self.rank}: the launcher has gone, ending", file=sys.stderr, flush=True)
+            say(f"ompy: rank {self.rank}: the launcher has gone, ending\n")
             from ompy.runtime.keeper import sweep
 
             if self.is_own:
@@ -187,16 +180,18 @@ class PmiRte(Rte):
     def abort(self, code: int, message: str) -> NoReturn:
         try:
             command = f"abort exitcode={code}"
+            told = ""
             if self.is_own:
                 command += f" message={message[:LONGEST_MESSAGE].encode('utf-8', 'backslashreplace').hex()}"
             elif message:
-                say(f"ompy: rank {self.rank}: {message}\n")
-            flush()
+                told = f"ompy: rank {self.rank}: {message}\n"
+            say(told)
             self.wire.tell(command)
         finally:
             os._exit(code & 0xFF or 1 if code else 0)
 
     def leave_to_parent(self) -> None:
+        set_lifeline(-1, None)  # its number may soon be another descriptor's
         self.wire.close()
         self.descriptor = -1
 

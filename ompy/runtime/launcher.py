@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 SAME_FAILURE = 0.25
 # Who is still there so long after the signal is named.
 REMIND_AFTER = 3.0
-# What ranks leave behind in sessions of its own gets SIGKILL, and the system so long to carry it out.
+# What ranks leave behind in sessions of their own gets SIGKILL, and the system so long to carry it out.
 ORPHANS_END = 2.0
+ORPHANS_PAUSE = 0.001
 # How often the job board is looked at, in seconds.
 LOOK_EVERY = 5.0
 # A rank that has used more than this share of a processor since the last look does something.
@@ -273,7 +274,7 @@ class Launcher:
                     self.keeper = Keeper(self.job.name, [rank.pid for rank in self.processes if rank.status is None])
 
     def end_orphans(self) -> None:
-        """What the ranks have started and left, also in sessions of its own, ends with the job."""
+        """What the ranks have started and left, also in sessions of their own, ends with the job."""
         children = f"/proc/self/task/{os.getpid()}/children"
         end = time.monotonic() + ORPHANS_END
         while time.monotonic() < end:
@@ -285,9 +286,12 @@ class Launcher:
             if not orphans:
                 return
             for pid in orphans:
+                # One that may not be killed, or is inside the kernel, does not hold up the end.
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
-                    os.waitpid(pid, 0)
+                with contextlib.suppress(OSError):
+                    os.waitpid(pid, os.WNOHANG)
+            time.sleep(ORPHANS_PAUSE)
 
     def on_interrupt(self) -> None:
         if self.told_to_end is not None:

@@ -6,6 +6,7 @@ import ast
 import re
 import shlex
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -132,16 +133,17 @@ def test_a_component_imports_contracts_and_itself_alone(path: Path) -> None:
         assert package == own or package not in foreign, f"{name}: components do not import one another, nor models components"
 
 
-def test_every_compiled_module_is_declared_and_has_a_stub() -> None:
-    declared = {TOP / entry["sources"][0] for entry in PROJECT["tool"]["setuptools"]["ext-modules"]}
-    present = {path for path in (*CORE_SOURCES, *COMPONENT_SOURCES) if path.suffix == ".pyx"}
-    assert {str(path.relative_to(TOP)) for path in present ^ declared} == set()
+def test_every_compiled_module_has_a_stub() -> None:
+    present = [path for path in (*CORE_SOURCES, *COMPONENT_SOURCES) if path.suffix == ".pyx"]
+    assert len(present) > 100
     assert [str(path.relative_to(TOP)) for path in sorted(present) if not path.with_suffix(".pyi").exists()] == []
 
 
-def test_every_module_name_matches_its_source() -> None:
-    for entry in PROJECT["tool"]["setuptools"]["ext-modules"]:
-        assert entry["name"] == module_name(TOP / entry["sources"][0])
+def test_a_package_whose_modules_are_compiled_together_has_them_found() -> None:
+    modules = Counter(path.parent for path in (*CORE_SOURCES, *COMPONENT_SOURCES) if path.suffix == ".pyx")
+    for package, count in modules.items():
+        finds = "ompy.core.compiled" in imports(package / "__init__.py")
+        assert finds == (count > 1), f"{package}/__init__.py: `import ompy.core.compiled` finds modules of one shared object"
 
 
 def test_every_package_with_declarations_can_be_cimported_from() -> None:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Check that a wheel holds what it must: every extension module of pyproject.toml compiled, stubs, contracts, entry points.
+"""Check that a wheel holds what it must: every module compiled, stubs, contracts, entry points.
 
     tools/wheel.py dist/ompy-*.whl
 
@@ -24,10 +24,11 @@ def problems(wheel: Path) -> list[str]:
     found = []
     if wheel.name.endswith("py3-none-any.whl"):
         found.append(f"{wheel.name} is tagged py3-none-any: it holds no compiled module")
-    for entry in project["tool"]["setuptools"]["ext-modules"]:
-        stem = entry["name"].replace(".", "/")
-        if not any(name.startswith(f"{stem}.") and name.endswith(".so") for name in names):
-            found.append(f"{entry['name']} is not compiled in it")
+    shared = {name.split(".")[0] for name in names if name.endswith(".so")}
+    for root in project["tool"]["setuptools"]["packages"]["find"]["where"]:
+        for source in (path.relative_to(TOP / root) for path in (TOP / root).glob("ompy*/**/*.pyx")):
+            if not {str(source.with_suffix("")), str(source.with_name("_compiled"))} & shared:
+                found.append(f"{source} is not compiled in it")
     data = ("ompy/*/*.pxd", "ompy/*/*.pyi", "ompy/py.typed", "ompy/scaffold/templates/**/*.template")
     for path in (path for pattern in data for path in TOP.glob(pattern)):
         if str(path.relative_to(TOP)) not in names:

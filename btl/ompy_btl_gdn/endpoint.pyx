@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """One peer: its tile, and the fragment of its that is arriving."""
 from libc.stdint cimport uint32_t
 from libc.stdlib cimport free, realloc

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """btl/portals: send, put and get as messages to portals; see `module.pxd`."""
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset

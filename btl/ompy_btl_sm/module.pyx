@@ -13,13 +13,14 @@ from ompy.core.errors import ERR_INTERN, ERR_OTHER, ERR_PROC_FAILED, MPIError
 from ompy.core.heap cimport holds
 from ompy.core.proc cimport Proc
 from ompy.core.progress cimport exclude_watchers, goal, unregister_source
+from ompy.core.segment cimport page_size
 from ompy.mca.btl cimport (
     FLAG_ASYNCHRONOUS, FLAG_GET, FLAG_IN_ORDER, FLAG_PUT, FLAG_SEND, FLAG_SENDI, INTERFACE, Btl, Descriptor, Endpoint,
 )
 from ompy_btl_sm.endpoint cimport Card, Incoming, SmEndpoint, has_gone, move
 from ompy_btl_sm.inbox cimport Inbox
 from ompy_btl_sm.ring cimport (
-    DATA_OFFSET, HEAD, LINE, Reader, Writer, acquire32, has_space, lines, offered, own_ahead, peek, publish, reserve,
+    HEAD, LINE, Reader, Writer, acquire32, has_space, lines, offered, own_ahead, peek, publish, reserve,
     round_size,
 )
 from ompy_btl_sm.joint_copy cimport JointCopy, help_along, receive_jointly
@@ -110,7 +111,7 @@ cdef class SmBtl(Btl):
     @property
     def ring_bytes(self):
         """Bytes of shared memory that one direction between two processes takes."""
-        return DATA_OFFSET + self.ring_size
+        return page_size + self.ring_size
 
     cpdef bytes address(self):
         return Card.write(self.inbox.segment.location(), self.inbox.header.slot_count, self.own_doorbell, self.heap)

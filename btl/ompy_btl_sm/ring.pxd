@@ -25,13 +25,12 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from ompy.core.atomic cimport acquire, acquire32, fetch_to_write, release, release32
-from ompy.core.segment cimport Segment
+from ompy.core.segment cimport Segment, page_size
 from ompy_btl_sm.joint_copy cimport JointCopy
 
 cdef enum:
     LINE = 64
     HEAD = 8
-    DATA_OFFSET = 4096                           # of the data in the segment
     AHEAD = 512                                  # bytes that the writer's core asks for besides the next message's
     LONGEST_AHEAD = 768                          # in longer messages the processor itself sees the stream coming
     CARD_SIZE = 244                              # makes the writer's part of the header whole lines

@@ -36,8 +36,8 @@ cdef bint has_space(Writer *writer) noexcept nogil:
 
 
 cdef size_t round_size(size_t size) noexcept:
-    """The power of two that is at least `size`."""
-    cdef size_t rounded = SMALLEST
+    """The power of two that is at least `size`: whole pages, because it is mapped twice."""
+    cdef size_t rounded = max(SMALLEST, page_size)
     while rounded < size:
         rounded *= 2
     return rounded
@@ -45,7 +45,7 @@ cdef size_t round_size(size_t size) noexcept:
 
 cdef Segment make(Writer *writer, size_t size, str backing, bytes doorbell):
     """A new, empty ring of `size` bytes, a power of two."""
-    cdef Segment segment = create("ompy-ring", DATA_OFFSET + size, backing, DATA_OFFSET)
+    cdef Segment segment = create("ompy-ring", page_size + size, backing, page_size)
     cdef RingHeader *header = <RingHeader *> segment.address
     if len(doorbell) >= CARD_SIZE:
         raise MPIError(ERR_OTHER, f"the doorbell's card has {len(doorbell)} bytes, a ring has room for {CARD_SIZE - 1}")
@@ -54,7 +54,7 @@ cdef Segment make(Writer *writer, size_t size, str backing, bytes doorbell):
     header.size = size
     memset(writer, 0, sizeof(Writer))
     writer.header = header
-    writer.data = segment.address + DATA_OFFSET
+    writer.data = segment.address + page_size
     writer.mask = size - 1
     writer.limit = size
     return segment
@@ -62,13 +62,13 @@ cdef Segment make(Writer *writer, size_t size, str backing, bytes doorbell):
 
 cdef Segment open_reader(Reader *reader, bytes location, size_t size):
     """The reader's end of a ring that a peer has made."""
-    cdef Segment segment = attach(location, DATA_OFFSET + size, DATA_OFFSET)
+    cdef Segment segment = attach(location, page_size + size, page_size)
     cdef RingHeader *header = <RingHeader *> segment.address
     if size < SMALLEST or size & (size - 1) or header.size != size:
         raise MPIError(ERR_OTHER, f"{location.decode()} is not the ring of {size} bytes that was announced")
     memset(reader, 0, sizeof(Reader))
     reader.header = header
-    reader.data = segment.address + DATA_OFFSET
+    reader.data = segment.address + page_size
     reader.mask = size - 1
     release32(&header.attached, 1)
     return segment

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """Bucket algorithms; see `bucket.pxd`."""
 from ompy_coll_portals.exchange cimport PORTAL_LONG, PORTAL_READY
 

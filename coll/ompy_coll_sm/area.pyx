@@ -6,6 +6,7 @@ from ompy.core.atomic cimport add32, release32
 from ompy.core.doorbell cimport Bell, RemoteDoorbell
 from ompy.core.progress cimport register_source, unregister_source, wait_until
 from ompy.core.progress cimport progress as poll
+from ompy.core.segment cimport page_size
 
 cdef extern from "<sched.h>" nogil:
     int sched_yield()
@@ -13,7 +14,6 @@ cdef extern from "<sched.h>" nogil:
 
 cdef enum:
     CHUNKS = 2                                   # contributions that a ring holds when they are as long as they may be
-    PAGE = 4096
 # So many contributions run ahead at most, unless they fit so many bytes.
 cdef size_t DEPTH = 4
 cdef size_t NEAR = 65536
@@ -29,11 +29,11 @@ cdef Bell unheard
 
 
 cdef size_t words_needed(int size) noexcept:
-    return (HEADER + size * (sizeof(Desk) + LINES * sizeof(Line)) + PAGE - 1) & ~<size_t> (PAGE - 1)
+    return (HEADER + size * (sizeof(Desk) + LINES * sizeof(Line)) + page_size - 1) & ~(page_size - 1)
 
 
 cdef size_t bytes_needed(int size, size_t chunk) noexcept:
-    return (words_needed(size) + size * CHUNKS * chunk + PAGE - 1) & ~<size_t> (PAGE - 1)
+    return (words_needed(size) + size * CHUNKS * chunk + page_size - 1) & ~(page_size - 1)
 
 
 cdef bint has_come(void *context) noexcept nogil:

@@ -14,7 +14,6 @@ from ompy_coll_sm.area cimport Header, SHORT, bytes_needed, words_needed
 # Contributions of a small room are cut into pieces of so many bytes.
 cdef enum:
     SMALL_CHUNK = 4 * SHORT
-    PAGE = 4096
 
 cdef Segment slab = None                         # of this process
 cdef bint no_slab = False                        # it could not be made

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, binding=False
+# distutils: extra_compile_args=-Os
 """Communicators as PMLs and collectives see them."""
 from ompy.core.constants cimport TAG_COLLECTIVE_FIRST, TAG_COLLECTIVE_LAST
 

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, binding=False
+# distutils: extra_compile_args=-Os
 """Ordered sets of processes."""
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 

@@ -5,7 +5,7 @@ import os
 from libc.stdint cimport uint8_t, uint32_t
 
 from ompy.core.errors import MPIError
-from ompy.core.segment cimport Segment, attach
+from ompy.core.segment cimport Segment, attach, page_size
 from ompy.core.segment import create_sparse
 
 cdef extern from *:
@@ -61,7 +61,6 @@ cdef extern from *:
     void *lazy_table "ompy_table"(size_t size) noexcept nogil
 
 cdef enum:
-    PAGE = 4096
     KINDS = 256
     HOLLOW = 0x80                                # of a page's kind: the block waits without its pages
     NOBODY = 0xFFFFFFFF
@@ -102,20 +101,20 @@ def open_heap() -> tuple[bytes, int, int] | None:
     """
     global base, span, own, kinds, links
     cdef int kind
-    cdef size_t pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // PAGE
+    cdef size_t pages = os.sysconf("SC_PHYS_PAGES")
     if own is None:
         for kind in range(KINDS):
             waiting[kind] = NOBODY
         try:
-            own = create_sparse("ompy-heap", pages * PAGE)
+            own = create_sparse("ompy-heap", pages * page_size)
         except MPIError:
             return None
         kinds = <uint8_t *> lazy_table(pages)
         links = <uint32_t *> lazy_table(pages * sizeof(uint32_t))
         if kinds == NULL or links == NULL:
             return None
-        keep_out_of_dumps(own.address, pages * PAGE)
-        span = pages * PAGE
+        keep_out_of_dumps(own.address, pages * page_size)
+        span = pages * page_size
         base = own.address
         mind_forks(base, span, own.descriptor)
     return own.location(), <size_t> base, span
@@ -133,7 +132,7 @@ cdef void *take(size_t nbytes, bint *fresh) noexcept nogil:
     fresh[0] = False
     if base == NULL or nbytes > span or inherited:
         return NULL
-    kind = kind_of(max((nbytes + PAGE - 1) // PAGE, <size_t> 1))
+    kind = kind_of(max((nbytes + page_size - 1) // page_size, <size_t> 1))
     pages = pages_of(kind)
     lock()
     if kind < HOLLOW and waiting[kind] != NOBODY:
@@ -141,38 +140,38 @@ cdef void *take(size_t nbytes, bint *fresh) noexcept nogil:
         waiting[kind] = links[page]
         ready = not kinds[page] & HOLLOW
         if ready:
-            kept -= pages * PAGE
-    elif kind < HOLLOW and top + pages <= span // PAGE:
+            kept -= pages * page_size
+    elif kind < HOLLOW and top + pages <= span // page_size:
         page = top
         top += pages
     else:
         unlock()
         return NULL
     kinds[page] = kind
-    used += pages * PAGE
+    used += pages * page_size
     unlock()
     if not ready:
         fresh[0] = True
-        if not populate(base + page * PAGE, pages * PAGE):
+        if not populate(base + page * page_size, pages * page_size):
             put_away(page, True)
             return NULL
-    return base + page * PAGE
+    return base + page * page_size
 
 
 cdef void give_back(void *address) noexcept nogil:
-    cdef size_t page = <size_t> (<char *> address - base) // PAGE
+    cdef size_t page = <size_t> (<char *> address - base) // page_size
     if inherited:
         return                                   # the block is the parent's
-    put_away(page, kept + pages_of(kinds[page]) * PAGE > KEPT)
+    put_away(page, kept + pages_of(kinds[page]) * page_size > KEPT)
 
 
 cdef void put_away(size_t page, bint hollow) noexcept nogil:
     """Let a block wait for the next request of its size, with or without its pages."""
     global used, kept
     cdef int kind = kinds[page]
-    cdef size_t size = pages_of(kind) * PAGE
+    cdef size_t size = pages_of(kind) * page_size
     if hollow:
-        hollow = punch(base + page * PAGE, size)
+        hollow = punch(base + page * page_size, size)
     lock()
     used -= size
     if hollow:
@@ -185,9 +184,9 @@ cdef void put_away(size_t page, bint hollow) noexcept nogil:
 
 
 cdef size_t room_of(void *address) noexcept nogil:
-    return pages_of(kinds[<size_t> (<char *> address - base) // PAGE]) * PAGE
+    return pages_of(kinds[<size_t> (<char *> address - base) // page_size]) * page_size
 
 
 def counters() -> dict[str, int]:
     """Bytes in use, bytes that wait with their pages, bytes of address space ever given out."""
-    return {"used": used, "kept": kept, "top": top * PAGE}
+    return {"used": used, "kept": kept, "top": top * page_size}

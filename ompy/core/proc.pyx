@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, binding=False
+# distutils: extra_compile_args=-Os
 """The processes that this one may talk to."""
 from ompy.core.errors import ERR_OTHER, MPIError
 

@@ -8,6 +8,9 @@
 #
 #     memory    | head | 0 1 2 3 |
 #     mapping   | head | 0 1 2 3 | 0 1 2 3 |         so that 2 3 0 1 is one run
+
+cdef size_t page_size                            # of this machine: 4 KiB, or 16 or 64 as some of aarch64 have it
+
 cdef class Segment:
     cdef char *address                           # of the first byte; NULL once closed
     cdef readonly size_t size                    # bytes of memory; the mapping is longer when mirrored

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """Memory that processes of one user on one host share."""
 import os
 
@@ -17,7 +18,7 @@ BACKINGS = ("auto", "memfd", "file")
 # The job whose name files carry, so that its launcher can sweep what a killed rank has left.
 cdef str job_name = ""
 
-cdef size_t page_size = os.sysconf("SC_PAGE_SIZE")
+page_size = os.sysconf("SC_PAGE_SIZE")
 
 
 cdef class Segment:

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """Base classes of matching transport layers.  The contract is in `mtl.pxd`."""
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 

@@ -1,5 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 # cython: embedsignature=True, annotation_typing=False, binding=False, auto_pickle=False
+# distutils: extra_compile_args=-Os
 """Addresses of memory (MPI-4.1, 5.1.5)."""
 
 from cpython.buffer cimport Py_buffer, PyBuffer_Release, PyBUF_SIMPLE

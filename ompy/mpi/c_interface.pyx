@@ -1,5 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 # cython: auto_pickle=False
+# distutils: extra_compile_args=-Os
 """MPI objects for extension modules in C and Cython: the functions `PyMPI<Type>_New` and `PyMPI<Type>_Get` of mpi4py.
 
 `New` makes an object from a handle's integer (the record of a status), `Get` gives the address of an object's.  They are in

@@ -1,5 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 # cython: embedsignature=True, binding=False, auto_pickle=False
+# distutils: extra_compile_args=-Os
 """Communicators: what intra- and inter-communicators share (MPI-4.1, chapter 7)."""
 
 from ompy.core.communicator cimport Communicator

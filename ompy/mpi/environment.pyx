@@ -1,5 +1,6 @@
 # cython: language_level=3
 # cython: embedsignature=True, annotation_typing=False, binding=False, auto_pickle=False
+# distutils: extra_compile_args=-Os
 """The beginning and the end of MPI in this process, and what it says of itself (MPI-4.1, 9.1, 11.2 and 11.4)."""
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 # cython: embedsignature=True, binding=False, auto_pickle=False
+# distutils: extra_compile_args=-Os
 """Error handlers (MPI-4.1, 9.3)."""
 
 from ompy.mpi.handle cimport Handle, forget, predefine

@@ -1,5 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 # cython: auto_pickle=False
+# distutils: extra_compile_args=-Os
 """Conversion to and from the portable data representation "external32" (MPI-4.1, 14.5.2)."""
 
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t

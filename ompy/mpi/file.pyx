@@ -1,5 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 # cython: embedsignature=True, binding=False, auto_pickle=False
+# distutils: extra_compile_args=-Os
 """Files (MPI-4.1, chapter 14): the handle's class and its null handle.
 
 This version of ompy makes no File objects: the methods that would raise NotImplementedError, as mpi4py's do over a library

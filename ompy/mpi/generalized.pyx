@@ -1,5 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 # cython: auto_pickle=False
+# distutils: extra_compile_args=-Os
 """Requests that the program carries out itself (MPI-4.1, 13.2)."""
 
 from ompy.core.status cimport set_empty

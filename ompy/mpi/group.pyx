@@ -1,5 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 # cython: embedsignature=True, binding=False, auto_pickle=False
+# distutils: extra_compile_args=-Os
 """Groups of processes (MPI-4.1, 7.3)."""
 
 from ompy.core.constants cimport PROC_NULL, UNDEFINED

@@ -1,5 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 # cython: embedsignature=True, annotation_typing=False, binding=False, auto_pickle=False
+# distutils: extra_compile_args=-Os
 """The integers behind MPI objects, for code in other languages (mpi4py's `_sizeof`, `_addressof`, `_handleof`)."""
 
 from ompy.core.status cimport StatusRecord

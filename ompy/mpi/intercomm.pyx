@@ -1,5 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 # cython: embedsignature=True, binding=False, auto_pickle=False
+# distutils: extra_compile_args=-Os
 """Inter-communicators: two groups that talk to each other (MPI-4.1, 7.6)."""
 
 from ompy.mpi.comm cimport Comm, classes

@@ -1,5 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 # cython: embedsignature=True, annotation_typing=False, binding=False, auto_pickle=False
+# distutils: extra_compile_args=-Os
 """The special values of buffer arguments: BOTTOM, IN_PLACE, BUFFER_AUTOMATIC (MPI-4.1, 2.5.4)."""
 
 from cpython.buffer cimport Py_buffer

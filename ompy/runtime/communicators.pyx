@@ -1,4 +1,5 @@
 # cython: language_level=3, binding=False
+# distutils: extra_compile_args=-Os
 """New communicators: how their members agree on context and order (MPI-4.1, 7.4 and 7.6).
 
 A context id must be the same number in every member and unique in the universe.  Each process numbers the contexts that

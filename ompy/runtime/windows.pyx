@@ -1,9 +1,10 @@
 # cython: language_level=3, binding=False
+# distutils: extra_compile_args=-Os
 """New windows: what their members tell one another, and memory that they share (MPI-4.1, 12.2)."""
 from array import array
 
 from ompy.core.communicator cimport Communicator
-from ompy.core.segment cimport Segment, attach, create as create_segment
+from ompy.core.segment cimport Segment, attach, create as create_segment, page_size
 from ompy.core.window cimport FLAVOR_SHARED, Window
 from ompy.runtime.communicators cimport allgather
 
@@ -13,9 +14,6 @@ from ompy.runtime import communicators
 
 # A segment's location travels as so many 64-bit numbers.
 cdef int LOCATION_WORDS = 32
-
-# Where each rank's part of a shared window begins when it need not follow the one before.
-cdef Py_ssize_t PAGE = 4096
 
 
 def create(Communicator comm not None, int flavor, size_t address, Py_ssize_t size, Py_ssize_t unit, memory=None):
@@ -52,7 +50,7 @@ def create_shared(Communicator comm not None, Py_ssize_t size, Py_ssize_t unit, 
     starts = []
     for nbytes, _, _ in rows:
         starts.append(total)
-        total += nbytes if contiguous else (nbytes + PAGE - 1) // PAGE * PAGE
+        total += nbytes if contiguous else (nbytes + page_size - 1) // page_size * page_size
     segment = shared_segment(comm, max(total, 1))
     own = communicators.duplicate(comm)
     addresses = [<size_t> segment.address + <size_t> start for start in starts]

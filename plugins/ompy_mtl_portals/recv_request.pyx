@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """The receiver's half of mtl/portals' protocols; pictured in `recv_request.pxd`."""
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdlib cimport free

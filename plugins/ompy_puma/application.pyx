@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """Portals for programs in Python: the process of `process.pxd` with methods for what C code does by stores.
 
     network = Network()

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """The job's byte transports as a wire.  See `btl_wire.pxd`."""
 from libc.stdint cimport uint32_t, uint64_t
 

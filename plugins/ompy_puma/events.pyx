@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """What an owner is told of its portals.  See `events.pxd`."""
 from ompy_puma.process cimport (
     DROP_NONE, EVENT_DEPOSITED, EVENT_DROPPED, EVENT_READ, SIGNAL_ARRIVAL, SIGNAL_DROP, Event,

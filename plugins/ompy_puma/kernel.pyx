@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """The Q-Kernel.  Pictured in `kernel.pxd`."""
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport uint8_t

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """Nodes of one process.  See `loop_wire.pxd`."""
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memmove

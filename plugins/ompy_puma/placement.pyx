@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """Messages into and out of memory descriptors.  See `placement.pxd`.
 
 Nothing that stands in a process's memory is believed: each field is checked where it is used, and read once.

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """The sending half of a node.  See `transmission.pxd`."""
 from cpython.ref cimport Py_INCREF
 from libc.string cimport memcpy, memset

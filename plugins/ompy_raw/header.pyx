@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """The first word of every message on the network.  See `header.pxd`."""
 
 SIDE_NAMES = ("processor", "north", "east", "south", "west")

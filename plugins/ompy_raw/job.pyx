@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """The chip of a job: its ranks are processes of one host, rank r's program runs on tile r.
 
 Whoever comes first makes the segment, and links it, once it is complete, to a name that all ranks know; whoever comes last

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """What a run leaves behind: words that crossed the wires, and samples over time.  See `recording.pxd`."""
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy, memset

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """Messages straight over the network, as a program in assembly would move them.
 
 Both loops take three cycles a word: the word itself between memory and $CGNO or $CGNI, pointer, branch.

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """Messages that were received before somebody asked for them."""
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy

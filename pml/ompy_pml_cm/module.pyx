@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """cm: MPI's point-to-point calls as those of a matching transport layer."""
 from ompy.core.board cimport IRECV, ISEND, MRECV, PROBE, RECV, SEND
 from ompy.core.constants cimport MODE_SYNCHRONOUS, OK

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """A pair's packets, kept until they are acknowledged; see `channel.pxd`."""
 from libc.stdint cimport int32_t
 from libc.stdlib cimport free, malloc

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """Reliable packets over any BTL; `channel.pxd` pictures what is kept of them.
 
     send        number, checksum, keep a copy, send; back-pressure once the window is full

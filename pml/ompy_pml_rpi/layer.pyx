@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """What the MPI layer and the component below it say to each other, besides requests."""
 from libc.stdint cimport uint32_t
 

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """pml/rpi: MPI's semantics above a request progression interface."""
 from ompy.core.board cimport IRECV, ISEND, MPROBE, MRECV, PROBE, RECV, SEND
 from ompy.core.errors import ERR_INTERN, ERR_UNSUPPORTED_OPERATION, MPIError

@@ -28,11 +28,10 @@ class Unreachable(Exception):
 
 
 def download(form: str, into: Path) -> Path:
-    """Have pip fetch one file of mpi4py: `--no-binary` the sources, `--only-binary` a wheel for this interpreter."""
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    """Fetch one file of mpi4py: `--no-binary` the sources, `--only-binary` a wheel for this interpreter."""
     try:
         done = subprocess.run(
-            [*command, form, "mpi4py", "--dest", str(into), f"mpi4py=={VERSION}"],
+            [sys.executable, "-m", "ompy.testing.suite.fetch", form, f"mpi4py=={VERSION}", str(into)],
             capture_output=True,
             text=True,
             timeout=SECONDS,

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """Version I's Outstanding Messages Structure: look-ups walk lists, O(N) in the messages of a source."""
 from ompy.core.constants cimport ANY_SOURCE
 

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """Version II's Outstanding Message Structure."""
 from ompy.core.constants cimport ANY_SOURCE, ANY_TAG
 

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """Version III of rMPI: interrupt driven, posted receives filled in place."""
 from libc.stdint cimport int64_t, uint32_t
 

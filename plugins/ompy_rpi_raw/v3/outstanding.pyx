@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """Version III's receive structures."""
 from ompy.core.constants cimport ANY_SOURCE, ANY_TAG
 from ompy_rpi_raw.hash_table cimport Entry

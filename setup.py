@@ -1,0 +1,115 @@
+"""How ompy is compiled, by pip or by tools/build.py: every `.pyx` that lies under the source roots.
+
+    .pyx  --Cython, one process a core-->  .c  --ninja: compiler-->  .o  --ninja: linker-->  one `_compiled` a package
+
+A package's modules lie together in one shared object, where `ompy.core.compiled` finds them; what Cython needs in every module
+lies once in `ompy._cython`.  Each step does what is stale, of all that it depends on.  Compiled for speed (-O2), but for a
+module that says otherwise in a line `# distutils: extra_compile_args = -Os`: what runs once a job or a communicator.
+`CFLAGS`, e.g. `-O0` or `-g`, come last and so win.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import fcntl
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tomllib
+from pathlib import Path
+
+import Cython
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+ROOTS = tomllib.loads(Path("pyproject.toml").read_text())["tool"]["setuptools"]["packages"]["find"]["where"]
+WORK = Path("build", f"{sys.implementation.cache_tag}-cython-{Cython.__version__}")
+HELPERS = "ompy._cython"
+
+
+def extensions() -> list[Extension]:
+    """One for each package that holds a `.pyx`, with all of these as its sources; one that is alone keeps its name."""
+    found = [Extension(HELPERS, ["ompy/_cython.c"])]  # which Cython writes, below WORK
+    for root in ROOTS:
+        for folder in sorted({path.parent for path in Path(root).glob("ompy*/**/*.pyx")}):
+            sources = sorted(str(path) for path in folder.glob("*.pyx"))
+            name = "_compiled" if len(sources) > 1 else Path(sources[0]).stem
+            found.append(Extension(".".join([*folder.relative_to(root).parts, name]), sources))
+    return found
+
+
+class BuildExtensions(build_ext):
+    def build_extensions(self) -> None:
+        WORK.mkdir(parents=True, exist_ok=True)
+        with open(WORK / "lock", "w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            self.compile()
+        for extension in self.extensions:
+            replace(WORK / f"{extension.name}.so", Path(self.get_ext_fullpath(extension.name)))
+
+    def compile(self) -> None:
+        jobs = self.parallel if isinstance(self.parallel, int) else len(os.sched_getaffinity(0))
+        modules = cythonize(
+            [Extension(f"{e.name.rpartition('.')[0]}.{Path(s).stem}", [s]) for e in self.extensions for s in e.sources],
+            build_dir=str(WORK),
+            include_path=ROOTS,
+            nthreads=jobs,
+            cache="CYTHON_CACHE_DIR" in os.environ,
+            shared_utility_qualified_name=HELPERS,
+            compiler_directives={"language_level": 3, "auto_pickle": False},
+            quiet=True,
+        )
+        (WORK / "build.ninja").write_text("\n".join(self.rules(modules)) + "\n")
+        subprocess.run([sys.executable, "-m", "ninja", "--quiet", "-j", str(jobs), "-f", str(WORK / "build.ninja")], check=True)
+
+    def rules(self, modules: list[Extension]) -> list[str]:
+        """The lines of the file that ninja carries out.  `modules` have C sources, one each."""
+        cached = [found] if (found := shutil.which("ccache")) else []
+        own = shlex.split(os.environ.get("CFLAGS", ""))
+        lines = [
+            f"builddir = {WORK}",
+            f"compile = {shlex.join([*cached, *self.compiler.compiler_so, '-w', '-g0', '-O2'])}",
+            "rule compile",
+            "  command = $compile $flags -MMD -MF $out.d -c $in -o $out",
+            "  depfile = $out.d",
+            "  deps = gcc",
+            "rule link",
+            f"  command = {shlex.join(self.compiler.linker_so)} $in -o $out",
+        ]
+        includes = [f"-I{folder}" for folder in self.compiler.include_dirs]
+        for module in modules:
+            flags = shlex.join([*includes, *module.extra_compile_args, *own])
+            lines += [f"build {WORK}/{module.name}.o: compile {module.sources[0]}", f"  flags = {flags}"]
+        for extension in self.extensions:
+            package = extension.name.rpartition(".")[0]
+            objects = " ".join(f"{WORK}/{package}.{Path(source).stem}.o" for source in extension.sources)
+            lines.append(f"build {WORK}/{extension.name}.so: link {objects}")
+        return lines
+
+    def copy_extensions_to_source(self) -> None:
+        """Beside the sources, for an editable installation."""
+        for built, target in self.get_output_mapping().items():
+            replace(Path(built), Path(target))
+        # One of a module alone would be found before its package's.
+        for extension in self.extensions:
+            if extension.name.endswith("._compiled"):
+                for source in map(Path, extension.sources):
+                    source.with_suffix(sysconfig.get_config_var("EXT_SUFFIX")).unlink(missing_ok=True)
+
+
+def replace(built: Path, target: Path) -> None:
+    """Copy what changed; never overwrite it, because running ranks have the former one mapped."""
+    if target.exists() and filecmp.cmp(built, target, shallow=False):
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f".{target.name}.{os.getpid()}")
+    shutil.copyfile(built, partial)
+    os.replace(partial, target)
+
+
+if __name__ == "__main__":
+    setup(ext_modules=extensions(), cmdclass={"build_ext": BuildExtensions})

@@ -10,8 +10,8 @@ module that says otherwise in a line `# distutils: extra_compile_args = -Os`: wh
 
 from __future__ import annotations
 
-import filecmp
 import fcntl
+import filecmp
 import os
 import shlex
 import shutil
@@ -29,6 +29,8 @@ from setuptools.command.build_ext import build_ext
 ROOTS = tomllib.loads(Path("pyproject.toml").read_text())["tool"]["setuptools"]["packages"]["find"]["where"]
 WORK = Path("build", f"{sys.implementation.cache_tag}-cython-{Cython.__version__}")
 HELPERS = "ompy._cython"
+# Who has it builds the same thing more than once; Cython then keeps what it wrote as well.
+CCACHE = [found] if (found := shutil.which("ccache")) else []
 
 
 def extensions() -> list[Extension]:
@@ -58,7 +60,7 @@ class BuildExtensions(build_ext):
             build_dir=str(WORK),
             include_path=ROOTS,
             nthreads=jobs,
-            cache="CYTHON_CACHE_DIR" in os.environ,
+            cache=bool(CCACHE),
             shared_utility_qualified_name=HELPERS,
             compiler_directives={"language_level": 3, "auto_pickle": False},
             quiet=True,
@@ -68,17 +70,17 @@ class BuildExtensions(build_ext):
 
     def rules(self, modules: list[Extension]) -> list[str]:
         """The lines of the file that ninja carries out.  `modules` have C sources, one each."""
-        cached = [found] if (found := shutil.which("ccache")) else []
         own = shlex.split(os.environ.get("CFLAGS", ""))
+        symbols = [] if any(flag.startswith("-g") for flag in own) else ["-s"]
         lines = [
             f"builddir = {WORK}",
-            f"compile = {shlex.join([*cached, *self.compiler.compiler_so, '-w', '-g0', '-O2'])}",
+            f"compile = {shlex.join([*CCACHE, *self.compiler.compiler_so, '-w', '-g0', '-O2'])}",
             "rule compile",
             "  command = $compile $flags -MMD -MF $out.d -c $in -o $out",
             "  depfile = $out.d",
             "  deps = gcc",
             "rule link",
-            f"  command = {shlex.join(self.compiler.linker_so)} $in -o $out",
+            f"  command = {shlex.join([*self.compiler.linker_so, *symbols])} $in -o $out",
         ]
         includes = [f"-I{folder}" for folder in self.compiler.include_dirs]
         for module in modules:

@@ -16,5 +16,5 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parent.parent
 
 if __name__ == "__main__":
-    command = [str(TOP / ".venv" / "bin" / "python"), "setup.py", "--quiet", "build_ext", "--inplace", *sys.argv[1:]]
-    sys.exit(subprocess.run(command, cwd=TOP).returncode)
+    python = [str(TOP / ".venv" / "bin" / "python"), "-W", "ignore"]
+    sys.exit(subprocess.run([*python, "setup.py", "--quiet", "build_ext", "--inplace", *sys.argv[1:]], cwd=TOP).returncode)

@@ -22,7 +22,7 @@ for size in (0, 1, 5000, 70_000, 1_000_003):
     assert got == bytes([peer + 1]) * size, size
     MPI.Free_mem(sent)
 
-kept = [MPI.Alloc_mem(1) for _ in range(3)]
+kept = [MPI.Alloc_mem(1 << 20) for _ in range(3)]
 addresses = [memory.address for memory in kept]
 assert len({address % page for address in addresses}) == 1, addresses
 window = MPI.Win.Allocate_shared(100, comm=comm, info=MPI.Info.Create({"alloc_shared_noncontig": "true"}))

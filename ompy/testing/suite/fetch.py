@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 from pip._internal.commands import create_command
 from pip._vendor.packaging.requirements import Requirement
@@ -17,7 +18,7 @@ from pip._vendor.packaging.requirements import Requirement
 def fetch(form: str, requirement: str, folder: Path) -> None:
     """Write the file into the folder, its hash compared with the index's.  Exits with pip's words on failure."""
     wanted = Requirement(requirement)
-    command = create_command("download")
+    command: Any = create_command("download")
     options, _ = command.parse_args([form, wanted.name, "--quiet", "--disable-pip-version-check", requirement])
     with command.main_context():
         session = command.get_default_session(options)

@@ -39,6 +39,7 @@ def test_every_client_says_what_is_run_of_it(tool) -> None:
         assert client.about
         assert client.tests
         assert all(bool(trial.pytest) != bool(trial.programs) for trial in client.trials), client.name
+        assert len({trial.ranks for trial in client.trials}) == len(client.trials), f"{client.name}: results go by ranks"
         assert client.source or (TOOL / client.folder).is_dir()
     assert any(client.quick for client in clients.values())
 

@@ -53,7 +53,7 @@ def text(clients: dict[str, Client], kept: dict[str, dict[str, Any]]) -> str:
         if not found:
             missing.append(client.name)
     many = " to ".join(str(number) for number in sorted({min(rounds), max(rounds)})) if rounds else "0"
-    lines = [HEAD.format(rounds=f"{many} runs, in turns") + "\n".join(rows), "", "## What is run", ""]
+    lines = [HEAD.format(rounds=f"{many} run{'s' * (many != '1')}, in turns") + "\n".join(rows), "", "## What is run", ""]
     lines += [f"- **{client.name}** ({client.about}): {client.tests}" for client in clients.values()]
     lines += ["", "## Differences, and why", ""]
     lines += [f"- **{client.name}**: {client.note}" for client in clients.values() if client.note]

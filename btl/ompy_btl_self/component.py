@@ -39,7 +39,7 @@ COMPONENT = Component(
             level=7,
             help="of the BTLs that reach a peer, only the highest are used",
         ),
-        Parameter("latency", int, 0, unit="ns", range=(0, 10**12), level=6, help="what the BML takes this BTL's latency to be"),
+        Parameter("latency", int, 0, unit="ns", range=(0, 10**9), level=6, help="what the BML takes this BTL's latency to be"),
         Parameter(
             "bandwidth",
             int,

@@ -124,7 +124,7 @@ COMPONENT = Component(
             help="of the BTLs that reach a peer, only the highest are used",
         ),
         Parameter(
-            "latency", int, 200, unit="ns", range=(0, 10**12), level=6, help="what the BML takes this BTL's latency to be"
+            "latency", int, 200, unit="ns", range=(0, 10**9), level=6, help="what the BML takes this BTL's latency to be"
         ),
         Parameter(
             "bandwidth",

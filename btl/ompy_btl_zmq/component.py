@@ -65,7 +65,7 @@ COMPONENT = Component(
             int,
             ONE_PIECE,
             unit="bytes",
-            range=(256, 1 << 30),
+            range=(256, 1 << 29),
             level=4,
             help="header and payload of one message on the wire",
         ),
@@ -83,7 +83,7 @@ COMPONENT = Component(
             int,
             64 << 20,
             unit="bytes",
-            range=(0, 1 << 40),
+            range=(0, 1 << 30),
             level=5,
             help="freed memory that the process keeps for later messages instead of returning it to the system; "
             "0 leaves that to the C library",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import random
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -110,5 +111,51 @@ def ends() -> list[tuple[str, str]]:
     return found_ends
 
 
+# What a job must name besides, so that the parameter matters.
+NAMED = {
+    "btl_zmq": ["btl", "zmq,self"], "btl_sm": ["btl", "sm,self"], "btl_gdn": ["btl", "gdn,self"], "pml_dr": ["pml", "dr"],
+    "btl_portals": ["btl", "portals,self"], "mtl_portals": ["pml", "cm"], "coll_portals": ["coll", "portals,basic"],
+    "coll_sm": ["coll", "sm,basic"], "coll_tuned": ["coll", "tuned,basic"], "coll_basic": ["coll", "basic"],
+}  # fmt: skip
+PROGRAM = """
+import numpy
+from ompy import MPI
+comm = MPI.COMM_WORLD
+for size in (0, 1, 100, 5000, 70_000, 1 << 20):
+    into = numpy.zeros(size, "u1")
+    comm.Sendrecv(numpy.full(size, comm.rank, "u1"), 1 - comm.rank, 0, into, 1 - comm.rank, 0)
+    assert (into == 1 - comm.rank).all()
+    total = numpy.zeros(size, "i8")
+    comm.Allreduce(numpy.arange(size), total)
+    assert (total == 2 * numpy.arange(size)).all()
+assert comm.bcast("x" * 100_000) == "x" * 100_000
+window = MPI.Win.Allocate(1 << 16, comm=comm)
+window.Fence()
+window.Put(bytearray(1 << 16), 1 - comm.rank)
+window.Fence()
+window.Free()
+"""
+
+
+def job(name: str, value: str) -> str:
+    """A job of two ranks with the parameter at this value: what is wrong with its end, or nothing."""
+    others = next((given for prefix, given in NAMED.items() if name.startswith(prefix + "_")), [])
+    others = ["--mca", *others] if others else []
+    if name.startswith("btl_chaos"):
+        others = ["--mca", "btl", "chaos,self", "--mca", "btl_chaos_wraps", "zmq", "--mca", "pml", "dr"]
+    command = [sys.executable, "-m", "ompy.cli.ompyrun", "-n", "2", "--timeout", "60", *others, "--mca", name, value]
+    ended = subprocess.run([*command, sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120)
+    if ended.returncode == 0 or name in ended.stderr:
+        return ""
+    return f"exit code {ended.returncode}: {ended.stderr.strip()[-400:]}"
+
+
+def main() -> None:
+    """Every number at the ends of its range: the job runs, or says which parameter keeps it from that."""
+    for name, value in ends():
+        if not sys.argv[1:] or any(name.startswith(prefix) for prefix in sys.argv[1:]):
+            print(f"{name} {value}: {job(name, value) or 'ok'}", flush=True)
+
+
 if __name__ == "__main__":
-    print(os.linesep.join(f"{name} {value}" for name, value in ends()))
+    main()

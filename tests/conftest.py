@@ -16,21 +16,11 @@ from workshop import Workshop
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure() -> None:
     """Tests send these signals, which a shell or nohup may have had this process, and so its children, ignore."""
     for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, handler)
-    config.addinivalue_line("markers", "mpi: as ompy")
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Tests that still say `mpi` for `ompy`, and `mpi_ranks` for `ompy_ranks`."""
-    if marker := metafunc.definition.get_closest_marker("mpi"):
-        marker = pytest.mark.ompy(*marker.args, **marker.kwargs)
-        marker(metafunc.function)
-        metafunc.definition.add_marker(marker)
 
 
 @pytest.fixture(scope="session")

@@ -52,7 +52,7 @@ cdef void record(int kind, int detail, void *request, uint64_t context, int sour
 
 
 def create(str path not None) -> int:
-    """A new file under a name that others can foresee, open for reading and writing: what is there goes, no link is followed."""
+    """A new file under a name that others can foresee, for reading and writing: what is there goes, no link is followed."""
     try:
         os.unlink(path)
     except FileNotFoundError:

@@ -11,7 +11,7 @@ from ompy.core.communicator import Communicator
 from ompy.core.errors import ERR_OTHER, MPIError
 from ompy.core.group import make_group, set_this_process
 from ompy.core.proc import process_table
-from ompy.core.progress import abandon, end, register_source, shutdown, unregister_source
+from ompy.core.progress import abandon, end, register_source, set_lifeline, shutdown, unregister_source
 from ompy.mca import coll_selection, selection
 from ompy.mca import pml as pml_framework
 from ompy.mca.hook import hooks
@@ -42,6 +42,7 @@ class Instance:
 
     def __init__(self) -> None:
         self.rte: Rte = selection.select("rte")[0]
+        set_lifeline(self.rte.descriptor, self.outlive_launcher)
         abort.install(self.rte)
         waiting.configure(self.rte)
         tracing.configure(self.rte)
@@ -115,9 +116,18 @@ class Instance:
         end(FINALISED)
         pml_framework.close(FINALISED)
         process_table().clear()
+        set_lifeline(-1, None)
         self.rte.finalize()
         selection.forget()
         coll_selection.forget()
+
+    def outlive_launcher(self) -> None:
+        """The launcher has gone, and its keeper has not ended this rank: nobody else removes what the job leaves."""
+        from ompy.runtime.keeper import sweep
+
+        if self.rte.board is not None:
+            sweep(self.rte.job)
+        self.rte.poll()
 
     def leave_to_parent(self) -> None:
         """In a child made by fork: all of this stays the parent's, and what the child asks of it is an error."""
@@ -125,4 +135,5 @@ class Instance:
         end(FORKED)
         pml_framework.close(FORKED)
         abort.uninstall()
+        set_lifeline(-1, None)  # its number may soon be another descriptor's
         self.rte.leave_to_parent()

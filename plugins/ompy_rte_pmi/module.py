@@ -14,7 +14,7 @@ import sys
 from binascii import a2b_base64, b2a_base64
 
 from ompy.core.errors import ERR_INTERN, MPIError
-from ompy.core.progress import serve_until_readable, set_lifeline
+from ompy.core.progress import serve_until_readable
 from ompy.mca.rte import Rte
 from ompy_rte_pmi.wire import Wire, connect
 
@@ -85,7 +85,6 @@ class PmiRte(Rte):
         self.piece = number(limits.get("vallen_max", "1024"), "the longest value", MARGIN + 1, LONGEST_VALUE) - MARGIN
         self.job = space.get("kvsname", "")
         self.is_own = self.job.startswith(OWN_PREFIX)
-        set_lifeline(wire.descriptor, self.poll)
         self.secret = self._agree_on_secret()
         if self.is_own and board is not None:
             os.set_inheritable(int(board), False)
@@ -170,10 +169,6 @@ class PmiRte(Rte):
         """The wire's other end is closed: the launcher has gone, and whoever should have ended its ranks with it."""
         try:
             say(f"ompy: rank {self.rank}: the launcher has gone, ending\n")
-            from ompy.runtime.keeper import sweep
-
-            if self.is_own:
-                sweep(self.job)
         finally:
             os._exit(1)
 
@@ -191,7 +186,6 @@ class PmiRte(Rte):
             os._exit(code & 0xFF or 1 if code else 0)
 
     def leave_to_parent(self) -> None:
-        set_lifeline(-1, None)  # its number may soon be another descriptor's
         self.wire.close()
         self.descriptor = -1
 
@@ -200,6 +194,5 @@ class PmiRte(Rte):
             if self.board is not None:
                 self.board.leave()
             self.wire.ask("finalize", "finalize_ack")
-            set_lifeline(-1, None)
             self.wire.close()
             self.descriptor = -1

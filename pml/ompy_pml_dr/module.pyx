@@ -47,7 +47,7 @@ cdef bint is_overtaken(Channel channel, const Packet *packet) noexcept:
 
     By the order of sending, not by sequence numbers: what was sent again has lost nothing by packets from before that.
 
-        sent 1 2 3 4      1 is lost, 2 3 4 arrive: 1 is overtaken and sent again; the next acknowledgement of 2 3 4 changes nothing
+        sent 1 2 3 4      1 is lost, 2 3 4 arrive: 1 is overtaken, and sent again; what is heard of 2 3 4 later changes nothing
     """
     cdef uint32_t sequence = channel.oldest
     cdef int later = 0

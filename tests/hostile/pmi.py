@@ -89,9 +89,8 @@ class PmiClient:
         from ompy_rte_pmi.wire import Wire
 
         from ompy.core.errors import MPIError
-        from ompy.core.progress import set_lifeline
 
-        self.rte, self.wire, self.error, self.set_lifeline = PmiRte, Wire, MPIError, set_lifeline
+        self.rte, self.wire, self.error = PmiRte, Wire, MPIError
         os.environ.pop("OMPY_BOARD_FD", None)
 
     def make(self, rng: random.Random) -> object:
@@ -117,7 +116,6 @@ class PmiClient:
             except self.error:
                 pass
             finally:
-                self.set_lifeline(-1, None)
                 wire.close()
         return ""
 

@@ -30,8 +30,9 @@ from typing import Protocol
 HERE = Path(__file__).parent
 # Without a step for so long a child hangs; seconds.
 PATIENCE = 30.0
-# What a child may have grown by at its end, beyond what it had after its first tenth; bytes.
-GROWTH = 48 << 20
+# What a child may have grown by at its end, beyond what it had after its first tenth; bytes.  What the C library keeps of freed
+# memory varies by some tens of MiB.
+GROWTH = 128 << 20
 PAGE = mmap.PAGESIZE
 RECORD = struct.Struct("q")
 

@@ -37,7 +37,8 @@ class JobBoard:
             try:
                 board = self.board(descriptor)
             except ValueError:
-                return "" if len(given) % RECORD or not given else "a board of whole records is refused"  # type: ignore[arg-type]
+                whole = given and len(given) % RECORD == 0  # type: ignore[arg-type]
+                return "a board of whole records is refused" if whole else ""
             text = self.report(board) + "\n".join(self.stuck(board, 0.0))
         finally:
             os.close(descriptor)

@@ -9,7 +9,7 @@ from libc.string cimport memcpy
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.core.copying cimport copy_out
 from ompy.core.doorbell cimport own, ring
-from ompy.core.errors import ERR_INTERN, ERR_OTHER, ERR_PROC_FAILED, MPIError
+from ompy.core.errors import ERR_INTERN, ERR_OTHER, ERR_PROC_FAILED, ERR_RMA_RANGE, MPIError
 from ompy.core.heap cimport holds
 from ompy.core.proc cimport Proc
 from ompy.core.progress cimport exclude_watchers, goal, unregister_source
@@ -20,8 +20,8 @@ from ompy.mca.btl cimport (
 from ompy_btl_sm.endpoint cimport Card, Incoming, SmEndpoint, has_gone, move
 from ompy_btl_sm.inbox cimport Inbox
 from ompy_btl_sm.ring cimport (
-    HEAD, LINE, Reader, Writer, acquire32, has_space, lines, offered, own_ahead, peek, publish, reserve,
-    round_size,
+    HEAD, LINE, Reader, Writer, acquire32, has_space, is_good, lines, offered, own_ahead, peek, publish, reserve, restore,
+    round_size, withdraw,
 )
 from ompy_btl_sm.joint_copy cimport JointCopy, help_along, receive_jointly
 from ompy_btl_sm.ring_copy cimport CACHED, LONG, MEASURED, STREAMING, Trial, open_trial, write_long
@@ -448,7 +448,7 @@ cdef class SmBtl(Btl):
         cdef SmEndpoint peer = <SmEndpoint> endpoint
         cdef bint in_heap = peer.sees(descriptor.remote_address, descriptor.size)
         cdef int error = move(&peer.reach, descriptor.local_address, descriptor.remote_address, descriptor.size, False)
-        return self.copied(descriptor, error, in_heap)
+        return self.copied(descriptor, ERR_OTHER if error else 0, in_heap)
 
     cpdef int get(self, Endpoint endpoint, Descriptor descriptor) except -1:
         cdef SmEndpoint peer = <SmEndpoint> endpoint
@@ -460,17 +460,32 @@ cdef class SmBtl(Btl):
                                     descriptor.size, &peer.reach, move, has_gone)
         else:
             error = move(&peer.reach, descriptor.local_address, descriptor.remote_address, descriptor.size, True)
-        return self.copied(descriptor, error, in_heap)
+        if peer.incoming is not None and not is_good(peer.incoming.reader.header, descriptor.remote_address, descriptor.size):
+            return self.copied(descriptor, ERR_RMA_RANGE, in_heap)
+        return self.copied(descriptor, ERR_OTHER if error else 0, in_heap)
 
-    cdef int copied(self, Descriptor descriptor, int error, bint in_heap) except -1:
+    cpdef bint withdraw(self, Endpoint endpoint, size_t address, size_t size) except -1:
+        cdef SmEndpoint peer = <SmEndpoint> endpoint
+        if not peer.connected or not acquire32(&peer.writer.header.attached):
+            return False
+        withdraw(peer.writer.header, address, size)
+        return True
+
+    cpdef int restore(self, Endpoint endpoint, size_t address, size_t size) except -1:
+        cdef SmEndpoint peer = <SmEndpoint> endpoint
+        if peer.connected:
+            restore(peer.writer.header, address, size)
+        return 0
+
+    cdef int copied(self, Descriptor descriptor, int status, bint in_heap) except -1:
         """The copy is made, or can't be: then the PML takes another way."""
-        if error == 0:
+        if status == 0:
             if in_heap:
                 self.copied_in_heap += descriptor.size
             else:
                 self.copied_by_kernel += descriptor.size
         descriptor.in_flight = True
-        descriptor.complete(ERR_OTHER if error else 0)
+        descriptor.complete(status)
         return OK
 
     cdef int help_with(self, Incoming incoming) except -1:

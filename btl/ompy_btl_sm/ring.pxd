@@ -24,7 +24,7 @@
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from ompy.core.atomic cimport acquire, acquire32, fetch_to_write, release, release32
+from ompy.core.atomic cimport acquire, acquire32, fetch_to_write, full_fence, release, release32
 from ompy.core.segment cimport Segment, page_size
 from ompy_btl_sm.joint_copy cimport JointCopy
 
@@ -42,6 +42,14 @@ cdef extern from *:
     uint64_t VALID "OMPY_RING_VALID"
 
 
+cdef enum:
+    WITHDRAWN = 3                                # stretches, makes it a line
+
+cdef struct Stretch:
+    uint64_t address
+    uint64_t size
+
+
 # What the two share, at the beginning of the segment; each group on a line of its own.
 cdef struct RingHeader:
     # written once by the writer
@@ -56,7 +64,11 @@ cdef struct RingHeader:
     # written by the writer
     uint32_t wants_space                         # ring the doorbell when space is returned
     uint32_t writer_closed
-    char pad1[56]
+    # Memory of the writer's that the reader may have been told of, and must not believe any more (clause 29 of
+    # ompy/mca/btl.pxd): how many stretches, how many of them are not listed, and the others, in the places whose size is not 0.
+    uint32_t withdrawals
+    uint32_t withdrawals_unlisted
+    Stretch withdrawn[WITHDRAWN]
     # a long copy for the other direction that the reader may help with
     JointCopy joint
 
@@ -127,6 +139,17 @@ cdef inline uint64_t peek(Reader *reader) noexcept nogil:
 cdef inline uint32_t offered(Reader *reader) noexcept nogil:
     cdef uint32_t offer = acquire32(&reader.header.joint.open)
     return 0 if offer == reader.spent else offer
+
+
+# The writer: memory is not to be believed, or is again.
+cdef void withdraw(RingHeader *header, uint64_t address, uint64_t size) noexcept nogil
+cdef void restore(RingHeader *header, uint64_t address, uint64_t size) noexcept nogil
+cdef bint overlaps_withdrawn(RingHeader *header, uint64_t address, uint64_t size) noexcept nogil
+
+# The reader, after it has read such memory: is what it has read good?
+cdef inline bint is_good(RingHeader *header, uint64_t address, uint64_t size) noexcept nogil:
+    full_fence()
+    return acquire32(&header.withdrawals) == 0 or not overlaps_withdrawn(header, address, size)
 
 
 cdef bint find_space(Writer *writer, uint64_t needed) noexcept nogil

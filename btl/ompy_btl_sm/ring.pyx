@@ -35,6 +35,42 @@ cdef bint has_space(Writer *writer) noexcept nogil:
     return acquire(&writer.header.returned) + writer.mask + 1 != writer.limit
 
 
+cdef void withdraw(RingHeader *header, uint64_t address, uint64_t size) noexcept nogil:
+    cdef int index
+    for index in range(WITHDRAWN):
+        if header.withdrawn[index].size == 0:
+            header.withdrawn[index].address = address
+            release(&header.withdrawn[index].size, size)
+            break
+    else:
+        release32(&header.withdrawals_unlisted, header.withdrawals_unlisted + 1)
+    release32(&header.withdrawals, header.withdrawals + 1)
+    full_fence()                                 # whatever is stored there now comes after
+
+
+cdef void restore(RingHeader *header, uint64_t address, uint64_t size) noexcept nogil:
+    cdef int index
+    for index in range(WITHDRAWN):
+        if header.withdrawn[index].size == size and header.withdrawn[index].address == address:
+            release(&header.withdrawn[index].size, 0)
+            break
+    else:
+        release32(&header.withdrawals_unlisted, header.withdrawals_unlisted - 1)
+    release32(&header.withdrawals, header.withdrawals - 1)
+
+
+cdef bint overlaps_withdrawn(RingHeader *header, uint64_t address, uint64_t size) noexcept nogil:
+    cdef int index
+    cdef uint64_t length
+    if acquire32(&header.withdrawals_unlisted):
+        return True
+    for index in range(WITHDRAWN):
+        length = acquire(&header.withdrawn[index].size)
+        if length and address < header.withdrawn[index].address + length and header.withdrawn[index].address < address + size:
+            return True
+    return False
+
+
 cdef size_t round_size(size_t size) noexcept:
     """The power of two that is at least `size`: whole pages, because it is mapped twice."""
     cdef size_t rounded = max(SMALLEST, page_size)

@@ -20,15 +20,14 @@ it (`door.py`), until they are through or ZeroMQ has thrown them out (`handshake
 
 An empty message says goodbye, over the connections that peers made to us: they then know that losing them is no failure.
 
-Threads: ZeroMQ sockets serve one thread at a time and let the GIL go, so a lock is held around them; whoever does not
-get it is told that there is nothing to do, or to try again.  Fork: a child of a rank must not use its parent's sockets;
+Threads: ZeroMQ sockets serve one thread at a time and let the GIL go; the engine has one owner at a time, so no lock is
+needed here (clause 28 of `ompy/mca/btl.pxd`).  Fork: a child of a rank must not use its parent's sockets;
 pyzmq drops them there without touching the connections.
 """
 
 from __future__ import annotations
 
 import time
-from _thread import allocate_lock
 from select import EPOLLIN, epoll
 
 import zmq
@@ -54,8 +53,6 @@ FIRST_OF_TWO = zmq.NOBLOCK | zmq.SNDMORE
 HANDSHAKE_ROOM = 1024  # bytes beyond `max_send_size` that a message may have: the tag, and what curve adds
 GOODBYE = b""
 NOBODY = b"\x03"  # as which the listening socket presents itself: no rank asks who is behind an address
-# Seconds that a thread stands aside for another that it kept out.
-MEETING_PAUSE = 20e-6
 
 
 class ZmqBtl(Btl):
@@ -84,10 +81,8 @@ class ZmqBtl(Btl):
         self.counters["times the door was shut"] = 0
         self.counters["sends held back"] = 0
         self.visitors = Visitors()
-        self.lock = allocate_lock()
         self.quiet = False
         self.held_back = False
-        self.contended = False  # a send found another thread at the socket
         self.closed = False
         self.endpoints: dict[bytes, ZmqEndpoint] = {}  # by the peer's identity
         self.peers_by_url: dict[str, ZmqEndpoint] = {}
@@ -175,17 +170,16 @@ class ZmqBtl(Btl):
         return endpoint
 
     def del_procs(self, endpoints: Sequence[Endpoint]) -> int:
-        with self.lock:
-            for endpoint in endpoints:
-                assert isinstance(endpoint, ZmqEndpoint)
-                if self.endpoints.pop(endpoint.identity, None) is None:
-                    continue
-                del self.peers_by_url[endpoint.card.url]
-                endpoint.departed = True
-                if endpoint.connected:
-                    self.socket.disconnect(endpoint.card.url)
-                if endpoint.identity in self.senders:
-                    self.senders[endpoint.identity] = None
+        for endpoint in endpoints:
+            assert isinstance(endpoint, ZmqEndpoint)
+            if self.endpoints.pop(endpoint.identity, None) is None:
+                continue
+            del self.peers_by_url[endpoint.card.url]
+            endpoint.departed = True
+            if endpoint.connected:
+                self.socket.disconnect(endpoint.card.url)
+            if endpoint.identity in self.senders:
+                self.senders[endpoint.identity] = None
         return 0
 
     def connect(self, endpoint: ZmqEndpoint) -> None:
@@ -218,9 +212,6 @@ class ZmqBtl(Btl):
         if endpoint.failure is not None:
             descriptor.complete(ERR_PROC_FAILED)
             return TAKEN
-        if not self.lock.acquire(False):
-            self.contended = True
-            return BACK_PRESSURE
         length = descriptor.length
         try:
             if not endpoint.connected:
@@ -240,7 +231,6 @@ class ZmqBtl(Btl):
             return BACK_PRESSURE
         finally:
             descriptor.length = length
-            self.lock.release()
         descriptor.complete()
         return TAKEN
 
@@ -250,18 +240,12 @@ class ZmqBtl(Btl):
         After a look that found nothing (`quiet`) ZeroMQ makes its descriptors readable when there is more, and asking
         them costs a tenth of looking.
         """
-        if not self.lock.acquire(False):
-            return 0
         events = 0
         message = None
-        contended = self.contended
         try:
             ready = {number for number, _ in self.watched.poll(0)}
             if ready & self.control:
                 events += self.attend()
-            if contended:
-                self.contended = False
-                events += 1
             if self.unanswered:
                 self.give_up()
             if self.socket_number in ready and self.held_back:
@@ -277,16 +261,11 @@ class ZmqBtl(Btl):
                     message = None
         except zmq.Again:
             self.quiet = True
-        finally:
-            self.lock.release()
         if message is not None:
             self.arrived(identity, message.buffer)
             events += 1
         elif self.suspects and self.quiet:
             self.accuse()
-        if contended:
-            # The GIL goes mostly while the lock is held, in system calls: here the other thread finds it free.
-            time.sleep(MEETING_PAUSE)
         return events
 
     def drop_rest(self) -> None:
@@ -329,7 +308,7 @@ class ZmqBtl(Btl):
         return self.watched.fileno()
 
     def may_sleep(self) -> bool:
-        return self.quiet and not self.suspects and not self.contended
+        return self.quiet and not self.suspects
 
     # -- connections
 
@@ -393,19 +372,18 @@ class ZmqBtl(Btl):
     # -- the end
 
     def finalize(self) -> int:
-        with self.lock:
-            if self.closed:
-                return 0
-            self.closed = True
-            for identity in self.senders:
-                try:
-                    self.socket.send(identity, FIRST_OF_TWO)
-                    self.socket.send(GOODBYE, NOBLOCK)
-                except zmq.ZMQError:
-                    pass  # it has gone already, or does not listen: it needs no goodbye
-            self.watched.close()
-            self.monitor.close()
-            self.doorkeeper.close()
-            self.door.close()
-            self.context.destroy(linger=self.linger)
+        if self.closed:
+            return 0
+        self.closed = True
+        for identity in self.senders:
+            try:
+                self.socket.send(identity, FIRST_OF_TWO)
+                self.socket.send(GOODBYE, NOBLOCK)
+            except zmq.ZMQError:
+                pass  # it has gone already, or does not listen: it needs no goodbye
+        self.watched.close()
+        self.monitor.close()
+        self.doorkeeper.close()
+        self.door.close()
+        self.context.destroy(linger=self.linger)
         return 0

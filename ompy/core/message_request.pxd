@@ -4,7 +4,7 @@
 # moves contiguous memory by other means needs none and sees None.
 #
 # A receive learns of its message by `open`, and then takes the bytes by `place`, in any order.  What does not fit is dropped,
-# and the wait raises ERR_TRUNCATE; `wanted` is what does fit.
+# and the wait raises ERR_TRUNCATE; `wanted` is what does fit.  What comes for an abandoned one is dropped.
 from libc.stdint cimport uint64_t
 
 from ompy.core.convertor cimport Convertor
@@ -22,7 +22,9 @@ cdef class MessageRequest(Request):
     cdef bint plain                 # the memory is there already, and contiguous
     cdef uint64_t wanted            # bytes of the message that fit
     cdef uint64_t received          # bytes that have arrived
-    cdef bint abandoned             # the program's memory may be gone: drop what comes
+
+    # The message as bytes in a row in memory of our own, which is returned: the program's is not looked at any more.
+    cdef object set_aside(self)
 
     cdef int aim(self, size_t address, Py_ssize_t count, Typemap typemap, object allocate, int source, int tag) except -1
     # The message is known: fill in the status, make the memory if that is left to us, find out how much fits.

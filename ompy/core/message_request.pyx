@@ -1,13 +1,29 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Requests for one message between the program's memory and a peer; see `message_request.pxd`."""
+from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
 from libc.string cimport memcpy
 
+from ompy.core.basic cimport BASIC_BYTE
+from ompy.core.convertor cimport pack_all
 from ompy.core.errors import ERR_OTHER, ERR_TRUNCATE, MPIError
 from ompy.core.memory cimport address_of
+from ompy.core.typemap cimport predefined
+
+cdef Typemap byte_typemap = predefined(BASIC_BYTE)
 
 
 cdef class MessageRequest(Request):
     """Base of every PML's sends and receives."""
+
+    cdef object set_aside(self):
+        cdef Py_ssize_t nbytes = self.count * self.typemap.size
+        cdef object copy = PyByteArray_FromStringAndSize(NULL, nbytes)
+        pack_all(<char *> self.address, self.count, self.typemap, PyByteArray_AS_STRING(copy))
+        self.address = <size_t> PyByteArray_AS_STRING(copy)
+        self.count = nbytes
+        self.typemap = byte_typemap
+        self.convertor = None
+        return copy
 
     cdef int aim(self, size_t address, Py_ssize_t count, Typemap typemap, object allocate, int source, int tag) except -1:
         """What a receive asks for."""
@@ -25,7 +41,6 @@ cdef class MessageRequest(Request):
         else:
             self.nbytes = count * typemap.size
             self.plain = typemap.contiguous and allocate is None
-        self.abandoned = False
         return 0
 
     cdef int open(self, int source, int tag, uint64_t length) except -1:

@@ -1,6 +1,7 @@
 # The progress engine: who is polled, and how a rank waits.
 #
-# The GIL is the engine's lock: everything here runs with it, except the watching inside a wait.  A wait
+# One thread at a time polls, as the engine's owner (`ompy/core/owner.pxd`): whoever polls calls sources, receivers and
+# callbacks, and nobody else is inside, though a source lets the GIL go.  A wait, which owns the engine for a round at a time,
 #
 #   1. spins with the GIL: polls every source, until `complete` or the spin is over;
 #   2. spins without it: only *watches*, through the sources' `ready` functions (C, no Python), so that other Python
@@ -9,9 +10,11 @@
 #   4. sleeps on the doorbell (a futex while every source can be watched as memory; poll(2) on the doorbell's pipe and
 #      the sources' descriptors otherwise), with a back-stop time-out, and writes the job board.
 #
+# Signal handlers run between rounds, where nothing is half done.
+#
 # No wake-up is lost: the waiter arms the doorbell, fences, looks at every source again, then sleeps; a peer publishes,
 # fences, and rings if the doorbell is armed.
-from ompy.core.request cimport Request
+from ompy.core.request cimport Request, sleepers, wake_sleepers
 
 ctypedef bint (*ReadyFunction)(void *context) noexcept nogil
 
@@ -32,11 +35,11 @@ cdef class ProgressSource:
 cpdef int register_source(ProgressSource source) except -1
 cpdef int unregister_source(ProgressSource source) except -1
 
-# One round over all sources; returns the number of events.  Re-entrant calls (from a callback, or from another thread
-# while a source has let the GIL go) return 0 at once.
+# One round over all sources; returns the number of events.  While anybody is inside the engine (this thread, from a
+# callback, or another one) it returns 0 at once.
 cdef int progress() except -1
 
-# Until the request is complete.  Raises KeyboardInterrupt when a signal handler did; the request stays as it was.
+# Until the request is complete.  Raises what a signal handler raised; the request stays as it was.  Never inside the engine.
 cdef int wait(Request request) except -1
 # Until the word is not zero; `what` is the request shown on the job board, or None.
 cdef int wait_for(int *word, Request what) except -1
@@ -44,12 +47,11 @@ cdef int wait_for(int *word, Request what) except -1
 ctypedef bint (*DoneFunction)(void *context) except -1
 cdef int wait_until(DoneFunction done, void *context, Request what) except -1
 
-# Something was completed outside `progress`: threads of this process that sleep in a wait look again.
-cdef int sleepers                                # threads asleep
-cdef void wake_threads() noexcept
+# Something has changed outside `progress`: threads of this process that sleep in a wait look again.  (The completion of a
+# request wakes them by itself.)
 cdef inline void wake() noexcept:
     if sleepers:
-        wake_threads()
+        wake_sleepers()
 
 # Threads without the GIL may be inside `ready`.  Before a source takes away anything that its `ready` reads (memory,
 # mappings), it calls this: until the GIL is next let go, none is.

@@ -14,9 +14,12 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport realloc
 
 from ompy.core.board cimport clear_wait, note_wait
+from ompy.core cimport request as life
 from ompy.core.doorbell cimport ARMED_FUTEX, ARMED_PIPE, Bell, Doorbell, arm, disown, futex_wait, own, strike
-from ompy.core.errors import ERR_OTHER, MPIError
+from ompy.core.owner cimport engine, enter, is_inside, leave, try_enter
 from ompy.core.trace cimport EVENT_WAITED, is_tracing, record, trace_clock
+
+from ompy.core.errors import ERR_INTERN, ERR_OTHER, MPIError
 
 cdef extern from *:
     """
@@ -32,8 +35,8 @@ cdef extern from *:
         clock_gettime(CLOCK_MONOTONIC, &now);
         return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
     }
-    static void ompy_enter(int *count) { __atomic_fetch_add(count, 1, __ATOMIC_SEQ_CST); }
-    static void ompy_leave(int *count) { __atomic_fetch_sub(count, 1, __ATOMIC_SEQ_CST); }
+    static void ompy_begin_watching(int *count) { __atomic_fetch_add(count, 1, __ATOMIC_SEQ_CST); }
+    static void ompy_end_watching(int *count) { __atomic_fetch_sub(count, 1, __ATOMIC_SEQ_CST); }
     static void ompy_write(int *word, int value) { __atomic_store_n(word, value, __ATOMIC_SEQ_CST); }
     static int ompy_peek(int *word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
     static unsigned long long ompy_peek_long(unsigned long long *word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
@@ -61,8 +64,8 @@ cdef extern from *:
     short POLLIN
     int sched_yield() nogil
     int64_t clock_now "ompy_now"() noexcept nogil
-    void enter "ompy_enter"(int *count) noexcept nogil
-    void leave "ompy_leave"(int *count) noexcept nogil
+    void begin_watching "ompy_begin_watching"(int *count) noexcept nogil
+    void end_watching "ompy_end_watching"(int *count) noexcept nogil
     void write_int "ompy_write"(int *word, int value) noexcept nogil
     int peek "ompy_peek"(int *word) noexcept nogil
     unsigned long long peek_long "ompy_peek_long"(unsigned long long *word) noexcept nogil
@@ -84,8 +87,9 @@ cdef unsigned int rounds_cut = 0
 cdef int rounds = ROUNDS                         # so many now
 # A wait that is kept busy by other events gives the GIL up this often, so that other threads have their turn.
 cdef int64_t TURN = 1000000
-# A sleep that is over at once, again and again, with no event: another thread is inside a source and needs the GIL to get
-# out, which it does not get from one that lets it go for a moment only.  Nanoseconds.
+# A sleep that is over at once, again and again, with no event, or a look that found what another thread keeps one from: that
+# thread is inside the engine and needs the GIL to get out, which it does not get from one that lets it go for a moment only.
+# Nanoseconds.
 cdef int64_t REST = 50000
 # Looks at memory between two at descriptors (a system call) and the clock.
 cdef int LOOKS = 64
@@ -103,7 +107,6 @@ cdef struct Entry:
 cdef Entry *entries = NULL
 cdef int entry_count = 0
 cdef int entry_room = 0
-cdef bint polling = False                        # somebody is inside a source's `progress`
 cdef int watchers = 0                            # threads that may be inside a `ready`
 cdef int eviction = 0                            # asks them to leave
 
@@ -195,13 +198,9 @@ cpdef int unregister_source(ProgressSource source) except -1:
 
 cdef int ask(ProgressSource source, int index) except -1:
     """Calls one source's `progress`."""
-    global polling, events_made
-    cdef int events, other
-    polling = True
-    try:
-        events = source.progress()
-    finally:
-        polling = False
+    global events_made
+    cdef int other
+    cdef int events = source.progress()
     if events > 0:
         events_made += events
         for other in range(entry_count):
@@ -218,11 +217,20 @@ cdef int ask(ProgressSource source, int index) except -1:
 
 cdef inline int poll_once() except -1:
     """One round.  It may end early where the goal is reached: what others have to bring can wait until the next one."""
+    cdef int events
+    if not try_enter():
+        return 0
+    try:
+        events = poll_each()
+    finally:
+        leave()
+    return events
+
+
+cdef inline int poll_each() except -1:
     global rounds_cut
     cdef int events = 0
     cdef int index = 0
-    if polling:
-        return 0
     while index < entry_count:
         if entries[index].ready != NULL and entries[index].ready(entries[index].ready_context):
             events += ask(<ProgressSource> entries[index].source, index)
@@ -275,6 +283,8 @@ cdef int wait_long(int *word, DoneFunction done, void *context, Request what) ex
     cdef int64_t waiting_since = trace_clock() if is_tracing() else 0
     if over is not None:
         raise MPIError(ERR_OTHER, over)
+    if is_inside():
+        raise MPIError(ERR_INTERN, "a wait inside the engine, from a callback or a receiver, would never end: nobody polls")
     waiting += 1
     waits += 1
     try:
@@ -284,6 +294,10 @@ cdef int wait_long(int *word, DoneFunction done, void *context, Request what) ex
             if is_done(word, done, context):
                 break
             if watch(word, before):
+                if engine.owner:
+                    with nogil:
+                        rest_for(REST)
+                    PyErr_CheckSignals()
                 continue
             while True:
                 if not noted:
@@ -295,11 +309,11 @@ cdef int wait_long(int *word, DoneFunction done, void *context, Request what) ex
                 if in_vain > 2:
                     with nogil:
                         rest_for(REST)
-                PyErr_CheckSignals()
                 poll_all()
                 after = events_made
                 if is_done(word, done, context):
                     return 0
+                PyErr_CheckSignals()
                 if after != before:
                     in_vain = 0
                     backstop = shortest_sleep
@@ -346,6 +360,8 @@ cdef inline bint spin_towards(int *word, DoneFunction done, void *context) excep
             events += poll_once()
             if is_done(word, done, context):
                 return True
+        if engine.owner:
+            return False                         # another thread is inside: let it have the GIL
         PyErr_CheckSignals()
         now = clock_now()
         if start == 0:
@@ -384,6 +400,14 @@ cdef struct Descriptors:
 
 cdef int gather(Descriptors *found) except -1:
     """The descriptors of all sources."""
+    enter()
+    try:
+        return gather_each(found)
+    finally:
+        leave()
+
+
+cdef int gather_each(Descriptors *found) except -1:
     cdef int index = 0
     cdef int number
     found.count = 0
@@ -401,7 +425,6 @@ cdef int gather(Descriptors *found) except -1:
 
 cdef bint watch(int *word, unsigned long long before) except -1:
     """Watches without the GIL, at last offering the core to others; False when nothing came in time."""
-    global sleepers
     cdef Descriptors descriptors
     cdef int64_t start
     cdef int64_t waited = 0
@@ -409,8 +432,8 @@ cdef bint watch(int *word, unsigned long long before) except -1:
     cdef bint found = False
     cdef bint readable = False
     gather(&descriptors)
-    sleepers += 1
-    enter(&watchers)
+    life.sleepers += 1
+    begin_watching(&watchers)
     with nogil:
         start = clock_now()
         while not found:
@@ -425,25 +448,35 @@ cdef bint watch(int *word, unsigned long long before) except -1:
                     break
                 if waited >= watch_time:
                     sched_yield()
-        leave(&watchers)
-    sleepers -= 1
+        end_watching(&watchers)
+    life.sleepers -= 1
     if readable:
         poll_all()
     return found
 
 
+cdef bint may_all_sleep() except -1:
+    cdef int index = 0
+    cdef bint quiet = True
+    if not try_enter():
+        return False
+    try:
+        while index < entry_count:
+            if not (<ProgressSource> entries[index].source).may_sleep():
+                quiet = False
+            index += 1
+    finally:
+        leave()
+    return quiet
+
+
 cdef int sleep(int *word, unsigned long long before, long nanoseconds) except -1:
     """Sleeps until the doorbell rings, a descriptor is readable, a signal comes, or the time is over."""
-    global sleepers, sleeps, bell, led
+    global sleeps, bell, led
     cdef Descriptors descriptors
     cdef uint32_t rung
     cdef bint awake = False
-    cdef int index = 0
-    while index < entry_count:
-        if not (<ProgressSource> entries[index].source).may_sleep():
-            awake = True
-        index += 1
-    if awake:
+    if not may_all_sleep():
         with nogil:
             pass                                 # other threads of this process have a turn all the same
         return 0
@@ -457,12 +490,12 @@ cdef int sleep(int *word, unsigned long long before, long nanoseconds) except -1
     cdef uint32_t how = ARMED_FUTEX if follows or not (led or leads) else ARMED_PIPE
     led |= leads
     sleeps += 1
-    sleepers += 1
-    enter(&watchers)
+    life.sleepers += 1
+    begin_watching(&watchers)
     with nogil:
         rung = arm(here, how)
         awake = look(word, before)
-        leave(&watchers)
+        end_watching(&watchers)
         if awake:
             pass
         elif leads:
@@ -470,12 +503,12 @@ cdef int sleep(int *word, unsigned long long before, long nanoseconds) except -1
             poll_for(descriptors.list, descriptors.count + 1, nanoseconds)
         else:
             futex_wait(here, rung, nanoseconds)
-    sleepers -= 1
+    life.sleepers -= 1
     if leads:
         bell.drain()
         led = False
         strike(&behind, -1)
-    if sleepers == 0:
+    if life.sleepers == 0:
         bell.disarm()
     return 0
 
@@ -486,6 +519,20 @@ cdef void wake_threads() noexcept:
     strike(&behind, -1)
     if bell is not None:
         bell.ring()
+
+
+cdef int wait_in_peace(Request request) except -1:
+    """Until the request is complete; what signal handlers raise meanwhile is dropped."""
+    while not request.complete:
+        try:
+            wait(request)
+        except BaseException:
+            pass
+    return 0
+
+
+life.wake_sleepers = wake_threads
+life.outlast = wait_in_peace
 
 
 cdef void exclude_watchers() noexcept:
@@ -563,7 +610,7 @@ def counters() -> dict[str, int]:
 def shutdown() -> None:
     """Gives back the doorbell, once no transport is left that uses it; a thread that still waits keeps it."""
     global bell
-    if sleepers == 0:
+    if life.sleepers == 0:
         bell = None
         disown()
 

@@ -5,6 +5,11 @@ from ompy.core.status cimport set_empty
 from ompy.core.trace cimport EVENT_COMPLETED, is_tracing, record
 
 
+cdef class Watcher:
+    cdef CompletionHook hook
+    cdef object context
+
+
 cdef class Request:
     """Base of every request.  See `request.pxd` for the life cycle."""
 
@@ -23,6 +28,21 @@ cdef class Request:
 
     cpdef int release(self) except -1:
         """The program has let go of its handle."""
+        if self.complete:
+            self.buffer = None
+        return 0
+
+    cpdef int abandon(self, object memory) except -1:
+        """The call that began this is over before the operation is."""
+        if self.complete:
+            return self.release()
+        self.abandoned = True
+        self.cancel()
+        if not self.complete:
+            if memory is not None:
+                self.buffer = memory if self.buffer is None else (self.buffer, memory)
+            elif self.buffer is None:
+                outlast(self)
         return 0
 
     cdef int begin(self) except -1:
@@ -30,21 +50,78 @@ cdef class Request:
         self.error = None
         self.complete = False
         self.active = True
+        self.abandoned = False
         return 0
 
     cdef int finish(self) except -1:
-        cdef CompletionHook hook = self.hook
         if self.complete:
             return 0
         self.complete = True
         if is_tracing():
             record(EVENT_COMPLETED, self.status.error, <void *> self, 0, -1, -1, self.status.tag, 0, self.status.nbytes, 0)
-        if hook != NULL:
-            context = self.hook_context
-            if not self.persistent:
-                self.hook = NULL
-                self.hook_context = None
-            hook(context, self)
+        if self.abandoned:
+            self.buffer = None
+        if self.hook != NULL:
+            self.tell_watchers()
+        if sleepers:
+            wake_sleepers()
+        return 0
+
+    cdef int reset(self) except -1:
+        set_empty(&self.status)
+        self.complete = self.active = self.persistent = self.abandoned = False
+        self.hook = NULL
+        # An assignment to an attribute costs more than a look at it.
+        if self.error is not None:
+            self.error = None
+        if self.buffer is not None:
+            self.buffer = None
+        if self.hook_context is not None:
+            self.hook_context = self.more_hooks = None
+        return 0
+
+    cdef int watch(self, CompletionHook hook, object context) except -1:
+        cdef Watcher other
+        if self.complete:
+            return 0
+        if self.hook == NULL:
+            self.hook = hook
+            self.hook_context = context
+            return 0
+        other = Watcher.__new__(Watcher)
+        other.hook = hook
+        other.context = context
+        if self.more_hooks is None:
+            self.more_hooks = []
+        self.more_hooks.append(other)
+        return 0
+
+    cdef int unwatch(self, object context) except -1:
+        cdef Watcher other
+        if self.more_hooks is not None:
+            self.more_hooks = [other for other in self.more_hooks if (<Watcher> other).context is not context] or None
+        if self.hook != NULL and self.hook_context is context:
+            self.hook = NULL
+            self.hook_context = None
+            if self.more_hooks is not None:
+                other = self.more_hooks.pop(0)
+                self.hook = other.hook
+                self.hook_context = other.context
+                self.more_hooks = self.more_hooks or None
+        return 0
+
+    cdef int tell_watchers(self) except -1:
+        cdef CompletionHook hook = self.hook
+        cdef object context = self.hook_context
+        cdef list others = self.more_hooks
+        cdef Watcher other
+        if not self.persistent:
+            self.hook = NULL
+            self.hook_context = self.more_hooks = None
+        hook(context, self)
+        if others is not None:
+            for other in list(others):
+                other.hook(other.context, self)
         return 0
 
     cpdef int fail(self, object error) except -1:
@@ -82,6 +159,15 @@ cdef class Request:
     cdef int retire(self) except -1:
         self.active = False
         return 0
+
+    cdef object conclude(self, StatusRecord *status):
+        cdef object error = self.error
+        if status != NULL:
+            status[0] = self.status
+        self.retire()
+        if not self.persistent:
+            self.release()
+        return error
 
     @property
     def result(self):

@@ -81,7 +81,7 @@ cdef class Schedule(Request):
     cdef int advance(self) except -1
     cdef int settle(self) except -1
     cdef int look(self) except -1
-    cdef int abandon(self) except -1
+    cdef int give_up(self) except -1
     cdef int clear(self) except -1
 
 

@@ -305,7 +305,7 @@ cdef class Schedule(Request):
                 if self.flying:
                     self.await_round()
         except BaseException:
-            self.abandon()
+            self.give_up()
             raise
         return 0
 
@@ -325,7 +325,7 @@ cdef class Schedule(Request):
         try:
             self.advance()
         except BaseException as error:
-            self.abandon()
+            self.give_up()
             self.fail(error)
         if self.complete == self.awaited:
             self.awaited = not self.complete
@@ -349,8 +349,7 @@ cdef class Schedule(Request):
                     raise step_error(request.error, request.peer)
                 if not request.complete:
                     self.pending += 1
-                    request.hook = message_complete
-                    request.hook_context = self
+                    request.watch(message_complete, self)
             if self.pending:
                 self.watched = 0
                 self.look()
@@ -367,18 +366,17 @@ cdef class Schedule(Request):
             self.peer = (<Request> self.flight[self.watched]).peer
         return 0
 
-    cdef int abandon(self) except -1:
+    cdef int give_up(self) except -1:
         """Give up what is in flight.  The messages may still arrive, so each keeps this schedule's memory alive."""
         cdef int index
         cdef Request request
         for index in range(self.flying):
             request = <Request> self.flight[index]
             if not request.complete:
-                request.hook = NULL
-                request.hook_context = None
-                request.buffer = self
-                request.cancel()
-            request.release()
+                request.unwatch(self)
+                request.abandon(self)
+            else:
+                request.release()
             Py_DECREF(request)
         self.flying = 0
         self.pending = 0

@@ -12,7 +12,7 @@
 #     WAITED                 WAITED               in a wait that did not end at once
 #
 # A message is the same on both sides by (context, source, destination, sequence).
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 cdef enum EventKind:
     EVENT_SENT = 1
@@ -41,7 +41,7 @@ cdef struct Event:
     uint64_t nbytes
     int32_t source, destination     # ranks of the communicator; -1 for any
     int32_t tag
-    uint16_t sequence
+    uint32_t sequence
     uint8_t kind
     uint8_t detail                  # a Way; of WAITED the operation, as the job board numbers them
 
@@ -76,4 +76,4 @@ cdef inline bint is_tracing() noexcept nogil:
 
 # `begun` 0: none.  Only while `is_tracing()`.
 cdef void record(int kind, int detail, void *request, uint64_t context, int source, int destination, int tag,
-                 uint16_t sequence, uint64_t nbytes, int64_t begun) noexcept nogil
+                 uint32_t sequence, uint64_t nbytes, int64_t begun) noexcept nogil

@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """The recorder of what becomes of each message; see `trace.pxd`."""
-from libc.stdint cimport int64_t, uint16_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset, strncpy
 
 import os
@@ -24,7 +24,7 @@ cdef extern from *:
 # How a reader unpacks a ring and its events; the structs are those of `trace.pxd`.
 MAGIC = b"ompytrc1"
 RING_FORMAT = "<8sqQQII64s"
-EVENT_FORMAT = "<qqQQQiiiHBB"
+EVENT_FORMAT = "<qqQQQiiiIBB6x"
 KINDS = ("", "sent", "started", "announced", "fragment", "completed", "posted", "matched", "kept", "waited")
 WAYS = ("", "eager", "rendezvous", "read", "written", "sent")
 
@@ -35,7 +35,7 @@ mapped = None
 
 
 cdef void record(int kind, int detail, void *request, uint64_t context, int source, int destination, int tag,
-                 uint16_t sequence, uint64_t nbytes, int64_t begun) noexcept nogil:
+                 uint32_t sequence, uint64_t nbytes, int64_t begun) noexcept nogil:
     cdef Event *event = events + (ring.written & mask)
     event.time = trace_clock()
     event.begun = begun

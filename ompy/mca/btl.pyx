@@ -253,6 +253,14 @@ cdef class Btl(ProgressSource):
         """Whether the peer's `get` may read this memory; here, whenever there is `get` at all."""
         return True
 
+    cpdef bint withdraw(self, Endpoint endpoint, size_t address, size_t size) except -1:
+        """The peer's `get`s from this memory fail from now on; False: it can't be called back."""
+        return False
+
+    cpdef int restore(self, Endpoint endpoint, size_t address, size_t size) except -1:
+        """What was withdrawn may be read again."""
+        return 0
+
     cpdef int put(self, Endpoint endpoint, Descriptor descriptor) except -1:
         """Write `size` bytes at `local_address` to the peer's `remote_address`."""
         raise NotImplementedError(f"btl {self.name} has no put")

@@ -127,6 +127,12 @@ cdef class Wrapper(Btl):
 
     # -- remote memory
 
+    cpdef bint withdraw(self, Endpoint endpoint, size_t address, size_t size) except -1:
+        return self.inner.withdraw((<WrapperEndpoint?> endpoint).inner, address, size)
+
+    cpdef int restore(self, Endpoint endpoint, size_t address, size_t size) except -1:
+        return self.inner.restore((<WrapperEndpoint?> endpoint).inner, address, size)
+
     cpdef int put(self, Endpoint endpoint, Descriptor descriptor) except -1:
         return self.inner.put((<WrapperEndpoint?> endpoint).inner, descriptor)
 

@@ -51,8 +51,6 @@ cdef class MtlRecv(MessageRequest):
     # It was matched and must be brought: returns where its first `wanted` bytes are to be put.  Then `landed`.
     cdef char *landing(self, int source, int tag, uint64_t length) except? NULL
     cdef int landed(self) except -1
-    # The program's memory may go: drop the message.
-    cdef int abandon(self) except -1
 
     cdef char *packed_memory(self, uint64_t size) except NULL
 

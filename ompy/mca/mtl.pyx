@@ -5,6 +5,7 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 
 from ompy.core.constants cimport OUT_OF_RESOURCE, TAG_UPPER_BOUND
 from ompy.core.convertor cimport pack_all
+from ompy.core.owner cimport enter, leave
 from ompy.core.memory import view
 
 interface = INTERFACE
@@ -37,11 +38,15 @@ cdef class MtlSend(MessageRequest):
 
     cpdef int start(self) except -1:
         """Hand the message to the MTL."""
-        self.begin()
-        if self.packed != NULL:
-            pack_all(<char *> self.address, self.count, self.typemap, self.packed)
-            self.data = self.packed
-        return self.mtl.isend(self)
+        enter()
+        try:
+            self.begin()
+            if self.packed != NULL:
+                pack_all(<char *> self.address, self.count, self.typemap, self.packed)
+                self.data = self.packed
+            return self.mtl.isend(self)
+        finally:
+            leave()
 
     @property
     def view(self):
@@ -63,14 +68,18 @@ cdef class MtlRecv(MessageRequest):
 
     cpdef int start(self) except -1:
         """Have the MTL take the oldest message that matches, or wait for one."""
-        self.begin()
-        self.peer = self.wanted_source
-        self.tag = self.wanted_tag
-        self.capacity = 0 if self.allocate is not None else <uint64_t> self.nbytes
-        self.data = <char *> self.address
-        if self.capacity and not self.typemap.contiguous:
-            self.data = self.packed_memory(self.capacity)
-        return self.mtl.irecv(self)
+        enter()
+        try:
+            self.begin()
+            self.peer = self.wanted_source
+            self.tag = self.wanted_tag
+            self.capacity = 0 if self.allocate is not None else <uint64_t> self.nbytes
+            self.data = <char *> self.address
+            if self.capacity and not self.typemap.contiguous:
+                self.data = self.packed_memory(self.capacity)
+            return self.mtl.irecv(self)
+        finally:
+            leave()
 
     cpdef int cancel(self) except -1:
         """Takes effect as long as nothing was matched (MPI-4.1, 3.8.4)."""
@@ -79,11 +88,19 @@ cdef class MtlRecv(MessageRequest):
             self.finish()
         return 0
 
-    cdef int abandon(self) except -1:
-        self.abandoned = True
-        self.convertor = None
-        if not self.mtl.withdraw(self):
-            self.mtl.forget(self)
+    cpdef int abandon(self, object memory) except -1:
+        """Take it back, or have the message dropped."""
+        enter()
+        try:
+            if self.complete:
+                return self.release()
+            self.abandoned = True
+            self.convertor = None
+            self.cancel()
+            if not self.complete:
+                self.mtl.forget(self)
+        finally:
+            leave()
         return 0
 
     cdef char *packed_memory(self, uint64_t size) except NULL:

@@ -67,15 +67,13 @@ cdef class Pml:
         """No more contact with a peer."""
         raise NotImplementedError
 
-    cpdef int send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
-                   Communicator comm) except -1:
-        """Blocking send (MPI-4.1, 3.2.1 and 3.4); here by a request."""
+    cpdef Request send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
+                       Communicator comm):
+        """Blocking send (MPI-4.1, 3.2.1 and 3.4): the request to be waited for, None when it is over."""
         cdef Request request = self.isend(address, count, typemap, dest, tag, mode, comm)
-        request.operation = SEND + mode
-        wait(request)
-        if request.error is not None:
-            raise request.error
-        return 0
+        if not request.complete:
+            request.operation = SEND + mode
+        return request
 
     cpdef Request isend(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
                         Communicator comm):
@@ -87,20 +85,11 @@ cdef class Pml:
         """Persistent send (MPI-4.1, 3.9)."""
         raise NotImplementedError
 
-    cdef int recv(self, size_t address, Py_ssize_t count, Typemap typemap, int source, int tag, Communicator comm,
-                  StatusRecord *status) except -1:
+    cdef Request recv(self, size_t address, Py_ssize_t count, Typemap typemap, int source, int tag, Communicator comm,
+                      StatusRecord *status):
         cdef Request request = self.irecv(address, count, typemap, source, tag, comm)
         request.operation = RECV
-        try:
-            wait(request)
-        except BaseException:
-            request.cancel()                     # the caller's memory may go
-            raise
-        if status != NULL:
-            status[0] = request.status
-        if request.error is not None:
-            raise request.error
-        return 0
+        return request
 
     cpdef Request irecv(self, size_t address, Py_ssize_t count, Typemap typemap, int source, int tag,
                         Communicator comm):
@@ -119,15 +108,7 @@ cdef class Pml:
     cdef object recv_object(self, object allocate, int source, int tag, Communicator comm, StatusRecord *status):
         cdef Request request = self.irecv_object(allocate, source, tag, comm)
         request.operation = RECV
-        wait(request)
-        if status != NULL:
-            status[0] = request.status
-        if request.error is not None:
-            raise request.error
-        # The buffer leaves the request before that goes back to its pool.
-        block = request.buffer
-        request.release()
-        return block
+        return wait_for_object(request, status)
 
     def seen(self, int source, int tag, Communicator comm):
         """(source, tag, bytes) of the oldest message that a receive would take, or None; what the probes of a PML in plain
@@ -182,6 +163,22 @@ cdef class Pml:
     cpdef int finalize(self) except -1:
         """Complete what was sent, then leave nothing behind."""
         return 0
+
+
+cdef object wait_for_object(Request request, StatusRecord *status):
+    cdef object block, error
+    if not request.complete:
+        try:
+            wait(request)
+        except BaseException:
+            request.abandon(request)             # its memory is its own
+            raise
+    # The buffer leaves the request before that goes back to its pool.
+    block = request.buffer
+    error = request.conclude(status)
+    if error is not None:
+        raise error
+    return block
 
 
 cpdef Pml chosen():

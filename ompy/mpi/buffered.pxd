@@ -3,15 +3,24 @@ from ompy.core.communicator cimport Communicator
 from ompy.core.request cimport Request
 from ompy.core.typemap cimport Typemap
 
+cdef class BufferedMessage:
+    """A run of the attached memory, taken from before the message is copied there until it has left."""
+    cdef size_t start                            # address
+    cdef Py_ssize_t nbytes
+    cdef Request request                         # None until the send has begun
+    cdef object memory                           # of its own, where the library makes it
+
+
 cdef class AttachedBuffer:
     cdef readonly object given                   # what the program attached
     cdef object memory                           # buffer over it; None: the library makes memory for each message
     cdef size_t address
     cdef Py_ssize_t nbytes
-    cdef list messages                           # under way: (first byte, bytes, request, memory), by first byte
+    cdef list messages                           # BufferedMessage, by address
 
     cdef int reap(self) except -1
-    cdef size_t reserve(self, Py_ssize_t nbytes, Py_ssize_t *position) except? 0
+    # Take a gap for a message.
+    cdef BufferedMessage reserve(self, Py_ssize_t nbytes)
     cdef int send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, Communicator comm) except -1
     # Wait until all messages have left.
     cdef int flush(self) except -1

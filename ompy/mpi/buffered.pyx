@@ -7,8 +7,6 @@ Messages under way occupy runs of the attached memory; a new one takes the first
     | message 3 |   gap   | message 1 | message 2 |        gap        |
 """
 
-from libc.string cimport memcpy
-
 from ompy.core.basic cimport BASIC_BYTE
 from ompy.core.constants cimport MODE_STANDARD
 from ompy.core.convertor cimport pack_all
@@ -33,6 +31,10 @@ cdef Typemap byte_typemap = predefined(BASIC_BYTE)
 cdef dict process_attributes = {}
 
 
+cdef class BufferedMessage:
+    """One message in the attached memory."""
+
+
 cdef class AttachedBuffer:
     """Memory for buffered sends, and the messages in it."""
 
@@ -49,68 +51,70 @@ cdef class AttachedBuffer:
         self.nbytes = view.view.len
 
     cdef int reap(self) except -1:
-        cdef Request request
-        cdef list left = []
-        for entry in self.messages:
-            request = <Request> (<tuple> entry)[2]
-            if not request.complete:
-                left.append(entry)
-                continue
-            request.retire()
-            request.release()
-        self.messages = left
+        cdef BufferedMessage message
+        cdef list over = [message for message in self.messages if message_is_over(message)]
+        for message in over:
+            self.messages.remove(message)
+            message.request.conclude(NULL)
         return 0
 
-    cdef size_t reserve(self, Py_ssize_t nbytes, Py_ssize_t *position) except? 0:
-        cdef Py_ssize_t end = 0, index = 0
+    cdef BufferedMessage reserve(self, Py_ssize_t nbytes):
+        cdef BufferedMessage message, taken = BufferedMessage.__new__(BufferedMessage)
+        cdef buffer own
+        cdef size_t end = self.address
+        cdef Py_ssize_t position = 0
+        taken.nbytes = nbytes
         self.reap()
-        for index in range(len(self.messages)):
-            entry = <tuple> self.messages[index]
-            if <Py_ssize_t> entry[0] - end >= nbytes:
-                position[0] = index
-                return self.address + end
-            end = <Py_ssize_t> entry[0] + <Py_ssize_t> entry[1]
-        if self.nbytes - end < nbytes:
-            what = f"a message of {nbytes} bytes does not fit into the attached {self.nbytes} bytes"
-            raise MPIError(ERR_BUFFER, f"{what} besides {len(self.messages)} others: attach a larger buffer, or flush it")
-        position[0] = len(self.messages)
-        return self.address + end
+        if self.memory is None:
+            own = allocate_buffer(nbytes, False)
+            taken.memory = own
+            taken.start = <size_t> own.view.buf
+            self.messages.append(taken)
+            return taken
+        # Nothing from here to the insertion lets another thread in.
+        for message in self.messages:
+            if message.start - end >= <size_t> nbytes:
+                break
+            end = message.start + message.nbytes
+            position += 1
+        else:
+            if self.address + self.nbytes - end < <size_t> nbytes:
+                what = f"a message of {nbytes} bytes does not fit into the attached {self.nbytes} bytes"
+                raise MPIError(ERR_BUFFER, f"{what} besides {len(self.messages)} others: attach a larger buffer, or flush it")
+        taken.start = end
+        self.messages.insert(position, taken)
+        return taken
 
     cdef int send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, Communicator comm) except -1:
-        cdef Py_ssize_t nbytes = count * typemap.size, position = 0
-        cdef size_t place
-        cdef buffer own = None
-        cdef Request request
-        if self.memory is None:
-            self.reap()
-            own = allocate_buffer(nbytes, False)
-            place = <size_t> own.view.buf
-            position = len(self.messages)
+        cdef BufferedMessage message = self.reserve(count * typemap.size)
+        try:
+            pack_all(<char *> address, count, typemap, <char *> message.start)
+            message.request = pml.isend(message.start, message.nbytes, byte_typemap, dest, tag, MODE_STANDARD, comm)
+        except BaseException:
+            self.messages.remove(message)
+            raise
+        if message.request.complete:
+            self.messages.remove(message)
+            message.request.conclude(NULL)
         else:
-            place = self.reserve(nbytes, &position)
-        if typemap.contiguous:
-            memcpy(<void *> place, <void *> address, <size_t> nbytes)
-        else:
-            pack_all(<char *> address, count, typemap, <char *> place)
-        request = pml.isend(place, nbytes, byte_typemap, dest, tag, MODE_STANDARD, comm)
-        if request.complete:
-            request.retire()
-            request.release()
-        else:
-            self.messages.insert(position, (<Py_ssize_t> (place - self.address) if own is None else 0, nbytes, request, own))
+            message.request.buffer = self if message.memory is None else message.memory
         return 0
 
     cdef int flush(self) except -1:
-        cdef Request request
-        for entry in self.messages:
-            request = <Request> (<tuple> entry)[2]
-            if not request.complete:
-                wait(request)
+        cdef BufferedMessage message
+        for message in list(self.messages):
+            if message.request is not None and not message.request.complete:
+                wait(message.request)
         return self.reap()
 
     cdef Request iflush(self):
+        cdef BufferedMessage message
         self.reap()
-        return combine([(<tuple> entry)[2] for entry in self.messages], None, False)
+        return combine([message.request for message in self.messages if message.request is not None], None, False)
+
+
+cdef bint message_is_over(BufferedMessage message) noexcept:
+    return message.request is not None and message.request.complete
 
 
 cdef AttachedBuffer attached(dict holder):

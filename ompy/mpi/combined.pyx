@@ -33,8 +33,7 @@ cdef CombinedRequest combine(list parts, Request reported, bint owns_parts):
             if part.error is not None and combined.error is None:
                 combined.error = part.error
         else:
-            part.hook = part_is_over
-            part.hook_context = combined
+            part.watch(part_is_over, combined)
     combined.pending -= 1
     if combined.pending == 0:
         if reported is not None:
@@ -59,7 +58,5 @@ cdef class CombinedRequest(Request):
             self.reported = None
             while self.parts:
                 part = self.parts.pop()
-                part.retire()
-                part.buffer = None
-                part.release()
-        return 0
+                part.conclude(NULL)
+        return Request.release(self)

@@ -10,11 +10,12 @@ from ompy.mca.pml cimport Message as CoreMessage, pml
 from ompy.mpi.buffers cimport Spec, keep, parse_recv, release
 from ompy.mpi.handle cimport Handle, predefine
 from ompy.mpi.pickling cimport unwrap
-from ompy.mpi.request cimport Request, new_object_request, new_request, wait_core
+from ompy.mpi.request cimport Request, end_call, end_object_call, new_object_request, new_request
 from ompy.mpi.status cimport Status, record_of
 
-from ompy.core.errors import ERR_REQUEST
+from ompy.core.errors import ERR_REQUEST, MPIError
 from ompy.mpi.exceptions import Exception as MPIException
+from ompy.mpi.exceptions import hand_over
 from ompy.mpi.pickling import new_block
 
 
@@ -75,6 +76,7 @@ cdef class Message(Handle):
         cdef Spec spec
         cdef CoreMessage message
         cdef CoreRequest request
+        cdef object communicator = None
         if self.message is no_proc:
             self.take(record_of(status))
             return
@@ -82,8 +84,11 @@ cdef class Message(Handle):
         parse_recv(buf, &spec)
         try:
             message = self.take(NULL)
+            communicator = message.communicator
             request = pml.imrecv(spec.address, spec.count, <Typemap> spec.typemap, message)
-            wait_core(request, record_of(status))
+            end_call(request, &spec, None, record_of(status))
+        except MPIError as error:
+            hand_over(error, communicator)
         finally:
             release(&spec)
 
@@ -113,7 +118,7 @@ cdef class Message(Handle):
         if message is None:
             return None
         request = pml.imrecv_object(new_block, message)
-        return new_object_request(request, None, load_received).wait(status)
+        return end_object_call(new_object_request(request, None, load_received), status)
 
     def irecv(self) -> Request:
         """Begin to receive the message as an object, which the request's `wait` returns (MPI-4.1, 3.8.3).

@@ -23,7 +23,7 @@ from ompy.mca.pml cimport pml
 from ompy.mpi.buffers cimport parse_counts
 from ompy.mpi.collective_calls cimport check_root
 from ompy.mpi.pickling cimport Parcel, block_address, flatten, unwrap, wrap, wrap_standard
-from ompy.mpi.request cimport wait_core
+from ompy.mpi.request cimport end_call, wait_core
 
 from ompy.core.errors import ERR_OTHER, MPIError
 from ompy.mpi.pickling import new_block
@@ -134,8 +134,15 @@ cdef object unpickled(object block, Communicator comm):
 
 cdef object send_object(object obj, int dest, int tag, Communicator comm):
     cdef Parcel parcel = parcel_of(obj, comm)
-    pml.send(parcel.address, parcel.count, parcel.typemap, dest, tag, MODE_STANDARD, comm)
+    end_call(pml.send(parcel.address, parcel.count, parcel.typemap, dest, tag, MODE_STANDARD, comm), NULL, parcel, NULL)
     return obj if parcel.failure is None else parcel.failure
+
+
+cdef CoreRequest begin_send(Parcel parcel, int dest, int tag, Communicator comm):
+    cdef CoreRequest request = pml.isend(parcel.address, parcel.count, parcel.typemap, dest, tag, MODE_STANDARD, comm)
+    if not request.complete:
+        request.buffer = parcel
+    return request
 
 
 cdef object finished(CoreRequest request, Communicator comm):
@@ -199,7 +206,7 @@ cdef object scattered(object objects, int root, Communicator comm):
             own = copy_of(items[dest], comm)
         else:
             parcel = parcel_of(items[dest], comm)
-            leaving.append((pml.isend(parcel.address, parcel.count, parcel.typemap, dest, tag, MODE_STANDARD, comm), parcel))
+            leaving.append((begin_send(parcel, dest, tag, comm), parcel))
     finish_sending(leaving)
     return opened(own)
 
@@ -217,7 +224,7 @@ cdef list exchange(list objects, list targets, list sources, bint crossed, Commu
     for obj, peer in zip(objects, targets):
         if peer != PROC_NULL:
             parcel = parcel_of(obj, comm)
-            leaving.append((pml.isend(parcel.address, parcel.count, parcel.typemap, peer, tag, MODE_STANDARD, comm), parcel))
+            leaving.append((begin_send(parcel, peer, tag, comm), parcel))
     received = [None if request is None else finished(request, comm) for request in arriving]
     finish_sending(leaving)
     return all_opened(received)

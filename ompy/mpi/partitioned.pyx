@@ -5,37 +5,56 @@
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.string cimport memset
 
-from ompy.core.constants cimport TAG_COLLECTIVE_LAST
+from ompy.core.basic cimport BASIC_INT64_T
+from ompy.core.board cimport IRECV, ISEND
+from ompy.core.constants cimport MODE_STANDARD, TAG_COLLECTIVE_LAST
 from ompy.core.progress cimport progress
+from ompy.core.typemap cimport predefined
+from ompy.mca.pml cimport pml
 
 from ompy.core.errors import ERR_ARG, ERR_REQUEST, MPIError
 
+cdef Typemap number_type = predefined(BASIC_INT64_T)
 
-cdef int partitioned_tag(int tag) noexcept:
-    # The tags below those of collectives and of agreements are a quarter of the program's: tags that differ by 2^29 share
-    # one.
-    return TAG_COLLECTIVE_LAST - 1 - (1 << 29) - (tag & 0x1fffffff)
+# The tags below those of collectives and of agreements, half of them for channels.  Tags of the program's that differ by a
+# multiple of it share their order, and the numbers of channels come round.
+cdef enum:
+    SHARE = 1 << 28
 
 
-cdef PartitionedRequest new_partitioned(int partitions, Request transfer, bint sends):
+cdef int agreement_tag(int tag) noexcept:
+    return TAG_COLLECTIVE_LAST - 1 - 2 * SHARE - tag % SHARE
+
+
+cdef int channel_tag(int64_t channel) noexcept:
+    return <int> (TAG_COLLECTIVE_LAST - 1 - 3 * SHARE - channel % SHARE)
+
+
+cdef PartitionedRequest new_partitioned(int partitions, bint sends):
     cdef PartitionedRequest request = PartitionedRequest.__new__(PartitionedRequest)
     request.persistent = True
     request.partitions = partitions
-    request.transfer = transfer
     request.sends = sends
+    request.operation = ISEND if sends else IRECV
     if sends:
         request.is_ready = <unsigned char *> PyMem_Calloc(<size_t> max(partitions, 1), 1)
         if request.is_ready == NULL:
             raise MemoryError
-    if transfer is not None:
-        request.operation = transfer.operation
-        request.peer = transfer.peer
-        request.tag = transfer.tag
-        request.nbytes = transfer.nbytes
-        request.communicator = transfer.communicator
-        transfer.hook = transfer_is_over
-        transfer.hook_context = request
     return request
+
+
+cdef PartitionedRequest new_channel(int partitions, bint sends, size_t address, Py_ssize_t count, Typemap typemap, int peer,
+                                    int tag, Communicator comm):
+    cdef PartitionedRequest request = new_partitioned(partitions, sends)
+    request.agree(address, count, typemap, peer, tag, comm)
+    return request
+
+
+cdef int channel_is_known(object context, Request agreement) except -1:
+    cdef PartitionedRequest request = <PartitionedRequest> context
+    if request.due:
+        request.send_all()
+    return 0
 
 
 cdef int transfer_is_over(object context, Request transfer) except -1:
@@ -53,16 +72,53 @@ cdef class PartitionedRequest(Request):
     def __dealloc__(self):
         PyMem_Free(self.is_ready)
 
+    cdef int agree(self, size_t address, Py_ssize_t count, Typemap typemap, int peer, int tag, Communicator comm) except -1:
+        self.address = address
+        self.count = count
+        self.typemap = typemap
+        self.nbytes = count * typemap.size
+        self.peer = peer
+        self.tag = tag
+        self.communicator = comm
+        if self.sends:
+            self.agreement = pml.irecv(<size_t> &self.channel, 1, number_type, peer, agreement_tag(tag), comm)
+        else:
+            self.channel = comm.attributes.get("channels", 0)
+            comm.attributes["channels"] = self.channel + 1
+            self.run_on(pml.irecv_init(address, count, typemap, peer, channel_tag(self.channel), comm))
+            self.agreement = pml.isend(<size_t> &self.channel, 1, number_type, peer, agreement_tag(tag), MODE_STANDARD, comm)
+        if not self.agreement.complete:
+            self.agreement.buffer = self
+            if self.sends:
+                self.agreement.watch(channel_is_known, self)
+        return 0
+
+    cdef int run_on(self, Request transfer) except -1:
+        self.transfer = transfer
+        transfer.watch(transfer_is_over, self)
+        return 0
+
+    cdef int send_all(self) except -1:
+        """All is ready: send it, or have it sent once the channel is known."""
+        self.due = not self.agreement.complete
+        if self.due:
+            return 0
+        if self.agreement.error is not None:
+            return self.fail(self.agreement.error)
+        if self.transfer is None:
+            self.run_on(pml.isend_init(self.address, self.count, self.typemap, self.peer, channel_tag(self.channel),
+                                       MODE_STANDARD, self.communicator))
+        return self.transfer.start()
+
     cpdef int start(self) except -1:
         self.begin()
-        self.missing = self.partitions if self.sends else 0
-        if self.sends:
-            memset(self.is_ready, 0, <size_t> self.partitions)
-        if self.transfer is None:
+        if self.agreement is None:
             return self.finish()
-        if self.missing == 0:
-            self.transfer.start()
-        return 0
+        if not self.sends:
+            return self.transfer.start()
+        self.missing = self.partitions
+        memset(self.is_ready, 0, <size_t> self.partitions)
+        return self.send_all() if self.missing == 0 else 0
 
     cpdef int cancel(self) except -1:
         if self.transfer is not None and self.transfer.active:
@@ -71,8 +127,7 @@ cdef class PartitionedRequest(Request):
 
     cpdef int release(self) except -1:
         if self.transfer is not None and not self.active:
-            self.transfer.hook = NULL
-            self.transfer.hook_context = None
+            self.transfer.unwatch(self)
             self.transfer.release()
             self.transfer = None
         return 0
@@ -93,8 +148,8 @@ cdef class PartitionedRequest(Request):
                 raise MPIError(ERR_ARG, f"partition: {partition} is ready already")
             self.is_ready[partition] = 1
             self.missing -= 1
-        if self.missing == 0 and self.transfer is not None:
-            self.transfer.start()
+        if self.missing == 0 and self.agreement is not None:
+            self.send_all()
         return 0
 
     cdef bint arrived(self, int partition) except -1:

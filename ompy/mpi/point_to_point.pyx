@@ -20,7 +20,6 @@ from ompy.core.constants cimport (
     PROC_NULL,
 )
 from ompy.core.convertor cimport pack_all
-from ompy.core.progress cimport wait
 from ompy.core.request cimport CompletedRequest
 from ompy.core.request cimport Request as CoreRequest
 from ompy.core.status cimport StatusRecord, set_empty
@@ -33,16 +32,17 @@ from ompy.mpi.combined cimport combine
 from ompy.mpi.handle cimport Handle
 from ompy.mpi.memory cimport allocate_buffer, buffer
 from ompy.mpi.message cimport Message, load_received, new_message, nothing_received
-from ompy.mpi.partitioned cimport new_partitioned, partitioned_tag
+from ompy.mpi.partitioned cimport new_channel, new_partitioned
 from ompy.mpi.pickling cimport Parcel, unwrap, wrap, wrap_pickle, wrap_snapshot, write_plain
 from ompy.mpi.plain cimport PLAIN_ROOM
 from ompy.mpi.request cimport (
     Prequest,
     Request,
+    end_call,
+    end_object_call,
     new_object_request,
     new_prequest,
     new_request,
-    wait_core,
 )
 from ompy.mpi.status cimport Status, record_of
 
@@ -156,7 +156,8 @@ cdef class PointToPoint(Handle):
                 return
             parse_recv(buf, &spec)
             try:
-                pml.recv(spec.address, spec.count, <Typemap> spec.typemap, source, tag, comm, record_of(status))
+                end_call(pml.recv(spec.address, spec.count, <Typemap> spec.typemap, source, tag, comm, record_of(status)),
+                         &spec, None, record_of(status))
             finally:
                 release(&spec)
         except MPIError as error:
@@ -174,9 +175,9 @@ cdef class PointToPoint(Handle):
             except BaseException:
                 give_up(receive)
                 raise
+            end_call(receive, NULL, receive, record_of(status))
         except MPIError as error:
             failed(self, error)
-        wait_core(receive, record_of(status))
 
     def Sendrecv_replace(self, buf: BufSpec, int dest, int sendtag=0, int source=ANY_SOURCE, int recvtag=ANY_TAG,
                          Status status=None) -> None:
@@ -191,13 +192,14 @@ cdef class PointToPoint(Handle):
             receive = begin_receive(self, buf, source, recvtag)
             try:
                 if dest != PROC_NULL:
-                    pml.send(<size_t> (<buffer> copied).view.buf, nbytes, byte_typemap, dest, sendtag, MODE_STANDARD, self.comm)
+                    end_call(pml.send(<size_t> (<buffer> copied).view.buf, nbytes, byte_typemap, dest, sendtag, MODE_STANDARD,
+                                      self.comm), NULL, copied, NULL)
             except BaseException:
                 give_up(receive)
                 raise
+            end_call(receive, NULL, receive, record_of(status))
         except MPIError as error:
             failed(self, error)
-        wait_core(receive, record_of(status))
 
     # -- non-blocking
 
@@ -312,17 +314,15 @@ cdef class PointToPoint(Handle):
             partitions: how many parts `Pready` will name.
         """
         cdef Spec spec
-        cdef CoreRequest transfer = None
         try:
             check_dest(self.comm, dest, tag)
             check_partitions(partitions)
             if dest == PROC_NULL:
-                return new_prequest(new_partitioned(partitions, None, True), None)
+                return new_prequest(new_partitioned(partitions, True), None)
             parse_send(buf, &spec, partitions)
             try:
-                transfer = pml.isend_init(spec.address, spec.count * partitions, <Typemap> spec.typemap, dest,
-                                          partitioned_tag(tag), MODE_STANDARD, self.comm)
-                return new_prequest(new_partitioned(partitions, transfer, True), keep(&spec))
+                return new_prequest(new_channel(partitions, True, spec.address, spec.count * partitions, <Typemap> spec.typemap,
+                                                dest, tag, self.comm), keep(&spec))
             finally:
                 release(&spec)
         except MPIError as error:
@@ -331,19 +331,17 @@ cdef class PointToPoint(Handle):
     def Precv_init(self, buf: BufSpec, int partitions, int source=ANY_SOURCE, int tag=ANY_TAG, info=None) -> Prequest:
         """A partitioned receive, not started (MPI-4.1, 4.2.1).  Source and tag must be named, as MPI has no wildcards here."""
         cdef Spec spec
-        cdef CoreRequest transfer = None
         try:
             check_source(self.comm, source, tag)
             check_partitions(partitions)
             if source == PROC_NULL:
-                return new_prequest(new_partitioned(partitions, None, False), None)
+                return new_prequest(new_partitioned(partitions, False), None)
             if source == ANY_SOURCE or tag == ANY_TAG:
                 raise MPIError(ERR_ARG, "source, tag: a partitioned receive takes no wildcards")
             parse_recv(buf, &spec, partitions)
             try:
-                transfer = pml.irecv_init(spec.address, spec.count * partitions, <Typemap> spec.typemap, source,
-                                          partitioned_tag(tag), self.comm)
-                return new_prequest(new_partitioned(partitions, transfer, False), keep(&spec))
+                return new_prequest(new_channel(partitions, False, spec.address, spec.count * partitions, <Typemap> spec.typemap,
+                                                source, tag, self.comm), keep(&spec))
             finally:
                 release(&spec)
         except MPIError as error:
@@ -429,7 +427,7 @@ cdef class PointToPoint(Handle):
                 raise
         except MPIError as error:
             failed(self, error)
-        return receive.wait(status)
+        return end_object_call(receive, status)
 
     def probe(self, int source=ANY_SOURCE, int tag=ANY_TAG, Status status=None) -> bool:
         """Wait until an object can be received; `status` tells from whom.  Always True (MPI-4.1, 3.8.1)."""
@@ -503,7 +501,7 @@ cdef inline int send_memory(Communicator comm, object buf, int dest, int tag, in
         if mode == MODE_BUFFERED:
             send_buffered(spec.address, spec.count, <Typemap> spec.typemap, dest, tag, comm)
         else:
-            pml.send(spec.address, spec.count, <Typemap> spec.typemap, dest, tag, mode, comm)
+            end_call(pml.send(spec.address, spec.count, <Typemap> spec.typemap, dest, tag, mode, comm), &spec, None, NULL)
     finally:
         release(&spec)
     return 0
@@ -552,13 +550,8 @@ cdef CoreRequest begin_receive(PointToPoint self, object buf, int source, int ta
 
 
 cdef int give_up(CoreRequest receive) except -1:
-    """The call that this receive belongs to has failed: nothing may be written to the program's memory any more."""
-    if not receive.complete:
-        receive.cancel()
-        wait(receive)
-    receive.retire()
-    receive.release()
-    return 0
+    """The call that this receive belongs to has failed; the program's memory is the request's as long as it is used."""
+    return receive.abandon(receive)
 
 
 cdef object copy_of(object buf, int dest, int source, Py_ssize_t *nbytes):
@@ -718,10 +711,10 @@ cdef int send_parcel(PointToPoint self, object obj, int dest, int tag, int mode)
         return 0
     length = write_plain(obj, room)
     if length:
-        pml.send(<size_t> &room[0], length, byte_typemap, dest, tag, mode, self.comm)
+        end_call(pml.send(<size_t> &room[0], length, byte_typemap, dest, tag, mode, self.comm), NULL, None, NULL)
     else:
         parcel = wrap_pickle(obj)
-        pml.send(parcel.address, parcel.count, parcel.typemap, dest, tag, mode, self.comm)
+        end_call(pml.send(parcel.address, parcel.count, parcel.typemap, dest, tag, mode, self.comm), NULL, parcel, NULL)
     return 0
 
 
@@ -762,7 +755,7 @@ cdef object receive_object_by_request(PointToPoint self, object buf, int source,
         request = begin_receive_object(self, buf, source, tag)
     except MPIError as error:
         failed(self, error)
-    return request.wait(status)
+    return end_object_call(request, status)
 
 
 cdef Request begin_receive_object(PointToPoint self, object buf, int source, int tag):

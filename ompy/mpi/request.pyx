@@ -8,6 +8,7 @@ from ompy.core.constants cimport UNDEFINED
 from ompy.core.progress cimport progress, wait, wait_until
 from ompy.core.request cimport Request as CoreRequest
 from ompy.core.status cimport StatusRecord, set_empty
+from ompy.mpi.buffers cimport keep
 from ompy.mpi.generalized cimport GeneralizedRequest
 from ompy.mpi.handle cimport Handle, forget, predefine
 from ompy.mpi.partitioned cimport PartitionedRequest
@@ -362,7 +363,7 @@ cdef object return_kept(CoreRequest core, object kept):
 
 cdef Request new_request(CoreRequest core, object kept):
     cdef Request request = Request.__new__(Request)
-    if kept is not None:
+    if kept is not None and not core.complete:
         core.buffer = kept
     request.request = core
     return request
@@ -421,8 +422,6 @@ cdef inline bint is_complete(Request handle) except -1:
 cdef int let_go(CoreRequest core) except -1:
     if isinstance(core, GeneralizedRequest):
         (<GeneralizedRequest> core).free()
-    if core.complete:
-        core.buffer = None
     return core.release()
 
 
@@ -492,26 +491,41 @@ cdef int look_at_complete(Request handle, StatusRecord *status) except -1:
 
 
 cdef int wait_core(CoreRequest core, StatusRecord *status) except -1:
-    cdef object error
+    cdef object communicator, error
     if not core.complete:
         wait(core)
-    error = core.error
-    if status != NULL:
-        status[0] = core.status
-    core.retire()
+    communicator = core.communicator if core.error is not None else None
+    error = core.conclude(status)
     if error is not None:
-        communicator = core.communicator
-        let_go_unless_persistent(core)
         hand_over(error, communicator)
-    let_go_unless_persistent(core)
     return 0
 
 
-cdef inline int let_go_unless_persistent(CoreRequest core) except -1:
-    if not core.persistent:
-        core.buffer = None
-        core.release()
+cdef int end_call(CoreRequest core, Spec *spec, object owner, StatusRecord *status) except -1:
+    cdef object error
+    if core is None:
+        return 0
+    if not core.complete:
+        try:
+            wait(core)
+        except BaseException:
+            core.abandon(owner if spec == NULL else keep(spec))
+            raise
+    error = core.conclude(status)
+    if error is not None:
+        raise error
     return 0
+
+
+cdef object end_object_call(Request handle, Status status):
+    cdef CoreRequest core = handle.request
+    if not core.complete:
+        try:
+            wait(core)
+        except BaseException:
+            core.abandon(core)
+            raise
+    return handle.wait(status)
 
 
 cdef int start(Prequest handle) except -1:

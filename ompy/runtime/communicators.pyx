@@ -253,8 +253,7 @@ def iduplicate(Communicator comm not None, made, dict attributes=None):
     if request.complete:
         duplication_arrived(duplication, request)
     else:
-        request.hook = duplication_arrived
-        request.hook_context = duplication
+        request.watch(duplication_arrived, duplication)
     return request
 
 

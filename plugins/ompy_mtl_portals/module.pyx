@@ -10,6 +10,7 @@ from libc.string cimport memcpy, memset
 from ompy.core.constants cimport MODE_READY, OK
 from ompy.core.constants cimport OUT_OF_RESOURCE as NO_ROOM
 from ompy.core.errors import ERR_OTHER, MPIError
+from ompy.core.owner cimport enter, leave
 from ompy.core.proc cimport Proc
 from ompy.core.progress cimport progress, wait
 from ompy.core.status cimport StatusRecord
@@ -154,15 +155,19 @@ cdef class PortalsMtl(Mtl):
         memset(&header, 0, sizeof(header))
         header.portal = PORTAL_RECEIVE
         header.match_bits = match_bits(tag, comm.rank, theirs, TYPE_READY if mode == MODE_READY else 0)
-        lane.spent += letter_size(length)
-        verdict = engine.qkernel.send_app_msg(engine, engine.capability, node, &header, data, length,
-                                              <uint64_t> <void *> spare, NULL)
+        enter()
+        try:
+            lane.spent += letter_size(length)
+            verdict = engine.qkernel.send_app_msg(engine, engine.capability, node, &header, data, length,
+                                                  <uint64_t> <void *> spare, NULL)
+        finally:
+            leave()
         if verdict == SENT:
             self.spare = spare
             return OK
         self.spare = None
         if verdict == QUEUED:
-            spare.watch(comm, dest, tag, mode, length)
+            spare.stand_for(comm, dest, tag, mode, length)
             wait(spare)
             if spare.error is not None:
                 raise spare.error

@@ -36,7 +36,7 @@ cdef class PortalsSend(MtlSend):
 
     cdef int submit(self) except -1
     cdef int launch(self) except -1
-    cdef int watch(self, Communicator comm, int dest, int tag, int mode, uint64_t length) except -1
+    cdef int stand_for(self, Communicator comm, int dest, int tag, int mode, uint64_t length) except -1
     cdef int expect(self, bint readable) except -1
     cdef int link(self, int portal) except -1
     cdef int unlink(self) except -1

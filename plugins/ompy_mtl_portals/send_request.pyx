@@ -91,7 +91,7 @@ cdef class PortalsSend(MtlSend):
         self.no_longer(AWAIT_SENT)
         return OK
 
-    cdef int watch(self, Communicator comm, int dest, int tag, int mode, uint64_t length) except -1:
+    cdef int stand_for(self, Communicator comm, int dest, int tag, int mode, uint64_t length) except -1:
         """Stand for a blocking send that the kernel has queued."""
         Py_INCREF(self)
         self.communicator = comm

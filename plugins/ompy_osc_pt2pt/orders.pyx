@@ -152,8 +152,7 @@ cdef class Orders(OscModule):
         promised.operation = request.operation
         promised.peer = access.target
         promised.communicator = self.window.communicator
-        request.hook = kept_promise
-        request.hook_context = promised
+        request.watch(kept_promise, promised)
         return promised
 
     # -- questions and answers ----------------------------------------------------------------------------------------

@@ -152,8 +152,7 @@ cdef class Service:
         if self.communicator.size == 1:
             return 0
         if listener is not None and not listener.complete:
-            listener.hook = NULL
-            listener.hook_context = None
+            listener.unwatch(self)
             listener.cancel()
         open_count -= 1
         if open_count == 0:
@@ -189,8 +188,7 @@ cdef class Service:
         while True:
             request = pml.irecv_object(bytearray, ANY_SOURCE, TAG_ORDER, self.communicator)
             if not request.complete:
-                request.hook = message_complete
-                request.hook_context = self
+                request.watch(message_complete, self)
                 self.listener = request
                 return 0
             if not self.take(request):
@@ -285,8 +283,7 @@ cdef class Service:
             task.arriving = pml.irecv(<size_t> task.data, task.order.length, predefined(BASIC_BYTE), task.origin,
                                       task.order.number, self.communicator)
         if not task.arriving.complete:
-            task.arriving.hook = message_complete
-            task.arriving.hook_context = self
+            task.arriving.watch(message_complete, self)
         return 0
 
     cdef int catch_up(self) except -1:
@@ -405,8 +402,7 @@ cdef class Service:
         request = pml.isend(<size_t> task.place, task.order.count, task.typemap, task.origin, task.order.number + 1,
                             MODE_STANDARD, self.communicator)
         if not request.complete:
-            request.hook = message_complete
-            request.hook_context = self
+            request.watch(message_complete, self)
             self.origin_of(task.origin).reads.append(request)
         return 0
 

@@ -10,7 +10,6 @@ from ompy.mca.pml cimport Message, Pml
 cdef class Cm(Pml):
     cdef readonly Mtl mtl
     cdef readonly Bml bml           # what the MTL moves its bytes by, or None
-    cdef MtlRecv spare              # for blocking receives, one at a time
 
     cdef MtlSend new_send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
                           Communicator comm)

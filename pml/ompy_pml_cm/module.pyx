@@ -1,11 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 # distutils: extra_compile_args=-Os
 """cm: MPI's point-to-point calls as those of a matching transport layer."""
-from ompy.core.board cimport IRECV, ISEND, MRECV, PROBE, RECV, SEND
+from ompy.core.board cimport IRECV, ISEND, MRECV, PROBE, SEND
 from ompy.core.constants cimport MODE_SYNCHRONOUS, OK
 from ompy.core.errors import ERR_PROC_FAILED, MPIError
 from ompy.core.proc cimport Proc
-from ompy.core.progress cimport progress, wait, wait_until
+from ompy.core.progress cimport progress, wait_until
 from ompy.core.status cimport StatusRecord
 from ompy.mca.btl cimport Btl
 from ompy.mca.pml cimport INTERFACE, Message
@@ -66,20 +66,17 @@ cdef class Cm(Pml):
 
     # -- sending --------------------------------------------------------------------------------------------------
 
-    cpdef int send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
-                   Communicator comm) except -1:
-        """Blocking send; a short one in standard or ready mode makes no request."""
+    cpdef Request send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
+                       Communicator comm):
+        """Blocking send; a short one in standard or ready mode makes no request, and None is returned."""
         cdef MtlSend request
         if typemap.contiguous and mode != MODE_SYNCHRONOUS:
             if self.mtl.send(<const char *> address, count * typemap.size, dest, tag, mode, comm) == OK:
-                return 0
+                return None
         request = self.new_send(address, count, typemap, dest, tag, mode, comm)
         request.operation = SEND + mode
         request.start()
-        wait(request)
-        if request.error is not None:
-            raise request.error
-        return 0
+        return request
 
     cdef MtlSend new_send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
                           Communicator comm):
@@ -110,32 +107,6 @@ cdef class Cm(Pml):
         request.prepare(self.mtl, comm, address, count, typemap, allocate, source, tag)
         request.operation = IRECV
         return request
-
-    cdef int recv(self, size_t address, Py_ssize_t count, Typemap typemap, int source, int tag, Communicator comm,
-                  StatusRecord *status) except -1:
-        cdef MtlRecv request = self.spare
-        self.spare = None
-        if request is None:
-            request = self.mtl.new_recv()
-        request.prepare(self.mtl, comm, address, count, typemap, None, source, tag)
-        request.operation = RECV
-        request.start()
-        if not request.complete:
-            try:
-                wait(request)
-            except BaseException:
-                # The caller's memory may go: whatever still comes for this request is thrown away.
-                request.abandon()
-                raise
-        if status != NULL:
-            status[0] = request.status
-        error = request.error
-        request.communicator = None
-        request.error = None
-        self.spare = request
-        if error is not None:
-            raise error
-        return 0
 
     cpdef Request irecv(self, size_t address, Py_ssize_t count, Typemap typemap, int source, int tag,
                         Communicator comm):

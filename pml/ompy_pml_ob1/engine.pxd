@@ -21,6 +21,11 @@ cdef class Transfer(MessageRequest):
     cdef int push(self) except -1
 
 
+cdef struct Scratch:
+    size_t size                     # bytes that follow
+    size_t spare
+
+
 cdef class Engine(ProgressSource):
     cdef readonly Bml bml
     cdef readonly size_t send_pipeline_depth, rdma_pipeline_depth
@@ -30,11 +35,10 @@ cdef class Engine(ProgressSource):
     cdef list slots                 # number & 0xFFFFFFFF -> Transfer or None
     cdef list free_slots
     cdef uint64_t generation        # high half of the numbers: a late message finds no stranger in its slot
-    cdef object waiting             # deque of Transfer
+    cdef dict waiting               # PeerRoutes -> deque of Transfer, in the order of their sequence numbers
     cdef readonly unsigned long long retries      # times that a transfer found no resources
     cdef bint has_waiting           # so that the fast path need not ask Python
-    cdef char *scratch              # where non-contiguous eager payload is packed
-    cdef size_t scratch_size
+    cdef Scratch *scratch           # where non-contiguous eager payload is packed; NULL: taken, or none was made
     cdef Convertor packer
 
     cdef int enroll(self, Transfer transfer) except -1
@@ -42,11 +46,17 @@ cdef class Engine(ProgressSource):
     cdef Transfer enrolled(self, uint64_t number)
     # The routes to a rank; finds them at first contact.  Raises when the peer has failed or nothing reaches it.
     cdef PeerRoutes contact(self, Matching matching, int rank)
+    # Have it pushed again, after what waits for the same peer.
     cdef int retry(self, Transfer transfer) except -1
+    # Does anything wait for resources towards this peer?  What is sent now has its place behind it.
+    cdef bint holds_back(self, PeerRoutes routes) except -1
+    cdef int try_again(self, object queue) except -1
     # Send a header-only message; it is queued when there are no resources.
     cdef int control(self, PeerRoutes routes, const char *header, size_t length) except -1
-    cdef char *scratch_for(self, size_t size) except NULL
-    # A whole message of typed data in a row; there until the next one is packed.
+    # Memory for `size` bytes, the caller's until it is returned: whatever sends meanwhile takes other memory.
+    cdef char *take_scratch(self, size_t size) except NULL
+    cdef void return_scratch(self, char *memory) noexcept
+    # A whole message of typed data in a row, in such memory.
     cdef char *packed(self, char *address, Py_ssize_t count, Typemap typemap) except NULL
 
 

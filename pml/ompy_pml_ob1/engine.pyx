@@ -2,7 +2,7 @@
 """What ob1's requests share."""
 from collections import deque
 
-from cpython.mem cimport PyMem_Free, PyMem_Realloc
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport uint32_t
 
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
@@ -56,7 +56,7 @@ cdef class Engine(ProgressSource):
         self.name = name
         self.slots = []
         self.free_slots = []
-        self.waiting = deque()
+        self.waiting = {}
         self.packer = Convertor()
         self.ready = never_ready
 
@@ -108,40 +108,55 @@ cdef class Engine(ProgressSource):
         matching.peers[rank].routes = <void *> routes
         return routes
 
+    cdef bint holds_back(self, PeerRoutes routes) except -1:
+        return self.has_waiting and routes in self.waiting
+
     cdef int retry(self, Transfer transfer) except -1:
+        cdef object queue
         self.retries += 1
-        if not transfer.queued:
-            transfer.queued = True
+        if transfer.queued:
+            return 0
+        transfer.queued = True
+        queue = self.waiting.get(transfer.routes)
+        if queue is None:
             if not self.waiting:
                 register_source(self)
-            self.waiting.append(transfer)
+            queue = self.waiting[transfer.routes] = deque()
             self.has_waiting = True
+        if not queue or queue[0] is not transfer:
+            queue.append(transfer)               # else it is being tried, and keeps its place
         return 0
 
     cpdef int progress(self) except -1:
-        """Try again what found no resources, oldest first, once round."""
-        cdef Transfer transfer
-        cdef PeerRoutes full = None              # asking again for each of a peer's transfers would be of no use
+        """Try again what found no resources: what waits for one peer in its order, up to the first that finds none again."""
         cdef int events = 0
-        cdef Py_ssize_t round_length = len(self.waiting)
-        while round_length > 0 and self.waiting:
-            round_length -= 1
-            transfer = self.waiting.popleft()
-            transfer.queued = False
-            if transfer.complete and not isinstance(transfer, ControlMessage):
-                continue
-            if (full is not None and transfer.routes is full) or transfer.push() == OUT_OF_RESOURCE:
-                full = transfer.routes
-                if not transfer.queued:
-                    transfer.queued = True
-                    self.waiting.appendleft(transfer)
-                    # What stands behind it may go another way: let it have its turn.
-                    self.waiting.rotate(-1)
-            else:
-                events += 1
+        for routes in list(self.waiting):
+            events += self.try_again(self.waiting[routes])
+            if not self.waiting[routes]:
+                del self.waiting[routes]
         if not self.waiting:
             self.has_waiting = False
             unregister_source(self)
+        return events
+
+    cdef int try_again(self, object queue) except -1:
+        cdef Transfer transfer
+        cdef int taken
+        cdef int events = 0
+        while queue:
+            transfer = queue[0]                  # it stays there: whatever is sent meanwhile comes after it
+            transfer.queued = False
+            taken = OK
+            if not transfer.complete:
+                try:
+                    taken = transfer.push()
+                except Exception as error:
+                    transfer.fail(error)
+            if taken == OUT_OF_RESOURCE or transfer.queued:
+                transfer.queued = True
+                break
+            queue.popleft()
+            events += 1
         return events
 
     cdef int control(self, PeerRoutes routes, const char *header, size_t length) except -1:
@@ -154,25 +169,32 @@ cdef class Engine(ProgressSource):
         message.routes = routes
         return self.retry(message)
 
-    cdef char *scratch_for(self, size_t size) except NULL:
-        cdef char *larger
-        if size > self.scratch_size or self.scratch == NULL:
-            larger = <char *> PyMem_Realloc(self.scratch, size + 1)
-            if larger == NULL:
+    cdef char *take_scratch(self, size_t size) except NULL:
+        cdef Scratch *scratch = self.scratch
+        self.scratch = NULL
+        if scratch == NULL or scratch.size < size:
+            PyMem_Free(scratch)
+            scratch = <Scratch *> PyMem_Malloc(sizeof(Scratch) + size)
+            if scratch == NULL:
                 raise MemoryError(f"no memory to pack {size} bytes")
-            self.scratch = larger
-            self.scratch_size = size
-        return self.scratch
+            scratch.size = size
+        return <char *> (scratch + 1)
+
+    cdef void return_scratch(self, char *memory) noexcept:
+        cdef Scratch *scratch = <Scratch *> memory - 1
+        PyMem_Free(self.scratch)
+        self.scratch = scratch
 
     cdef char *packed(self, char *address, Py_ssize_t count, Typemap typemap) except NULL:
-        cdef char *scratch = self.scratch_for(count * typemap.size)
+        cdef char *scratch = self.take_scratch(count * typemap.size)
         self.packer.prepare(address, count, typemap)
         self.packer.pack(scratch, self.packer.total)
         return scratch
 
     def transfers(self):
         """Requests with a name on the wire and those waiting for resources."""
-        return [transfer for transfer in (*self.slots, *self.waiting) if transfer is not None]
+        waiting = [transfer for queue in self.waiting.values() for transfer in queue]
+        return [transfer for transfer in (*self.slots, *waiting) if transfer is not None]
 
     def settled(self):
         """Whether everything that had to wait for resources is out."""

@@ -31,10 +31,10 @@ cdef enum:
 cdef struct Envelope:
     uint8_t kind
     uint8_t flags
-    uint16_t sequence               # counts a sender's messages to one peer in one communicator
+    uint16_t spare
     int32_t source                  # rank of the sender in its group of the communicator
     int32_t tag
-    uint32_t spare
+    uint32_t sequence               # counts a sender's messages to one peer in one communicator
     uint64_t context
 
 cdef struct RendezvousHeader:

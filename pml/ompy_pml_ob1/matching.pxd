@@ -9,7 +9,7 @@
 # The cost of a match is at most four look-ups, whatever the depth.  A queue that has become empty stays in its table, since
 # the same pair is likely to come again, until the table is full.
 from cpython.object cimport PyObject
-from libc.stdint cimport uint8_t, uint16_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport ANY_SOURCE, ANY_TAG
@@ -76,8 +76,8 @@ cdef struct QueueTable:
 
 cdef struct Peer:
     void *routes                    # PeerRoutes, borrowed from the Proc; NULL before first contact
-    uint16_t next_sequence          # of the next message to it
-    uint16_t expected_sequence      # of the next message from it
+    uint32_t next_sequence          # of the next message to it; comes round when no memory could hold what is queued
+    uint32_t expected_sequence      # of the next message from it
     uint8_t failed
 
 

@@ -1,4 +1,6 @@
 # ob1: MPI's matching in software, over any byte transports.
+from libc.stdint cimport int64_t
+
 from ompy.core.communicator cimport Communicator
 from ompy.core.proc cimport Proc
 from ompy.core.request cimport Request
@@ -48,17 +50,20 @@ cdef class Ob1(Pml):
     cdef Dispatcher dispatcher
 
     # A short message in standard or ready mode goes out in place, without a request.  False: it could not, and the request
-    # that is made instead has `place` in the order of messages, if that is not negative.
+    # that is made instead has `place` in the order of messages, if that is not negative.  Nothing is sent so while anything
+    # waits for resources.  Inside the engine, as all below.
     cdef bint send_at_once(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
-                           Communicator comm, int *place) except -1
+                           Communicator comm, int64_t *place) except -1
+    cdef SendRequest begin_send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
+                                Communicator comm)
     cdef SendRequest new_send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
                               Communicator comm)
     cdef RecvRequest new_recv(self, size_t address, Py_ssize_t count, Typemap typemap, object allocate, int source,
                               int tag, Communicator comm)
     cdef bint may_wait_directly(self, Matching matching, int source, int tag) noexcept
     cdef RecvRequest wait_directly(self, Matching matching, Direct *direct)
-    cdef int end_recv(self, RecvRequest request, StatusRecord *status) except -1
+    cdef int withdraw_direct(self, Matching matching, Direct *direct) except -1
     cdef int fail_peer(self, Matching matching, Proc proc) except -1
     cdef Unexpected *wait_for_message(self, int source, int tag, Communicator comm) except NULL
-    cdef Message detach(self, Matching matching, Unexpected *message)
+    cdef Message detach(self, int source, int tag, Communicator comm)
     cdef Request receive_detached(self, RecvRequest request, DetachedMessage message)

@@ -10,8 +10,9 @@ from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport MODE_SYNCHRONOUS, OK
 from ompy.core.errors import ERR_INTERN, ERR_PROC_FAILED, MPIError
 from ompy.core.memory cimport address_of
+from ompy.core.owner cimport NOBODY, engine, enter, leave
 from ompy.core.proc cimport Proc, table
-from ompy.core.progress cimport progress, wait, wait_for, wait_until
+from ompy.core.progress cimport progress, wait_for, wait_until
 from ompy.core.request cimport Request, sent
 from ompy.core.status cimport StatusRecord
 from ompy.core.trace cimport EVENT_KEPT, EVENT_SENT, is_tracing, record, trace_clock
@@ -19,7 +20,7 @@ from ompy.core.typemap cimport Typemap
 from ompy.mca.bml cimport PeerRoutes, Route
 from ompy.mca.btl cimport FLAG_GET, TAG_PML, Btl, Endpoint
 from ompy.mca.framed_btl cimport FramedBtl
-from ompy.mca.pml cimport INTERFACE
+from ompy.mca.pml cimport INTERFACE, wait_for_object
 
 from ompy_pml_ob1.engine cimport Transfer
 from ompy_pml_ob1.header cimport (
@@ -240,14 +241,22 @@ cdef class Ob1(Pml):
         cdef Matching matching = Matching(comm)
         cdef Proc proc
         comm.pml = matching
-        for proc in table.known():
-            if proc.failure is not None:
-                self.fail_peer(matching, proc)
-        return self.dispatcher.add(matching)
+        enter()
+        try:
+            for proc in table.known():
+                if proc.failure is not None:
+                    self.fail_peer(matching, proc)
+            return self.dispatcher.add(matching)
+        finally:
+            leave()
 
     cpdef int del_comm(self, Communicator comm) except -1:
         """Forget a communicator; what was not received is dropped."""
-        self.dispatcher.drop(comm)
+        enter()
+        try:
+            self.dispatcher.drop(comm)
+        finally:
+            leave()
         comm.pml = None
         return 0
 
@@ -265,30 +274,41 @@ cdef class Ob1(Pml):
 
     # -- sending --------------------------------------------------------------------------------------------------
 
-    cpdef int send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
-                   Communicator comm) except -1:
-        """Blocking send."""
+    cpdef Request send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
+                       Communicator comm):
+        """Blocking send: None when it is over, else the request that the caller waits for."""
         cdef SendRequest request
-        cdef int place = -1
+        enter()
+        try:
+            request = self.begin_send(address, count, typemap, dest, tag, mode, comm)
+        finally:
+            leave()
+        if request is None:
+            return None
+        request.operation = SEND + mode
+        return request
+
+    cdef SendRequest begin_send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
+                                Communicator comm):
+        """A send that has begun; None when it is over."""
+        cdef SendRequest request
+        cdef int64_t place = -1
         if self.send_at_once(address, count, typemap, dest, tag, mode, comm, &place):
-            return 0
+            return None
         request = self.new_send(address, count, typemap, dest, tag, mode, comm)
         request.place = place
-        request.operation = SEND + mode
         request.start()
-        if not request.complete:
-            wait(request)
-        if request.error is not None:
-            raise request.error
-        return 0
+        return request
 
     cdef bint send_at_once(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
-                           Communicator comm, int *place) except -1:
+                           Communicator comm, int64_t *place) except -1:
         cdef Matching matching = <Matching> comm.pml
         cdef Peer *peer = &matching.peers[dest]
         cdef Envelope envelope
         cdef Route route
         cdef size_t length
+        cdef char *packed = NULL
+        cdef int taken
         cdef int64_t begun = 0
         if mode == MODE_SYNCHRONOUS or peer.routes == NULL or self.engine.has_waiting:
             return False
@@ -297,22 +317,30 @@ cdef class Ob1(Pml):
         if length + sizeof(Envelope) > route.btl.eager_limit or peer.failed:
             return False
         if not typemap.contiguous:
-            address = <size_t> self.engine.packed(<char *> address, count, typemap)
+            packed = self.engine.packed(<char *> address, count, typemap)
+            address = <size_t> packed
         elif length >= route.btl.min_rdma_pipeline_size and self.engine.use_get and route.btl.flags & FLAG_GET \
                 and route.btl.exposes(route.endpoint, address, length):
             return False                         # the receiver reads it
         envelope.kind = KIND_MATCH
         envelope.flags = 0
+        envelope.spare = 0
         envelope.sequence = peer.next_sequence
         envelope.source = comm.rank
         envelope.tag = tag
-        envelope.spare = 0
         envelope.context = comm.context
         peer.next_sequence += 1
         if is_tracing():
             begun = trace_clock()
-        if route.btl.sendi(route.endpoint, <char *> &envelope, sizeof(Envelope), <const char *> address, length,
-                           TAG_PML) == OK:
+        if packed == NULL:
+            taken = route.btl.sendi(route.endpoint, <char *> &envelope, sizeof(Envelope), <const char *> address, length,
+                                    TAG_PML)
+        else:
+            try:
+                taken = route.btl.sendi(route.endpoint, <char *> &envelope, sizeof(Envelope), packed, length, TAG_PML)
+            finally:
+                self.engine.return_scratch(packed)
+        if taken == OK:
             if is_tracing():
                 record(EVENT_SENT, 0, NULL, envelope.context, envelope.source, dest, tag, envelope.sequence, length, begun)
             return True
@@ -330,13 +358,12 @@ cdef class Ob1(Pml):
                         Communicator comm):
         """Non-blocking send."""
         cdef SendRequest request
-        cdef int place = -1
-        if self.send_at_once(address, count, typemap, dest, tag, mode, comm, &place):
-            return sent
-        request = self.new_send(address, count, typemap, dest, tag, mode, comm)
-        request.place = place
-        request.start()
-        return request
+        enter()
+        try:
+            request = self.begin_send(address, count, typemap, dest, tag, mode, comm)
+        finally:
+            leave()
+        return sent if request is None else request
 
     cpdef Request isend_init(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
                              Communicator comm):
@@ -354,8 +381,8 @@ cdef class Ob1(Pml):
         request.operation = IRECV
         return request
 
-    cdef int recv(self, size_t address, Py_ssize_t count, Typemap typemap, int source, int tag, Communicator comm,
-                  StatusRecord *status) except -1:
+    cdef Request recv(self, size_t address, Py_ssize_t count, Typemap typemap, int source, int tag, Communicator comm,
+                      StatusRecord *status):
         cdef Matching matching = <Matching> comm.pml
         cdef Direct direct
         cdef RecvRequest request
@@ -374,10 +401,9 @@ cdef class Ob1(Pml):
             if request is None:
                 if status != NULL:
                     status[0] = direct.status
-                return 0
-        self.end_recv(request, status)
-        request.release()
-        return 0
+                return None
+        request.operation = RECV
+        return request
 
     cdef object recv_object(self, object allocate, int source, int tag, Communicator comm, StatusRecord *status):
         cdef Matching matching = <Matching> comm.pml
@@ -398,15 +424,12 @@ cdef class Ob1(Pml):
                 block = <object> direct.block
                 Py_DECREF(block)
                 return block
-        self.end_recv(request, status)
-        # The buffer leaves the request before that goes back to its pool.
-        block = request.buffer
-        request.release()
-        return block
+        request.operation = RECV
+        return wait_for_object(request, status)
 
     cdef inline bint may_wait_directly(self, Matching matching, int source, int tag) noexcept:
         return (matching.direct == NULL and matching.failures is None and not is_tracing()
-                and matching.find(source, tag) == NULL)
+                and engine.owner == NOBODY and matching.find(source, tag) == NULL)
 
     cdef RecvRequest wait_directly(self, Matching matching, Direct *direct):
         """Stand in line with the posted ones.  The request that has carried on, None when the message is there."""
@@ -422,14 +445,7 @@ cdef class Ob1(Pml):
         try:
             wait_for(&direct.over, matching.shown)
         except BaseException:
-            # The caller's memory may go.
-            if matching.direct == direct:
-                matching.direct = NULL
-            if direct.request != NULL:
-                request = <RecvRequest> direct.request
-                Py_DECREF(request)
-                request.abandon()
-            Py_XDECREF(direct.block)
+            self.withdraw_direct(matching, direct)
             raise
         if direct.request == NULL:
             return None
@@ -437,19 +453,18 @@ cdef class Ob1(Pml):
         Py_DECREF(request)
         return request
 
-    cdef int end_recv(self, RecvRequest request, StatusRecord *status) except -1:
-        if not request.complete:
-            request.operation = RECV
-            try:
-                wait(request)
-            except BaseException:
-                # The caller's memory may go: whatever still comes for this request is thrown away.
-                request.abandon()
-                raise
-        if status != NULL:
-            status[0] = request.status
-        if request.error is not None:
-            raise request.error
+    cdef int withdraw_direct(self, Matching matching, Direct *direct) except -1:
+        """The caller's memory may go.  (That the message came first, the signal handler itself must have waited.)"""
+        cdef RecvRequest request
+        enter()
+        if matching.direct == direct:
+            matching.direct = NULL
+        leave()
+        Py_XDECREF(direct.block)
+        if direct.request != NULL:
+            request = <RecvRequest> direct.request
+            Py_DECREF(request)
+            request.abandon(None)
         return 0
 
     cpdef Request irecv(self, size_t address, Py_ssize_t count, Typemap typemap, int source, int tag,
@@ -506,30 +521,43 @@ cdef class Ob1(Pml):
     cdef int probe(self, int source, int tag, Communicator comm, StatusRecord *status) except -1:
         return fill_status(self.wait_for_message(source, tag, comm), status)
 
-    cdef Message detach(self, Matching matching, Unexpected *message):
-        cdef DetachedMessage detached = DetachedMessage.__new__(DetachedMessage)
-        matching.remove(message)
+    cdef Message detach(self, int source, int tag, Communicator comm):
+        """The oldest message that matches, out of the queues; None when there is none."""
+        cdef Matching matching = <Matching> comm.pml
+        cdef DetachedMessage detached
+        cdef Unexpected *message
+        enter()
+        try:
+            detached = DetachedMessage.__new__(DetachedMessage)
+            message = matching.find(source, tag)
+            if message == NULL:
+                return None
+            matching.remove(message)
+        finally:
+            leave()
         detached.matching = matching
         detached.message = message
-        detached.communicator = matching.communicator
+        detached.communicator = comm
         fill_status(message, &detached.status)
         return detached
 
     cpdef Message improbe(self, int source, int tag, Communicator comm):
         """Take a message out of the queues; None when there is none."""
-        cdef Matching matching = <Matching> comm.pml
-        cdef Unexpected *message = matching.find(source, tag)
-        if message == NULL:
+        cdef Message message = self.detach(source, tag, comm)
+        if message is None:
             progress()
-            message = matching.find(source, tag)
-        if message == NULL:
-            matching.check_source(source)
-            return None
-        return self.detach(matching, message)
+            message = self.detach(source, tag, comm)
+        if message is None:
+            (<Matching> comm.pml).check_source(source)
+        return message
 
     cpdef Message mprobe(self, int source, int tag, Communicator comm):
         """Wait for a message and take it out of the queues."""
-        return self.detach(<Matching> comm.pml, self.wait_for_message(source, tag, comm))
+        cdef Message message = None
+        while message is None:                   # another thread may be quicker
+            self.wait_for_message(source, tag, comm)
+            message = self.detach(source, tag, comm)
+        return message
 
     cdef Request receive_detached(self, RecvRequest request, DetachedMessage message):
         cdef Unexpected *taken = message.message
@@ -537,11 +565,13 @@ cdef class Ob1(Pml):
             raise MPIError(ERR_INTERN, "this message was received already")
         message.message = NULL
         request.operation = MRECV
-        request.begin()
+        enter()
         try:
+            request.begin()
             request.take_message(message_bytes(taken), taken.length)
         finally:
             free_message(taken)
+            leave()
         return request
 
     cpdef Request imrecv(self, size_t address, Py_ssize_t count, Typemap typemap, Message message):
@@ -604,11 +634,15 @@ cdef class Ob1(Pml):
         return (<Matching> comm.pml).dump() if comm.pml is not None else {}
 
     cpdef int finalize(self) except -1:
-        """Send what still waits for resources; whoever is to receive it drives its own progress."""
+        """Send what still waits for resources, or was left to us; whoever is to receive it drives its own progress."""
         cdef Transfer transfer
         while not self.engine.settled():
-            for transfer in self.engine.transfers():
-                if transfer.routes is not None and transfer.routes.proc.failure is not None and not transfer.complete:
-                    transfer.fail(transfer.routes.proc.failure)
+            enter()
+            try:
+                for transfer in self.engine.transfers():
+                    if transfer.routes is not None and transfer.routes.proc.failure is not None and not transfer.complete:
+                        transfer.fail(transfer.routes.proc.failure)
+            finally:
+                leave()
             progress()
         return 0

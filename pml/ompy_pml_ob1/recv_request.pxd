@@ -1,5 +1,5 @@
 # The receiver's half of each protocol; see `send_request.pxd` for the pictures.
-from libc.stdint cimport uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from ompy.core.typemap cimport Typemap
 
@@ -18,15 +18,16 @@ cdef class RecvRequest(Transfer):
     cdef uint64_t next_piece
     cdef dict pieces                # piece -> (Btl, registration handle, address, bytes)
     cdef bint getting, putting, pushing
+    cdef bytearray aside            # where the pieces of an abandoned message are put
+
+    cdef int look_for_message(self) except -1
 
     # A header with its payload, all in one piece, that this request has matched.
     cdef int take_message(self, const char *data, size_t length) except -1
     cdef int take_fragment(self, uint64_t offset, const char *data, size_t length) except -1
     cdef int piece_done(self, const FinHeader *header) except -1
-    # The program no longer wants the message and its memory may go.
-    cdef int abandon(self) except -1
 
-    cdef void trace(self, int event, int way, uint16_t sequence, uint64_t nbytes) noexcept
+    cdef void trace(self, int event, int way, uint32_t sequence, uint64_t nbytes) noexcept
     cdef int fail_damaged(self) except -1
     cdef int take_rendezvous(self, const RendezvousHeader *header, const char *payload, size_t length) except -1
     cdef int acknowledge(self, uint64_t limit) except -1
@@ -36,6 +37,7 @@ cdef class RecvRequest(Transfer):
     cdef int read_otherwise(self) except -1
     cdef int report_read(self, int error) except -1
     cdef int ask_for_puts(self) except -1
+    cdef size_t place_for_put(self, uint64_t size) except? 0
     cdef int release_pieces(self) except -1
 
 

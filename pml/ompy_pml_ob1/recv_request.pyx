@@ -1,13 +1,16 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """The receiver's half of ob1's protocols."""
+from cpython.bytearray cimport PyByteArray_AS_STRING
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
-from libc.stdint cimport uint16_t, uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from ompy.core.checksum cimport crc32c
 from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
-from ompy.core.errors import ERR_INTERN, ERR_OTHER, MPIError
+from ompy.core.errors import ERR_INTERN, ERR_OTHER, ERR_RMA_RANGE, MPIError
+from ompy.core.owner cimport enter, leave
+from ompy.core.request cimport outlast
 from ompy.core.trace cimport (
     EVENT_FRAGMENT, EVENT_MATCHED, EVENT_POSTED, WAY_READ, WAY_SEND, WAY_WRITE, is_tracing, record,
 )
@@ -42,6 +45,13 @@ cdef RecvRequest unused_recv(Engine engine, Matching matching):
 cdef class RecvRequest(Transfer):
     cpdef int start(self) except -1:
         """Take the oldest message that matches, or wait for one."""
+        enter()
+        try:
+            return self.look_for_message()
+        finally:
+            leave()
+
+    cdef int look_for_message(self) except -1:
         cdef Unexpected *message
         self.begin()
         self.peer = self.wanted_source
@@ -63,34 +73,60 @@ cdef class RecvRequest(Transfer):
 
     cpdef int cancel(self) except -1:
         """Takes effect as long as nothing was matched (MPI-4.1, 3.8.4)."""
-        if self.posted.queue != NULL:
-            self.status.cancelled = True
-            self.finish()
-            self.matching.withdraw(&self.posted)
+        enter()
+        try:
+            if self.posted.queue != NULL:
+                self.status.cancelled = True
+                self.matching.withdraw(&self.posted)
+                self.finish()
+        finally:
+            leave()
         return 0
 
     cpdef int release(self) except -1:
         """Kept to be used again, when the caller's is the only reference."""
         cdef Matching matching = self.matching
-        if (not self.complete or self.error is not None or self.persistent or Py_REFCNT(self) != 1
-                or matching.unused_count == MOST_UNUSED or matching.closed):
+        if not self.complete:
             return 0
-        self.buffer = self.typemap = None
+        if self.error is not None or self.persistent or Py_REFCNT(self) != 1 or matching.unused_count == MOST_UNUSED \
+                or matching.closed:
+            return Transfer.release(self)
+        self.reset()
+        Py_INCREF(self)
+        matching.unused[matching.unused_count] = <PyObject *> self
+        matching.unused_count += 1
+        return 0
+
+    cdef int reset(self) except -1:
+        self.typemap = None
         if self.allocate is not None:
             self.allocate = None
         if self.routes is not None:
             self.routes = self.pieces = None
         if self.convertor is not None:
             self.convertor = None
-        Py_INCREF(self)
-        matching.unused[matching.unused_count] = <PyObject *> self
-        matching.unused_count += 1
-        return 0
+        return Transfer.reset(self)
 
-    cdef int abandon(self) except -1:
-        self.abandoned = True
-        self.convertor = None
-        self.matching.withdraw(&self.posted)
+    cpdef int abandon(self, object memory) except -1:
+        """What still comes is thrown away; nothing more is read, or asked to be written, into the program's memory."""
+        cdef bint touched = False
+        enter()
+        try:
+            if self.complete or self.posted.queue != NULL:
+                return Transfer.abandon(self, memory)
+            self.abandoned = True
+            self.convertor = None
+            if memory is not None:
+                self.buffer = memory if self.buffer is None else (self.buffer, memory)
+            if self.getting:
+                self.next_get = self.received = self.wanted
+                if self.push() == OUT_OF_RESOURCE:
+                    self.engine.retry(self)
+            touched = not self.complete and self.under_way
+        finally:
+            leave()
+        if touched and self.buffer is None:
+            outlast(self)
         return 0
 
     cdef int finish(self) except -1:
@@ -101,13 +137,12 @@ cdef class RecvRequest(Transfer):
     cpdef int fail(self, object error) except -1:
         """Complete with an error; whatever still arrives is thrown away."""
         if self.posted.queue != NULL:
-            Transfer.fail(self, error)
             self.matching.withdraw(&self.posted)
-            return 0
+            return Transfer.fail(self, error)
         self.release_pieces()
         return Transfer.fail(self, error)
 
-    cdef void trace(self, int event, int way, uint16_t sequence, uint64_t nbytes) noexcept:
+    cdef void trace(self, int event, int way, uint32_t sequence, uint64_t nbytes) noexcept:
         cdef Communicator comm = self.matching.communicator
         record(event, way, <void *> self, comm.context, self.peer, comm.rank, self.tag, sequence, nbytes, 0)
 
@@ -216,7 +251,8 @@ cdef class RecvRequest(Transfer):
             self.pushing = False
         if self.getting and self.received >= self.wanted and self.under_way == 0 and not self.complete:
             self.getting = False
-            if self.engine.checksum and crc32c(0, <char *> self.address, self.wanted) != self.checksum:
+            if self.engine.checksum and not self.abandoned \
+                    and crc32c(0, <char *> self.address, self.wanted) != self.checksum:
                 self.fail_damaged()
             else:
                 self.report_read(0)
@@ -292,7 +328,7 @@ cdef class RecvRequest(Transfer):
             size = min(self.wanted - self.next_get, <uint64_t> route.btl.rdma_pipeline_frag_size)
             if route.btl.put_limit and size > route.btl.put_limit:
                 size = route.btl.put_limit
-            descriptor = route.btl.prepare_dst(route.endpoint, self.address + self.next_get, size)
+            descriptor = route.btl.prepare_dst(route.endpoint, self.place_for_put(size), size)
             if descriptor is None:
                 return OUT_OF_RESOURCE
             handle_length = 0 if descriptor.local_handle is None else len(descriptor.local_handle)
@@ -318,6 +354,14 @@ cdef class RecvRequest(Transfer):
             self.engine.control(self.routes, packet, sizeof(PutHeader) + handle_length)
         return OK
 
+    cdef size_t place_for_put(self, uint64_t size) except? 0:
+        if not self.abandoned:
+            return self.address + self.next_get
+        if self.aside is None or <uint64_t> len(self.aside) < size:
+            self.aside = bytearray(size)         # the first piece that finds no buffer is the longest
+            self.buffer = (self.buffer, self.aside)
+        return <size_t> PyByteArray_AS_STRING(self.aside)
+
     cdef int piece_done(self, const FinHeader *header) except -1:
         """The sender has written one piece, or (size 0) will send it as fragments."""
         cdef Btl btl
@@ -328,7 +372,7 @@ cdef class RecvRequest(Transfer):
         if handle is not None:
             btl.release_mem(handle)
         self.under_way -= 1
-        if header.size and self.engine.checksum and crc32c(0, <char *> address, size) != header.checksum:
+        if header.size and self.engine.checksum and not self.abandoned and crc32c(0, <char *> address, size) != header.checksum:
             return self.fail_damaged()
         self.received += header.size
         if is_tracing():
@@ -355,8 +399,9 @@ cdef int part_read(object context, Descriptor descriptor, int status) except -1:
     if request.complete:
         return 0
     if status:
-        # This peer's memory can't be read after all: no later message shall try.
-        request.routes.rdma[:] = [route for route in request.routes.rdma if (<Route> route).btl is not descriptor.btl]
+        if status != ERR_RMA_RANGE:
+            # This peer's memory can't be read after all: no later message shall try.
+            request.routes.rdma[:] = [route for route in request.routes.rdma if (<Route> route).btl is not descriptor.btl]
         request.next_get = request.wanted
         request.received = 0
         return request.read_otherwise()

@@ -11,7 +11,7 @@
 #             FRAG, writes, FIN ----------->
 #
 # What fits goes eagerly, except from `min_rdma_pipeline_size` on where the receiver can read it: one copy, not two.
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int64_t, uint64_t
 
 from ompy.core.typemap cimport Typemap
 from ompy.mca.bml cimport Route
@@ -25,7 +25,7 @@ cdef enum Stage:
 
 cdef class SendRequest(Transfer):
     cdef int mode
-    cdef int place                  # sequence number that it has before it is started, or -1
+    cdef int64_t place              # sequence number that it has before it is started, or -1
     cdef Stage stage
     cdef Envelope envelope
     cdef uint64_t length            # bytes of data
@@ -37,7 +37,9 @@ cdef class SendRequest(Transfer):
     cdef size_t under_way           # fragments and puts that a BTL has
     cdef bint pushing
     cdef list puts                  # bytes of PUT headers that wait for resources
+    cdef Route reader               # by which the peer may be reading the message, or None
     cdef bytes get_handle
+    cdef size_t withdrawn           # where it may have begun to; 0: it was not called back
 
     cdef int prepare(self, Engine engine, Matching matching, size_t address, Py_ssize_t count, Typemap typemap,
                      int dest, int tag, int mode) except -1
@@ -50,7 +52,8 @@ cdef class SendRequest(Transfer):
     cdef Route reading_route(self)
     cdef int announce_rendezvous(self, Route route) except -1
     cdef int announce_get(self, Route route, Route reader) except -1
-    cdef int release_get_handle(self) except -1
+    cdef int take_place(self) except -1
+    cdef int end_reading(self) except -1
     cdef int send_first(self, Route route, char *header, size_t header_size, uint64_t payload) except -1
     cdef list share_out(self, uint64_t begin, uint64_t end)
     cdef int stream(self) except -1

@@ -1,11 +1,14 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """The sender's half of ob1's protocols; pictured in `send_request.pxd`."""
+from libc.stdint cimport uint32_t
 from libc.string cimport memcpy, memset
 
 from ompy.core.checksum cimport crc32c
 from ompy.core.constants cimport MODE_SYNCHRONOUS, OK, OUT_OF_RESOURCE
 from ompy.core.convertor cimport Convertor
 from ompy.core.errors import ERR_INTERN, MPIError
+from ompy.core.owner cimport enter, leave
+from ompy.core.request cimport outlast
 from ompy.core.trace cimport (
     EVENT_ANNOUNCED, EVENT_FRAGMENT, EVENT_STARTED, WAY_EAGER, WAY_READ, WAY_RENDEZVOUS, WAY_SEND, WAY_WRITE, is_tracing,
     record,
@@ -41,6 +44,13 @@ cdef class SendRequest(Transfer):
 
     cpdef int start(self) except -1:
         """Take a place in the order of messages to the peer, and send what may be sent before a match."""
+        enter()
+        try:
+            return self.take_place()
+        finally:
+            leave()
+
+    cdef int take_place(self) except -1:
         self.routes = self.engine.contact(self.matching, self.peer)
         self.begin()
         self.announced = self.done = 0
@@ -55,7 +65,7 @@ cdef class SendRequest(Transfer):
         if self.place < 0:
             self.place = self.matching.peers[self.peer].next_sequence
             self.matching.peers[self.peer].next_sequence += 1
-        self.envelope.sequence = self.place
+        self.envelope.sequence = <uint32_t> self.place
         self.place = -1
         self.envelope.source = self.matching.communicator.rank
         self.envelope.tag = self.tag
@@ -63,8 +73,35 @@ cdef class SendRequest(Transfer):
         self.envelope.context = self.matching.communicator.context
         if is_tracing():
             self.trace(EVENT_STARTED, 0, self.length)
-        if self.push() == OUT_OF_RESOURCE:
+        if self.engine.holds_back(self.routes) or self.push() == OUT_OF_RESOURCE:
             self.engine.retry(self)
+        return 0
+
+    cpdef int abandon(self, object memory) except -1:
+        """The message goes on from a copy, unless the peer may be reading it where it is and the BTL can't call it back."""
+        cdef bint is_read, is_used
+        enter()
+        try:
+            if self.complete:
+                return self.release()
+            self.abandoned = True
+            if self.reader is not None and self.stage == STAGE_ANNOUNCE:
+                self.end_reading()               # it was not announced after all
+            is_read = self.reader is not None and self.stage == STAGE_WAIT
+            if is_read and self.reader.btl.withdraw(self.reader.endpoint, self.address, self.length):
+                self.withdrawn = self.address
+                is_read = False
+            is_used = is_read or self.under_way > 0
+            if is_used:
+                # Descriptors, or the peer, look at the program's memory.
+                self.buffer = memory if self.buffer is None else (self.buffer, memory)
+            if not is_read:
+                copy = self.set_aside()
+                self.buffer = (self.buffer, copy) if is_used else copy
+        finally:
+            leave()
+        if is_used and memory is None:
+            outlast(self)
         return 0
 
     cdef void trace(self, int event, int way, uint64_t nbytes) noexcept:
@@ -83,8 +120,8 @@ cdef class SendRequest(Transfer):
     cdef int finish(self) except -1:
         if self.number:
             self.engine.strike(self)
-        if self.get_handle is not None:
-            self.release_get_handle()
+        if self.reader is not None:
+            self.end_reading()
         return Transfer.finish(self)
 
     # -- announcing -----------------------------------------------------------------------------------------------
@@ -140,6 +177,7 @@ cdef class SendRequest(Transfer):
         cdef char packet[PACKET_SIZE]
         cdef GetHeader *header = <GetHeader *> packet
         cdef size_t handle_length
+        self.reader = reader
         if self.get_handle is None and reader.btl.flags & FLAG_NEEDS_REGISTRATION:
             self.get_handle = reader.btl.hold_mem(reader.endpoint, self.address, self.length)
         handle_length = 0 if self.get_handle is None else len(self.get_handle)
@@ -163,11 +201,15 @@ cdef class SendRequest(Transfer):
             self.trace(EVENT_ANNOUNCED, WAY_READ, 0)
         return OK
 
-    cdef int release_get_handle(self) except -1:
-        cdef Route reader = route_with(self.routes, FLAG_GET)
-        if reader is not None:
-            reader.btl.release_mem(self.get_handle)
-        self.get_handle = None
+    cdef int end_reading(self) except -1:
+        """The peer reads this memory no more."""
+        if self.get_handle is not None:
+            self.reader.btl.release_mem(self.get_handle)
+            self.get_handle = None
+        if self.withdrawn:
+            self.reader.btl.restore(self.reader.endpoint, self.withdrawn, self.length)
+            self.withdrawn = 0
+        self.reader = None
         return 0
 
     cdef int send_first(self, Route route, char *header, size_t header_size, uint64_t payload) except -1:
@@ -177,10 +219,13 @@ cdef class SendRequest(Transfer):
             return route.btl.sendi(route.endpoint, header, header_size, NULL, 0, TAG_PML)
         if self.convertor is None:
             return route.btl.sendi(route.endpoint, header, header_size, <char *> self.address, payload, TAG_PML)
-        packed = self.engine.scratch_for(payload)
-        self.convertor.seek(0)
-        self.convertor.pack(packed, payload)
-        return route.btl.sendi(route.endpoint, header, header_size, packed, payload, TAG_PML)
+        packed = self.engine.take_scratch(payload)
+        try:
+            self.convertor.seek(0)
+            self.convertor.pack(packed, payload)
+            return route.btl.sendi(route.endpoint, header, header_size, packed, payload, TAG_PML)
+        finally:
+            self.engine.return_scratch(packed)
 
     # -- after the match ------------------------------------------------------------------------------------------
 

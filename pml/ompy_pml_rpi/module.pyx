@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 # distutils: extra_compile_args=-Os
 """pml/rpi: MPI's semantics above a request progression interface."""
-from ompy.core.board cimport IRECV, ISEND, MPROBE, MRECV, PROBE, RECV, SEND
+from ompy.core.board cimport IRECV, ISEND, MPROBE, MRECV, PROBE, SEND
 from ompy.core.errors import ERR_INTERN, ERR_UNSUPPORTED_OPERATION, MPIError
 from ompy.core.proc cimport Proc
-from ompy.core.progress cimport progress, register_source, unregister_source, wait, wait_until
+from ompy.core.progress cimport progress, register_source, unregister_source, wait_until
 from ompy.mca.pml cimport INTERFACE
 
 interface = INTERFACE
@@ -83,18 +83,14 @@ cdef class RpiPml(Pml):
         request.operation = ISEND + mode
         return request
 
-    cpdef int send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
-                   Communicator comm) except -1:
-        """Blocking send."""
+    cpdef Request send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
+                       Communicator comm):
+        """Blocking send: the request to be waited for."""
         cdef SendRequest request = self.new_send(address, count, typemap, dest, tag, mode, comm)
         request.operation = SEND + mode
         request.announce()
         self.rpi.send(request)
-        if not request.complete:
-            wait(request)
-        if request.error is not None:
-            raise request.error
-        return 0
+        return request
 
     cpdef Request isend(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
                         Communicator comm):
@@ -118,24 +114,6 @@ cdef class RpiPml(Pml):
         request.prepare(self.layer, <Scope> comm.pml, address, count, typemap, allocate, source, tag)
         request.operation = IRECV
         return request
-
-    cdef int recv(self, size_t address, Py_ssize_t count, Typemap typemap, int source, int tag, Communicator comm,
-                  StatusRecord *status) except -1:
-        cdef RecvRequest request = self.new_recv(address, count, typemap, None, source, tag, comm)
-        request.operation = RECV
-        request.start()
-        if not request.complete:
-            try:
-                wait(request)
-            except BaseException:
-                # The caller's memory may go: whatever still comes for this request is thrown away.
-                request.abandon()
-                raise
-        if status != NULL:
-            status[0] = request.status
-        if request.error is not None:
-            raise request.error
-        return 0
 
     cpdef Request irecv(self, size_t address, Py_ssize_t count, Typemap typemap, int source, int tag,
                         Communicator comm):

@@ -18,5 +18,3 @@ cdef class RecvRequest(Incoming):
                      int source, int tag) except -1
     # Begin, without a component that looks for a message: one is at hand.
     cdef int expect(self) except -1
-    # The program no longer wants the message and its memory may go.
-    cdef int abandon(self) except -1

@@ -18,7 +18,7 @@ cdef class RecvRequest(Incoming):
 
     cdef int expect(self) except -1:
         self.begin()
-        self.found = self.abandoned = False
+        self.found = False
         self.placed = 0
         self.peer = self.wanted_source
         self.tag = self.wanted_tag
@@ -36,16 +36,20 @@ cdef class RecvRequest(Incoming):
             self.finish()
         return 0
 
-    cdef int abandon(self) except -1:
+    cpdef int abandon(self, object memory) except -1:
+        """Take it back, or have the message dropped."""
+        if self.complete:
+            return self.release()
+        self.abandoned = True
+        self.convertor = None
+        return self.cancel()
+
+    cpdef int fail(self, object error) except -1:
+        """Complete with an error; whatever still arrives is thrown away."""
         self.abandoned = True
         self.convertor = None
         if not self.found:
             self.layer.rpi.cancel_receive(self)
-        return 0
-
-    cpdef int fail(self, object error) except -1:
-        """Complete with an error; whatever still arrives is thrown away."""
-        self.abandon()
         return Incoming.fail(self, error)
 
     cdef int matched(self, const Envelope *envelope) except -1:

@@ -198,6 +198,35 @@ def test_persistent_requests_start_again_and_again(comm):
 
 
 @pytest.mark.ompy(2)
+def test_partitioned_operations_belong_together_in_the_order_of_their_initialisation(comm):
+    count = 5
+    blocks = [numpy.full(4, number + 1.0) if comm.rank == 0 else numpy.zeros(4) for number in range(count)]
+    other = numpy.full(4, -1.0)
+    if comm.rank == 0:
+        sends = [comm.Psend_init(block, 2, 1, 5) for block in blocks]
+        apart = comm.Psend_init(other, 2, 1, 6)
+        for _ in range(3):
+            for send in (apart, *reversed(sends)):
+                send.Start()
+                send.Pready_range(0, 1)
+            for send in (apart, *sends):
+                send.Wait()
+    else:
+        apart = comm.Precv_init(other, 2, 0, 6)
+        receives = [comm.Precv_init(block, 2, 0, 5) for block in blocks]
+        for _ in range(3):
+            for receive in (receives[2], receives[0], apart, *receives[3:], receives[1]):
+                receive.Start()
+            for receive in (apart, *receives):
+                receive.Wait()
+            assert [block[0] for block in blocks] == [1, 2, 3, 4, 5]
+            assert other[0] == -1
+            for block in blocks:
+                block[:] = 0
+    comm.Barrier()
+
+
+@pytest.mark.ompy(2)
 def test_partitions_are_sent_when_the_last_is_ready(comm):
     from ompy import MPI
 

@@ -241,3 +241,58 @@ def test_memory_of_a_complete_send_is_let_go():
     del memory
     SELF.Recv(bytearray(8), 0, 4)
     assert gone() is None
+
+
+@pytest.mark.ompy(2)
+@pytest.mark.parametrize("kind", ["object", "array"])
+def test_a_persistent_receive_after_one_that_found_its_message_there_is_inactive(comm, kind):
+    block = numpy.zeros(4)
+    for turn in range(3):
+        if comm.rank == 0:
+            comm.Send(numpy.full(4, turn + 0.5), 1, 1) if kind == "array" else comm.send(turn, 1, 1)
+            comm.Barrier()
+            comm.Send(numpy.full(4, turn + 1.0), 1, 2)
+        else:
+            comm.Barrier()
+            if kind == "array":
+                comm.Recv(block, 0, 1)
+            else:
+                assert comm.recv(source=0, tag=1) == turn
+            request = comm.Recv_init(block, 0, 2)
+            assert request.Test()
+            request.Start()
+            request.Wait()
+            assert (block == turn + 1).all()
+            request.Free()
+
+
+@pytest.mark.ompy(2)
+def test_flushes_of_one_buffer_that_are_under_way_at_once_all_complete(comm):
+    if comm.rank == 0:
+        MPI.Attach_buffer(bytearray(1 << 23))
+        comm.Bsend(numpy.zeros(1 << 19), 1, 1)
+        requests = [MPI.Iflush_buffer() for _ in range(3)]
+        assert not requests[0].Test()
+        comm.Barrier()
+        MPI.Request.Waitall(requests)
+        MPI.Detach_buffer()
+    else:
+        comm.Barrier()
+        comm.Recv(numpy.zeros(1 << 19), 0, 1)
+
+
+@pytest.mark.ompy(2, mca={"btl": "self,sm"})
+def test_sends_of_which_more_wait_than_sixteen_bits_count_are_received_in_order(comm):
+    count = 70_000
+    if comm.rank == 0:
+        data = numpy.arange(count, dtype="i4")
+        requests = [comm.Isend(data[number : number + 1], 1, 1) for number in range(count)]
+        comm.Barrier()
+        MPI.Request.Waitall(requests)
+    else:
+        found = numpy.zeros(count, "i4")
+        barrier = comm.Ibarrier()
+        for number in range(count):
+            comm.Recv(found[number : number + 1], 0, 1)
+        barrier.Wait()
+        assert (found == numpy.arange(count)).all()

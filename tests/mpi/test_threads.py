@@ -1,6 +1,8 @@
 """MPI_THREAD_MULTIPLE (MPI-4.1, 11.6): Python threads of one rank communicate at once."""
 
+import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -74,3 +76,78 @@ def test_one_thread_waits_for_what_another_sends_to_the_same_rank():
                 comm.send(count, 0, tag=5)
 
     run_in_threads(2, work)
+
+
+@pytest.mark.ompy(2, mca={"btl": "self,zmq"})
+def test_threads_that_send_strided_data_over_a_transport_in_python_do_not_mix_it():
+    from ompy import MPI
+
+    comm = MPI.COMM_WORLD
+    sizes = [64, 700, 3000, 150]
+    types = [MPI.DOUBLE.Create_vector(size, 1, 2).Commit() for size in sizes]
+    rounds = 150
+
+    def work(number):
+        block = np.zeros(2 * sizes[number])
+        for turn in range(rounds):
+            if comm.rank == 0:
+                block[::2] = 1000 * number + turn
+                comm.Send([block, 1, types[number]], 1, number)
+            else:
+                comm.Recv([block, sizes[number], MPI.DOUBLE], 0, number)
+                assert (block[: sizes[number]] == 1000 * number + turn).all()
+
+    sys.setswitchinterval(1e-6)
+    run_in_threads(4, work)
+
+
+@pytest.mark.ompy(2, mca={"btl": "self,zmq"})
+def test_buffered_sends_of_several_threads_do_not_share_a_gap():
+    from ompy import MPI
+
+    comm = MPI.COMM_WORLD
+    rounds, length = 60, 20_000
+    MPI.Attach_buffer(bytearray(4 * rounds * (8 * length + MPI.BSEND_OVERHEAD)))
+
+    def work(number):
+        block = np.zeros(length)
+        for turn in range(rounds):
+            if comm.rank == 0:
+                comm.Bsend(np.full(length, 1000.0 * number + turn), 1, number)
+            else:
+                comm.Recv(block, 0, number)
+                assert (block == 1000 * number + turn).all()
+
+    sys.setswitchinterval(1e-6)
+    run_in_threads(4, work)
+    comm.Barrier()
+    MPI.Detach_buffer()
+
+
+@pytest.mark.ompy(2)
+@pytest.mark.parametrize("what", ["complete", "cancel"])
+def test_a_request_that_another_thread_ends_wakes_its_waiter(what):
+    """A sleeper looks again by itself only after ten seconds here."""
+    from ompy import MPI
+    from ompy.core.progress import configure, counters
+
+    configure(spin_us=0, watch_us=0, yield_us=0, backstop_ms=10_000)
+    rounds = 5
+    begun = time.monotonic()
+    for _ in range(rounds):
+        request = MPI.Grequest.Start() if what == "complete" else MPI.COMM_WORLD.Irecv(bytearray(1), MPI.ANY_SOURCE, 99)
+        end = request.Complete if what == "complete" else request.Cancel
+        waits, sleeps = counters()["waits"], counters()["sleeps"]
+
+        def work(_, end=end, waits=waits, sleeps=sleeps):
+            while counters()["waits"] == waits or counters()["sleeps"] == sleeps:
+                time.sleep(0)
+            end()
+
+        thread = threading.Thread(target=work, args=(0,))
+        thread.start()
+        request.Wait()
+        thread.join()
+    configure()
+    assert time.monotonic() - begun < 2 * rounds
+    MPI.COMM_WORLD.Barrier()

@@ -17,7 +17,10 @@ cdef class Communicator:
     cdef public object local_communicator        # an inter-communicator's intra-communicator over its local group
     cdef public dict attributes                  # what the MPI layer keeps: name, keyvals, topology, error handler, info
     cdef public str name
-    cdef readonly bint freed
+    cdef readonly bint freed                     # the program can begin nothing here any more
+    # What may yet send or receive here: requests from begin to finish, receives that wait without one, and holds.  PML and
+    # collectives serve a communicator that was freed until there is nothing (MPI-4.1, 7.4.3).
+    cdef readonly int under_way
     cdef int next_collective_tag
 
     cdef inline Proc peer(self, int rank):
@@ -25,3 +28,8 @@ cdef class Communicator:
 
     # A tag of the library's own for the next collective call; calls come in the same order on every rank.
     cdef int collective_tag(self)
+
+
+# What has not begun and may yet: a persistent request, a matched message.  It counts as under way as long as it exists.
+cdef class Hold:
+    cdef Communicator communicator

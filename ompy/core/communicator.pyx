@@ -1,6 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, binding=False
 # distutils: extra_compile_args=-Os
 """Communicators as PMLs and collectives see them."""
+cimport cython
+
 from ompy.core.constants cimport TAG_COLLECTIVE_FIRST, TAG_COLLECTIVE_LAST
 
 
@@ -42,3 +44,19 @@ cdef class Communicator:
     def __repr__(self):
         kind = "inter" if self.is_inter else "intra"
         return f"<{kind}-communicator {self.name or hex(self.context)} rank {self.rank} of {self.size}>"
+
+
+@cython.no_gc_clear
+cdef class Hold:
+    """Keeps a communicator able to carry messages.
+
+    Parameters:
+        communicator: which.
+    """
+
+    def __cinit__(self, Communicator communicator not None):
+        self.communicator = communicator
+        communicator.under_way += 1
+
+    def __dealloc__(self):
+        self.communicator.under_way -= 1

@@ -29,6 +29,7 @@ cdef class Request:
     cdef readonly bint active
     cdef readonly bint persistent
     cdef readonly bint abandoned
+    cdef bint counted                            # among what is under way on its communicator: from begin to finish
     cdef public object error                     # the exception that a wait raises, or None
     cdef public object buffer                    # keeps the program's memory alive until completion
     # For the job board: what this waits for.  peer is a rank of `communicator`.

@@ -1,5 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Requests: operations that may outlast their call."""
+from ompy.core.communicator cimport Communicator
 from ompy.core.errors import ERR_REQUEST, MPIError
 from ompy.core.status cimport set_empty
 from ompy.core.trace cimport EVENT_COMPLETED, is_tracing, record
@@ -51,12 +52,18 @@ cdef class Request:
         self.complete = False
         self.active = True
         self.abandoned = False
+        if not self.counted and isinstance(self.communicator, Communicator):
+            self.counted = True
+            (<Communicator> self.communicator).under_way += 1
         return 0
 
     cdef int finish(self) except -1:
         if self.complete:
             return 0
         self.complete = True
+        if self.counted:
+            self.counted = False
+            (<Communicator> self.communicator).under_way -= 1
         if is_tracing():
             record(EVENT_COMPLETED, self.status.error, <void *> self, 0, -1, -1, self.status.tag, 0, self.status.nbytes, 0)
         if self.abandoned:

@@ -25,6 +25,7 @@ cdef class Message:
     """A message taken out of the matching queues by a matched probe (MPI-4.1, 3.8.2)."""
     cdef StatusRecord status
     cdef public object communicator
+    cdef object hold                             # keeps that able to carry the message (`core/communicator.pxd`)
 
 
 cdef class Pml:

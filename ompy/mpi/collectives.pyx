@@ -12,10 +12,10 @@ from ompy.mca.pml cimport closed
 from ompy.mpi.collective_calls cimport make_call
 from ompy.mpi.collective_check cimport BLOCKING, NONBLOCKING, PERSISTENT, check_level, compare_ranks
 from ompy.mpi.info cimport Info
-from ompy.mpi.point_to_point cimport PointToPoint
+from ompy.mpi.point_to_point cimport PointToPoint, no_communicator
 from ompy.mpi.request cimport Prequest, Request, new_prequest, new_request
 
-from ompy.core.errors import ERR_COMM, ERR_OTHER, MPIError
+from ompy.core.errors import ERR_OTHER, MPIError
 from ompy.mpi.exceptions import hand_over
 from ompy.mpi.op import SUM
 
@@ -31,8 +31,8 @@ cdef class Collectives(PointToPoint):
 
     cdef Communicator live(self):
         """The core object, which must be there, and reach its members."""
-        if self.comm is None:
-            raise MPIError(ERR_COMM, "a communicator expected, not COMM_NULL")
+        if self.comm is None or self.comm.freed:
+            raise no_communicator(self.comm)
         if closed is not None:
             raise MPIError(ERR_OTHER, closed)
         return self.comm

@@ -79,19 +79,19 @@ cdef class Comm(ObjectCollectives):
 
     def Get_size(self) -> int:
         """Number of processes in the (local) group (MPI-4.1, 7.4.1)."""
-        if self.comm is None:
+        if self.comm is None or self.comm.freed:
             self.refuse_null()
         return self.comm.size
 
     def Get_rank(self) -> int:
         """Rank of this process in the (local) group (MPI-4.1, 7.4.1)."""
-        if self.comm is None:
+        if self.comm is None or self.comm.freed:
             self.refuse_null()
         return self.comm.rank
 
     def Get_group(self) -> Group:
         """The (local) group (MPI-4.1, 7.3.2)."""
-        if self.comm is None:
+        if self.comm is None or self.comm.freed:
             self.refuse_null()
         return new_group(Group, self.comm.group)
 
@@ -116,8 +116,10 @@ cdef class Comm(ObjectCollectives):
         IDENT: the same communicator; CONGRUENT: the same groups in the same order; SIMILAR: the same groups; else UNEQUAL.
         """
         cdef int local, remote = 0
-        if self.comm is None or comm.comm is None:
+        if self.comm is None or self.comm.freed:
             self.refuse_null()
+        if comm.comm is None or comm.comm.freed:
+            comm.refuse_null()
         if self.comm is comm.comm:
             return 0
         if self.comm.is_inter != comm.comm.is_inter:
@@ -129,7 +131,7 @@ cdef class Comm(ObjectCollectives):
 
     def Is_inter(self) -> bool:
         """Whether there are two groups (MPI-4.1, 7.6.1)."""
-        if self.comm is None:
+        if self.comm is None or self.comm.freed:
             self.refuse_null()
         return self.comm.is_inter
 
@@ -149,7 +151,7 @@ cdef class Comm(ObjectCollectives):
 
     def Get_topology(self) -> int:
         """CART, GRAPH, DIST_GRAPH or UNDEFINED (MPI-4.1, 8.5.5)."""
-        if self.comm is None:
+        if self.comm is None or self.comm.freed:
             self.refuse_null()
         topology = self.comm.attributes.get("topology")
         return UNDEFINED if topology is None else topology.kind
@@ -197,14 +199,17 @@ cdef class Comm(ObjectCollectives):
             (communicator, request); the communicator is COMM_NULL until the request is complete.
         """
         cdef Comm made = type(self).__new__(type(self))
+        cdef Comm parent
         cdef CoreRequest request
 
         def finished(core):
-            made.comm = self.heir(core, Comm, info).comm
-            attributes.copy_attrs(self, self.comm.attributes, made.comm.attributes)
+            made.comm = parent.heir(core, Comm, info).comm
+            attributes.copy_attrs(parent, parent.comm.attributes, made.comm.attributes)
 
         try:
-            request = communicators.iduplicate(self.live(), finished, self.kept_by_duplicate())
+            # Another handle: this one may be freed before the duplicate is there.
+            parent = new_comm(self.live())
+            request = communicators.iduplicate(parent.comm, finished, parent.kept_by_duplicate())
         except MPIError as error:
             hand_over(error, self.comm)
         return made, new_request(CompletedRequest() if request is None else request, made)
@@ -301,7 +306,7 @@ cdef class Comm(ObjectCollectives):
         The library's own keys are TAG_UB, HOST, IO, WTIME_IS_GLOBAL, UNIVERSE_SIZE, APPNUM and LASTUSEDCODE (MPI-4.1, 9.1.2
         and 11.10).
         """
-        if self.comm is None:
+        if self.comm is None or self.comm.freed:
             self.refuse_null()
         try:
             if 0 <= keyval < attributes.FIRST_KEYVAL:
@@ -353,7 +358,7 @@ cdef class Comm(ObjectCollectives):
 
     def Get_errhandler(self) -> Errhandler:
         """The error handler (MPI-4.1, 9.3.1)."""
-        if self.comm is None:
+        if self.comm is None or self.comm.freed:
             self.refuse_null()
         return get_errhandler(self.comm.attributes)
 
@@ -366,7 +371,7 @@ cdef class Comm(ObjectCollectives):
 
     def Call_errhandler(self, int errorcode) -> None:
         """Call the error handler (MPI-4.1, 9.5.4)."""
-        if self.comm is None:
+        if self.comm is None or self.comm.freed:
             self.refuse_null()
         call_errhandler(self.comm, errorcode)
 
@@ -384,7 +389,7 @@ cdef class Comm(ObjectCollectives):
 
     def Set_name(self, str name not None) -> None:
         """Give it a name (MPI-4.1, 7.8)."""
-        if self.comm is None:
+        if self.comm is None or self.comm.freed:
             self.refuse_null()
         self.comm.name = name
 
@@ -399,13 +404,13 @@ cdef class Comm(ObjectCollectives):
 
     def Set_info(self, Info info not None) -> None:
         """Add hints (MPI-4.1, 7.4.4)."""
-        if self.comm is None:
+        if self.comm is None or self.comm.freed:
             self.refuse_null()
         self.comm.attributes.setdefault("info", {}).update(hints(info))
 
     def Get_info(self) -> Info:
         """The hints, as a new info object (MPI-4.1, 7.4.4)."""
-        if self.comm is None:
+        if self.comm is None or self.comm.freed:
             self.refuse_null()
         return new_info(self.comm.attributes.get("info", {}))
 
@@ -433,8 +438,11 @@ cdef class Comm(ObjectCollectives):
     # --- within
 
     def refuse_null(self):
-        """Raise the error of a null communicator (MPI-4.1, 9.4)."""
-        hand_over(MPIError(ERR_COMM, "a communicator expected, not COMM_NULL"), None)
+        """Raise the error of a null communicator, or of one that is no more (MPI-4.1, 9.4)."""
+        try:
+            self.live()
+        except MPIError as error:
+            hand_over(error, self.comm)
 
     cdef dict kept_by_duplicate(self):
         if self.comm is not None and "topology" in self.comm.attributes:

@@ -47,13 +47,13 @@ cdef class Intercomm(Comm):
 
     def Get_remote_group(self) -> Group:
         """The remote group (MPI-4.1, 7.6.1)."""
-        if self.comm is None:
+        if self.comm is None or self.comm.freed:
             self.refuse_null()
         return new_group(Group, self.comm.remote_group)
 
     def Get_remote_size(self) -> int:
         """Number of processes in the remote group (MPI-4.1, 7.6.1)."""
-        if self.comm is None:
+        if self.comm is None or self.comm.freed:
             self.refuse_null()
         return self.comm.remote_size
 

@@ -2,6 +2,7 @@
 # cython: embedsignature=True, annotation_typing=False, binding=False, auto_pickle=False
 """Matched messages (MPI-4.1, 3.8.2)."""
 
+from ompy.core.communicator cimport Hold
 from ompy.core.constants cimport ANY_SOURCE, ANY_TAG, PROC_NULL
 from ompy.core.request cimport CompletedRequest, Request as CoreRequest
 from ompy.core.status cimport StatusRecord, set_empty
@@ -157,7 +158,11 @@ cdef object load_received(CoreRequest core, object kept):
 
 cdef Message new_message(CoreMessage core):
     cdef Message message = Message.__new__(Message)
-    message.message = no_proc if core is None else core
+    if core is None:
+        message.message = no_proc
+    else:
+        core.hold = Hold(core.communicator)
+        message.message = core
     return message
 
 

@@ -65,8 +65,8 @@ def set_check_level(level):
 
 
 cdef inline int check_dest(Communicator comm, int dest, int tag) except -1:
-    if comm is None:
-        raise MPIError(ERR_COMM, "a communicator expected, not COMM_NULL")
+    if comm is None or comm.freed:
+        raise no_communicator(comm)
     if check_level > 0:
         if (dest < 0 and dest != PROC_NULL) or dest >= comm.remote_size:
             raise wrong_rank("dest", dest, comm, "PROC_NULL")
@@ -76,14 +76,19 @@ cdef inline int check_dest(Communicator comm, int dest, int tag) except -1:
 
 
 cdef inline int check_source(Communicator comm, int source, int tag) except -1:
-    if comm is None:
-        raise MPIError(ERR_COMM, "a communicator expected, not COMM_NULL")
+    if comm is None or comm.freed:
+        raise no_communicator(comm)
     if check_level > 0:
         if (source < 0 and source != PROC_NULL and source != ANY_SOURCE) or source >= comm.remote_size:
             raise wrong_rank("source", source, comm, "ANY_SOURCE or PROC_NULL")
         if (tag < 0 and tag != ANY_TAG) or tag > pml.tag_upper_bound:
             raise MPIError(ERR_TAG, f"tag: 0 to {pml.tag_upper_bound} or ANY_TAG expected, not {tag}")
     return 0
+
+
+cdef object no_communicator(Communicator comm):
+    return MPIError(ERR_COMM, "a communicator expected, not COMM_NULL" if comm is None else
+                    "this communicator was freed through another handle")
 
 
 cdef object wrong_rank(str name, int rank, Communicator comm, str others):
@@ -452,8 +457,8 @@ cdef int failed(PointToPoint self, object error) except -1:
 
 
 cdef dict attributes_of(PointToPoint self):
-    if self.comm is None:
-        failed(self, MPIError(ERR_COMM, "a communicator expected, not COMM_NULL"))
+    if self.comm is None or self.comm.freed:
+        failed(self, no_communicator(self.comm))
     return self.comm.attributes
 
 

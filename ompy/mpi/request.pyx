@@ -4,6 +4,7 @@
 
 from cpython.object cimport PyObject
 
+from ompy.core.communicator cimport Hold
 from ompy.core.constants cimport UNDEFINED
 from ompy.core.progress cimport progress, wait, wait_until
 from ompy.core.request cimport Request as CoreRequest
@@ -373,6 +374,8 @@ cdef Prequest new_prequest(CoreRequest core, object kept):
     cdef Prequest request = Prequest.__new__(Prequest)
     if kept is not None:
         core.buffer = kept
+    if core.communicator is not None:
+        request.kept = Hold(core.communicator)
     request.request = core
     return request
 

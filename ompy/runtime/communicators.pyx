@@ -43,6 +43,9 @@ cdef enum:
 
 cdef object next_context = None
 
+# Communicators that the program has freed, on which something is under way: looked at when the next is made or freed.
+cdef list freed = []
+
 
 # --- who this process is
 
@@ -55,9 +58,10 @@ own = None
 
 def begin(instance) -> None:
     """Hand out contexts from now on, over the world of this bring-up."""
-    global rte, world, own, next_context
+    global rte, world, own, next_context, freed
     rte, world, own = instance.rte, instance.world, instance.own
     base = <long long> rte.job_number << 48 | <long long> world.rank << 24
+    freed = []
     next_context = iter(range(base + FIRST_CONTEXT, base + (1 << 24)))
 
 
@@ -172,6 +176,8 @@ def make_communicator(context, Group group not None, Group remote_group=None, Co
         attributes: what must be there when collectives are chosen (the topology).
     """
     cdef Communicator comm = Communicator(context, group, remote_group, name)
+    if freed:
+        give_back()
     comm.local_communicator = local_communicator
     if attributes:
         comm.attributes.update(attributes)
@@ -183,11 +189,25 @@ def make_communicator(context, Group group not None, Group remote_group=None, Co
 def free_communicator(Communicator comm not None) -> None:
     """Let go of a communicator; what is under way on it completes (MPI-4.1, 7.4.3)."""
     comm.mark_freed()
-    for module in (<CollTable> comm.coll).modules():
-        (<CollModule> module).free()
-    pml.del_comm(comm)
-    if comm.local_communicator is not None:
-        free_communicator(comm.local_communicator)
+    freed.append(comm)
+    give_back()
+
+
+cdef int give_back() except -1:
+    """What PML and collectives keep for communicators that were freed, once nothing is under way there."""
+    global freed
+    cdef Communicator comm
+    cdef list over = [comm for comm in freed if (<Communicator> comm).under_way == 0]
+    if not over:
+        return 0
+    freed = [comm for comm in freed if (<Communicator> comm).under_way]
+    for comm in over:
+        for module in (<CollTable> comm.coll).modules():
+            (<CollModule> module).free()
+        pml.del_comm(comm)
+        if comm.local_communicator is not None:
+            free_communicator(comm.local_communicator)
+    return 0
 
 
 def settle(Communicator comm not None) -> None:

@@ -442,11 +442,14 @@ cdef class Ob1(Pml):
         direct.over = False
         direct.request = direct.block = NULL
         matching.direct = direct
+        matching.communicator.under_way += 1
         try:
             wait_for(&direct.over, matching.shown)
         except BaseException:
             self.withdraw_direct(matching, direct)
             raise
+        finally:
+            matching.communicator.under_way -= 1
         if direct.request == NULL:
             return None
         request = <RecvRequest> direct.request

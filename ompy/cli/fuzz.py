@@ -6,6 +6,7 @@ import random
 import signal
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -14,6 +15,8 @@ import click
 from ompy.cli.conformance import SEEDS, Counts
 
 if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
     from ompy.testing.fuzz.campaign import Wish
     from ompy.testing.fuzz.runner import Place
 
@@ -93,10 +96,7 @@ def fuzz(
         for number, (name, place, wanted) in enumerate(planned, 1):
             where = f"{number} of {len(planned)}: {name or 'ompy'}, {place.ranks} ranks"
             try:
-                outcome = campaign.run(
-                    place, wanted,
-                    lambda words, done, spent: progress.update(task, description=f"{where}: {done:,} operations, {words}"),  # noqa: B023
-                )  # fmt: skip
+                outcome = campaign.run(place, wanted, partial(show, progress, task, where))
             except RuntimeError as error:
                 console.print(f"{where}: {error}", markup=False)
                 sys.exit(1)
@@ -111,6 +111,11 @@ def fuzz(
     total, spent = sum(outcome.operations for _, outcome in outcomes), sum(outcome.seconds for _, outcome in outcomes)
     console.print(f"{total:,} operations in {spent:.0f} s, {failed} failures; seed {seed}")
     sys.exit(1 if failed else 0)
+
+
+def show(progress: Progress, task: TaskID, where: str, words: str, done: int, spent: float) -> None:
+    """What a campaign is doing."""
+    progress.update(task, description=f"{where}: {done:,} operations, {words}")
 
 
 def plan(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ompy.core.communicator import Communicator
     from ompy.mca.coll import CollModule, CollPlan, CollTable
+    from ompy.mca.verdicts import Verdict
 
     Kind = tuple[int, int, bool, bool]
     Claim = tuple[str, bool, int]
@@ -36,11 +37,12 @@ FUNCTION_OF = {form.format(function): function for form, _ in FORMS for function
 class Decision:
     """What was decided for the communicators of one kind."""
 
-    __slots__ = ("makers", "plan")
+    __slots__ = ("makers", "plan", "verdicts")
 
-    def __init__(self, plan: CollPlan, makers: list[Callable[[Communicator], CollModule]]) -> None:
+    def __init__(self, plan: CollPlan, makers: list[Callable[[Communicator], CollModule]], verdicts: dict[str, Verdict]) -> None:
         self.plan = plan
         self.makers = makers
+        self.verdicts = verdicts
 
 
 # By kind, as long as no parameter is set.
@@ -62,6 +64,7 @@ def select_collectives(communicator: Communicator) -> CollTable:
     decision = decisions.get(kind)
     if decision is None:
         return decide(communicator, kind)
+    record.frameworks["coll"] = decision.verdicts
     return decision.plan.table([make(communicator) for make in decision.makers])
 
 
@@ -77,7 +80,7 @@ def decide(communicator: Communicator, kind: Kind) -> CollTable:
     # Whoever watches queries, or wants to be told of them, sees each.
     watched = hooks.manager is not None or registry.value("coll_base_verbose") > 0
     if len(makers) == len(offers) and lasting and not watched:
-        decisions[kind] = Decision(plan, makers)
+        decisions[kind] = Decision(plan, makers, dict(record.frameworks["coll"]))
     return plan.table([candidate.offer.modules[0] for candidate in offers])
 
 

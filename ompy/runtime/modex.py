@@ -41,7 +41,7 @@ def unpack(data: bytes) -> dict[str, bytes]:
         name = data[at + 2 : end].decode("utf-8", "replace")
         at = end + 4 + int.from_bytes(data[end : end + 4], "big")
         card[name] = data[end + 4 : at]
-    if at != len(data) or not card.keys() >= {"host", "boot", "pid", "pml"} or not card["pid"].isdigit():
+    if at != len(data) or not card.keys() >= {"host", "boot", "pid"} or not card["pid"].isdigit():
         raise MPIError(ERR_INTERN, f"a card of {len(data)} bytes can't be read")
     return card
 

@@ -9,13 +9,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 PARAMETERS = (
-    Parameter("width", int, 4, unit="tiles", level=3, help="of the chip, 1 to 32"),
-    Parameter("height", int, 4, unit="tiles", level=3, help="of the chip, 1 to 32; rank r runs on tile r"),
+    Parameter("width", int, 4, unit="tiles", range=(1, 32), level=3, help="of the chip"),
+    Parameter("height", int, 4, unit="tiles", range=(1, 32), level=3, help="of the chip; rank r runs on tile r"),
     Parameter(
         "clock_mhz",
         float,
         425.0,
         unit="MHz",
+        range=(0.001, 1e6),
         level=5,
         help="what turns cycles into the seconds of MPI.Wtime; the prototype ran at 425 (Taylor et al., ISCA 2004)",
     ),
@@ -24,6 +25,7 @@ PARAMETERS = (
         int,
         0,
         unit="cycles",
+        range=(0, 1 << 60),
         level=4,
         help="stalled so long in a write, a tile drains its input into memory; 0: never, and what deadlocks ends",
     ),
@@ -32,14 +34,39 @@ PARAMETERS = (
         int,
         0,
         unit="ms",
+        range=(0, 10**9),
         level=6,
         help="real time for which the chip stands still while a rank computes; then it goes on without that rank, and cycles "
         "depend on the host; 0: without end",
     ),
     Parameter("trace", str, "", level=3, help="file for a record of the run, which `ompy raw view` draws"),
-    Parameter("trace_words", int, 100_000, level=6, help="words on wires that the record keeps, the first ones"),
-    Parameter("trace_samples", int, 512, level=6, help="moments at which it keeps links and buffers, spread over the run"),
-    Parameter("staging", int, 16384, unit="words", level=8, help="moved by one step of the simulation; costs no cycle"),
+    Parameter(
+        "trace_words",
+        int,
+        100_000,
+        unit="words",
+        range=(0, 1 << 28),
+        level=6,
+        help="words on wires that the record keeps, the first ones",
+    ),
+    Parameter(
+        "trace_samples",
+        int,
+        512,
+        unit="moments",
+        range=(1, 1 << 20),
+        level=6,
+        help="moments at which it keeps links and buffers, spread over the run",
+    ),
+    Parameter(
+        "staging",
+        int,
+        16384,
+        unit="words",
+        range=(1, 1 << 28),
+        level=8,
+        help="moved by one step of the simulation; costs no cycle",
+    ),
 )
 
 

@@ -6,7 +6,6 @@ import contextlib
 import os
 import random
 import signal
-import threading
 import time
 
 import pytest
@@ -139,32 +138,6 @@ def test_a_sender_that_was_held_back_is_woken_when_there_is_room() -> None:
         rank.gather()
 
     run(body, high_water_mark=4)
-
-
-def test_another_thread_may_send_while_one_progresses() -> None:
-    each = 200
-
-    def body(rank: Rank) -> None:
-        def sender(name: int) -> None:
-            for index in range(each):
-                while (
-                    rank.btl.post(rank.endpoints[1 - rank.rank], bytes([name]) + index.to_bytes(4, "little"), TAG)
-                    == BACK_PRESSURE
-                ):
-                    rank.btl.progress()
-
-        threads = [threading.Thread(target=sender, args=(name,)) for name in range(3)]
-        for thread in threads:
-            thread.start()
-        rank.progress_until(lambda: len(rank.inbox.messages) >= 3 * each, sleep=False)
-        for thread in threads:
-            thread.join()
-        for name in range(3):
-            numbers = [int.from_bytes(data[1:], "little") for data in rank.inbox.messages if data[0] == name]
-            assert numbers == list(range(each))
-        rank.gather()
-
-    run(body)
 
 
 def test_a_killed_peer_is_reported_and_sends_to_it_fail() -> None:

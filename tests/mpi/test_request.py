@@ -287,7 +287,7 @@ def test_sends_of_which_more_wait_than_sixteen_bits_count_are_received_in_order(
     if comm.rank == 0:
         data = numpy.arange(count, dtype="i4")
         requests = [comm.Isend(data[number : number + 1], 1, 1) for number in range(count)]
-        comm.Barrier()
+        comm.Ibarrier().Wait()
         MPI.Request.Waitall(requests)
     else:
         found = numpy.zeros(count, "i4")

@@ -10,7 +10,7 @@
 #        '-------------------------------- reset ---------------'     where its maker keeps such requests for the next use
 #
 # `active` is true from begin to retire, `complete` from finish to begin.  Whoever carries the operation out begins it, and
-# calls exactly one of finish and fail; whoever has it done waits for `complete`, and then either concludes it (a wait, a test, a
+# calls exactly one of finish and fail; whoever has it done waits for `complete`, and then either concludes it (wait, test, a
 # blocking call), or releases it.  An abandoned request has nobody who waits: what is left of the operation goes on, or is
 # thrown away, without the call that began it.
 #

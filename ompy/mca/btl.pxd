@@ -51,12 +51,12 @@
 #   25 get           Reads exactly `size` bytes, up to `get_limit`, aligned to `get_alignment`; they are here at the callback.
 #   26 atomics       One operation at a time on each word, whoever asks; the old value is at `local_address` at the callback.
 #   27 asynchrony    With FLAG_ASYNCHRONOUS all that was taken completes while the peer makes no call.
-#   28 one thread    Every method but `statistics` is called by the engine's owner (`ompy/core/owner.pxd`), or at the start and the
-#                    end, when there is one thread.  Whoever else wants to call waits, though a method lets the GIL go, so a
+#   28 one thread    Every method but `statistics` is called by the engine's owner (`ompy/core/owner.pxd`), or at the start and
+#                    the end, when there is one thread.  Whoever else wants to call waits, though a method lets the GIL go, so a
 #                    BTL's state needs no lock; and no signal handler runs, so that what a method has begun it ends.
 #                    A BTL with threads of its own guards what it shares with those.
-#   29 withdrawal    After `withdraw` has returned True, no `get` of the peer's from that memory that may have read anything later
-#                    completes without an error (ERR_RMA_RANGE), until `restore`.
+#   29 withdrawal    After `withdraw` has returned True, no `get` of the peer's from that memory that may have read anything
+#                    later completes without an error (ERR_RMA_RANGE), until `restore`.
 #
 # A BTL in plain Python subclasses `Btl` and overrides `add_procs`, `send` and `progress`; it sees memoryviews and no
 # pointer.  A compiled one also overrides `sendi`, which takes pointers and makes no descriptor.

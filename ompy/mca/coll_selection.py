@@ -39,7 +39,9 @@ class Decision:
 
     __slots__ = ("makers", "plan", "verdicts")
 
-    def __init__(self, plan: CollPlan, makers: list[Callable[[Communicator], CollModule]], verdicts: dict[str, Verdict]) -> None:
+    def __init__(
+        self, plan: CollPlan, makers: list[Callable[[Communicator], CollModule]], verdicts: dict[str, Verdict]
+    ) -> None:
         self.plan = plan
         self.makers = makers
         self.verdicts = verdicts

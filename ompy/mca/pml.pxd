@@ -3,8 +3,8 @@
 # The layer above has checked arguments: ranks are in range and never PROC_NULL, counts not negative.  Memory is given
 # as address, count and typemap; whoever calls keeps it alive until completion.  Every method may progress the engine.
 #
-# No method is called inside the engine (`ompy/core/owner.pxd`) but by what the engine calls: receivers, hooks and schedules, which
-# may begin operations and never wait.  A PML enters it around whatever another thread must not see half done: a GIL is no
+# No method is called inside the engine (`ompy/core/owner.pxd`) but by what the engine calls: receivers, hooks and schedules,
+# which may begin operations and never wait.  A PML enters it around whatever another thread must not see half done: a GIL is no
 # lock where components in Python are called, or memory is allocated (a collection runs finalisers).  The requests that a PML
 # makes can be abandoned (`ompy/core/request.pxd`): then the program may do as it likes with its memory, and the message,
 # a sent one, arrives all the same.

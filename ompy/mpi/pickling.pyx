@@ -315,7 +315,8 @@ cdef object unwrap_buffers(object block):
     for index in range(-1, <Py_ssize_t> header.buffers):
         length = header.pickled if index < 0 else sizes[index]
         if position > len(view) or not 0 <= length <= len(view) - position:
-            raise UnpicklingError(f"a message of {len(view)} bytes says that a part of {<uint64_t> length} begins at {position}")
+            raise UnpicklingError(f"a message of {len(view)} bytes says that a part of {<uint64_t> length} begins at "
+                                  f"{position}")
         buffers.append(view[position:position + length])
         position += length + padding(length)
     return standard_loads(buffers[0], buffers=buffers[1:])

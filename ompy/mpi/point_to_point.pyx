@@ -345,8 +345,8 @@ cdef class PointToPoint(Handle):
                 raise MPIError(ERR_ARG, "source, tag: a partitioned receive takes no wildcards")
             parse_recv(buf, &spec, partitions)
             try:
-                return new_prequest(new_channel(partitions, False, spec.address, spec.count * partitions, <Typemap> spec.typemap,
-                                                source, tag, self.comm), keep(&spec))
+                return new_prequest(new_channel(partitions, False, spec.address, spec.count * partitions,
+                                                <Typemap> spec.typemap, source, tag, self.comm), keep(&spec))
             finally:
                 release(&spec)
         except MPIError as error:

@@ -34,7 +34,8 @@ cdef Request new_object_request(CoreRequest core, object kept, Loader loader)
 # `status`, which may be NULL.  Persistent requests become inactive, others are released: the caller lets go of them.
 cdef int wait_core(CoreRequest core, StatusRecord *status) except -1
 # The same for what a blocking call has begun (None: it is over already), with its error as MPIError.  When a signal handler
-# raises, the call ends and the operation is abandoned; what it uses of the program's memory, which `spec` or `owner` names, stays.
+# raises, the call ends and the operation is abandoned; what it uses of the program's memory, which `spec` or `owner` names,
+# stays.
 cdef int end_call(CoreRequest core, Spec *spec, object owner, StatusRecord *status) except -1
 # `handle.wait(status)` in the same case, for a call that returns an object; the request has memory of its own.
 cdef object end_object_call(Request handle, Status status)

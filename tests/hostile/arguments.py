@@ -22,7 +22,8 @@ ROOM = 3 << 30  # bytes of address space beyond what the child begins with
 # Names that are not called: they end the process or the library, believe an address, or keep what they are given for good, as
 # their documentation says.
 LEFT_ALONE = re.compile(
-    r"(.*\.)?(Abort|Finalize|_set_abort_status|fromaddress|Disconnect|Set_errhandler|Call_errhandler|Attach_buffer|Add_error_.*)"
+    r"(.*\.)?(Abort|Finalize|_set_abort_status|fromaddress|Disconnect|Set_errhandler|Call_errhandler|Attach_buffer)"
+    r"|(.*\.)?Add_error_.*"
     r"|(buffer|memory)\.(release|__.*)|pickle.*|rc.*|.*\.(exit|Exit)"
 )
 

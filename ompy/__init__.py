@@ -12,7 +12,7 @@ def explain_peer(rank: int) -> list[Explanation]:
 
     Starts MPI if `ompy.MPI` has not been imported.  Raises MPIError(ERR_RANK) when there is no such rank.
     """
-    import ompy.MPI  # noqa: F401  (for what it does)
+    import ompy.MPI
     from ompy.runtime.explain import explain_peer as explain
 
     return explain(rank)
@@ -27,7 +27,7 @@ def explain_collective(function: str, nbytes: int) -> list[Explanation]:
 
     Starts MPI if `ompy.MPI` has not been imported.  Raises MPIError(ERR_ARG) for a name that is no collective's.
     """
-    import ompy.MPI  # noqa: F401  (for what it does)
+    import ompy.MPI
     from ompy.mpi.environment import instance
     from ompy.runtime.explain import explain_collective as explain
 

@@ -20,8 +20,8 @@ from ompy.mca.btl cimport (
 from ompy_btl_sm.endpoint cimport Card, Incoming, SmEndpoint, has_gone, move
 from ompy_btl_sm.inbox cimport Inbox
 from ompy_btl_sm.ring cimport (
-    HEAD, LINE, Reader, Writer, acquire32, has_space, is_good, lines, offered, own_ahead, peek, publish, reserve, restore,
-    round_size, withdraw,
+    HEAD, LINE, Reader, Writer, acquire32, has_space, is_good, lines, offered, own_ahead, peek, publish, reserve,
+    restore as restore_reads, round_size, withdraw as withdraw_reads,
 )
 from ompy_btl_sm.joint_copy cimport JointCopy, help_along, receive_jointly
 from ompy_btl_sm.ring_copy cimport CACHED, LONG, MEASURED, STREAMING, Trial, open_trial, write_long
@@ -468,13 +468,13 @@ cdef class SmBtl(Btl):
         cdef SmEndpoint peer = <SmEndpoint> endpoint
         if not peer.connected or not acquire32(&peer.writer.header.attached):
             return False
-        withdraw(peer.writer.header, address, size)
+        withdraw_reads(peer.writer.header, address, size)
         return True
 
     cpdef int restore(self, Endpoint endpoint, size_t address, size_t size) except -1:
         cdef SmEndpoint peer = <SmEndpoint> endpoint
         if peer.connected:
-            restore(peer.writer.header, address, size)
+            restore_reads(peer.writer.header, address, size)
         return 0
 
     cdef int copied(self, Descriptor descriptor, int status, bint in_heap) except -1:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import _signal as signals  # the module without underscore costs an enum, which nothing else at start-up needs
+# The module without underscore costs an enum, which nothing else at start-up needs.
+import _signal as signals  # type: ignore[import-not-found]
 from importlib import import_module
 
 from ompy.mca import discovery

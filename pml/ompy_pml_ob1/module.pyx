@@ -10,7 +10,7 @@ from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport MODE_SYNCHRONOUS, OK
 from ompy.core.errors import ERR_INTERN, ERR_PROC_FAILED, MPIError
 from ompy.core.memory cimport address_of
-from ompy.core.owner cimport NOBODY, engine, enter, leave
+from ompy.core.owner cimport NOBODY, engine as occupancy, enter, leave
 from ompy.core.proc cimport Proc, table
 from ompy.core.progress cimport progress, wait_for, wait_until
 from ompy.core.request cimport Request, sent
@@ -429,7 +429,7 @@ cdef class Ob1(Pml):
 
     cdef inline bint may_wait_directly(self, Matching matching, int source, int tag) noexcept:
         return (matching.direct == NULL and matching.failures is None and not is_tracing()
-                and engine.owner == NOBODY and matching.find(source, tag) == NULL)
+                and occupancy.owner == NOBODY and matching.find(source, tag) == NULL)
 
     cdef RecvRequest wait_directly(self, Matching matching, Direct *direct):
         """Stand in line with the posted ones.  The request that has carried on, None when the message is there."""

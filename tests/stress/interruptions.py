@@ -18,6 +18,7 @@ import faulthandler
 import os
 import random
 import signal
+import sys
 import threading
 import time
 import traceback

@@ -184,7 +184,7 @@ cdef inline bint parse_typed_array(object message, bint writable, Py_ssize_t blo
         if not PyLong_CheckExact(<object> item[1]):
             return False
         count = <object> item[1]
-        if count < 0 or product_overflows(count, max(blocks, 1), &whole):
+        if count < 0 or product_overflows(count, blocks, &whole):
             return False
     if not lies_within(<Typemap> typemap, whole, 0, nbytes):
         return False
@@ -424,7 +424,7 @@ cdef int parse(object message, bint writable, Py_ssize_t blocks, Spec *spec) exc
                 raise ValueError(f"message: negative count {spec.count}")
             if spec.count > 0 and parts.source is None:
                 raise ValueError(f"message: the buffer is None but the count is {spec.count}")
-            if product_overflows(spec.count, max(blocks, 1), &whole):
+            if product_overflows(spec.count, blocks, &whole):
                 raise ValueError(f"message: {blocks} blocks of {spec.count} elements are more than a memory can hold")
         elif nbytes - offset > 0:
             spec.count = whole = whole_elements(spec, nbytes - offset)

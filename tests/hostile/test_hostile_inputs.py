@@ -68,9 +68,9 @@ NUMBERS = [Planted().make(harness.rng_of(5, number)) for number in range(40)]
 def test_a_crash_is_brought_down_to_the_inputs_that_are_needed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     # A child of another program, that knows this driver.
     (tmp_path / "__main__.py").write_text(
-        f"import sys\nsys.path[:0] = [{str(Path(__file__).parent)!r}]\nimport harness, test_hostile\n"
+        f"import sys\nsys.path[:0] = [{str(Path(__file__).parent)!r}]\nimport harness, test_hostile_inputs\n"
         "_, name, seed, first, last, page = sys.argv[1:]\n"
-        "harness.run_child(test_hostile.Planted(), int(seed), int(first), int(last), page)\n"
+        "harness.run_child(test_hostile_inputs.Planted(), int(seed), int(first), int(last), page)\n"
     )
     monkeypatch.setattr(harness, "HERE", tmp_path)
     found = list(harness.run(Planted(), 5, 40))

@@ -501,8 +501,6 @@ cdef int parse_vector(object message, bint writable, Py_ssize_t blocks, Spec *sp
     cdef Py_ssize_t nbytes, total = 0, value, extent, i
     try:
         locate(parts, writable, spec, &nbytes)
-        require_typemap(spec)
-        extent = (<Typemap> spec.typemap).extent
         if parts.counts is None:
             # The elements of the buffer, spread as evenly as possible: 7 over 3 is 3 2 2.
             if nbytes > 0:
@@ -520,6 +518,8 @@ cdef int parse_vector(object message, bint writable, Py_ssize_t blocks, Spec *sp
         for i in range(blocks):
             if counts[0][i] < 0:
                 raise ValueError(f"message: negative count {counts[0][i]} for rank {i}")
+        require_typemap(spec)
+        extent = (<Typemap> spec.typemap).extent
         if parts.displacements is None:
             displacements[0] = new_array(blocks)
             total = 0

@@ -208,7 +208,7 @@ def test_a_component_that_nobody_named_and_that_goes_wrong_is_left_out_and_told_
     outside: Outside, run, wrong: dict[str, str]
 ) -> None:
     outside.component("pigeon", **wrong)
-    job = run("-m", "ompy.cli.ompyrun", "-n", "2", "--mca", "mpi_component_timeout", "0.5", "--timeout", "50", sys.executable,
+    job = run("-m", "ompy.cli.ompyrun", "-n", "2", "--mca", "mpi_component_timeout", "5", "--timeout", "50", sys.executable,
               "-c", "from ompy import MPI; c = MPI.COMM_WORLD; c.Dup(); print(c.allreduce(1))")  # fmt: skip
     assert (job.returncode, job.stdout) == (0, "2\n2\n"), job.stderr
     assert job.stderr.count("pigeon is left out: ") == 1

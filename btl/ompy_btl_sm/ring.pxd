@@ -64,7 +64,7 @@ cdef struct RingHeader:
     # written by the writer
     uint32_t wants_space                         # ring the doorbell when space is returned
     uint32_t writer_closed
-    # Memory of the writer's that the reader may have been told of, and must not believe any more (clause 29 of
+    # Memory of the writer's that the reader may have been told of, and must not believe any more (clause 28 of
     # ompy/mca/btl.pxd): how many stretches, how many of them are not listed, and the others, in the places whose size is not 0.
     uint32_t withdrawals
     uint32_t withdrawals_unlisted

@@ -21,7 +21,7 @@ it (`door.py`), until they are through or ZeroMQ has thrown them out (`handshake
 An empty message says goodbye, over the connections that peers made to us: they then know that losing them is no failure.
 
 Threads: ZeroMQ sockets serve one thread at a time and let the GIL go; the engine has one owner at a time, so no lock is
-needed here (clause 28 of `ompy/mca/btl.pxd`).  Fork: a child of a rank must not use its parent's sockets;
+needed here ("WHAT IT MAY RELY ON" of `ompy/mca/btl.pxd`).  Fork: a child of a rank must not use its parent's sockets;
 pyzmq drops them there without touching the connections.
 """
 

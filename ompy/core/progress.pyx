@@ -615,8 +615,8 @@ def shutdown() -> None:
         disown()
 
 
-def end(str reason not None) -> None:
-    """A wait that begins from now on raises MPIError with this reason, as nobody would end it."""
+def end(str reason) -> None:
+    """A wait that begins from now on raises MPIError with this reason, as nobody would end it; None: waits are good again."""
     global over
     over = reason
 
@@ -626,9 +626,10 @@ def abandon() -> None:
 
     Nothing is told to the sources, which are kept: each of their words, the last one too, would reach the parent's peers.
     """
-    global entry_count, watchers, eviction, sleepers, waiting, polling, led, goal, lifeline
-    entry_count = watchers = eviction = sleepers = waiting = 0
-    polling = led = False
+    global entry_count, watchers, eviction, waiting, led, goal, lifeline
+    entry_count = watchers = eviction = waiting = 0
+    life.sleepers = 0
+    led = False
     lifeline = -1
     goal = &never
 

@@ -51,12 +51,14 @@
 #   25 get           Reads exactly `size` bytes, up to `get_limit`, aligned to `get_alignment`; they are here at the callback.
 #   26 atomics       One operation at a time on each word, whoever asks; the old value is at `local_address` at the callback.
 #   27 asynchrony    With FLAG_ASYNCHRONOUS all that was taken completes while the peer makes no call.
-#   28 one thread    Every method but `statistics` is called by the engine's owner (`ompy/core/owner.pxd`), or at the start and
-#                    the end, when there is one thread.  Whoever else wants to call waits, though a method lets the GIL go, so a
-#                    BTL's state needs no lock; and no signal handler runs, so that what a method has begun it ends.
-#                    A BTL with threads of its own guards what it shares with those.
-#   29 withdrawal    After `withdraw` has returned True, no `get` of the peer's from that memory that may have read anything
+#   28 withdrawal    After `withdraw` has returned True, no `get` of the peer's from that memory that may have read anything
 #                    later completes without an error (ERR_RMA_RANGE), until `restore`.
+#
+# WHAT IT MAY RELY ON
+#   Every method but `statistics` is called by the engine's owner (`ompy/core/owner.pxd`), or at the start and the end, when
+#   there is one thread.  Whoever else wants to call waits, though a method lets the GIL go, so a BTL's state needs no lock; and
+#   no signal handler runs, so that what a method has begun it ends.  A BTL with threads of its own guards what it shares with
+#   those.
 #
 # A BTL in plain Python subclasses `Btl` and overrides `add_procs`, `send` and `progress`; it sees memoryviews and no
 # pointer.  A compiled one also overrides `sendi`, which takes pointers and makes no descriptor.
@@ -182,7 +184,7 @@ cdef class Btl(ProgressSource):
                    const char *payload, size_t payload_size, int tag) except -1
     # Whether the peer's `get` may read this memory of this process's, for a BTL whose reach depends on where memory lies.
     cpdef bint exposes(self, Endpoint endpoint, size_t address, size_t size) except -1
-    # The program takes back memory from which the peer may be getting (clause 29); False: the BTL can't call the peer back.
+    # The program takes back memory from which the peer may be getting (clause 28); False: the BTL can't call the peer back.
     cpdef bint withdraw(self, Endpoint endpoint, size_t address, size_t size) except -1
     cpdef int restore(self, Endpoint endpoint, size_t address, size_t size) except -1
     cpdef int put(self, Endpoint endpoint, Descriptor descriptor) except -1

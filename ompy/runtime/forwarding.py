@@ -134,7 +134,7 @@ class Forwarder:
             return
         if data:
             lines.feed(data)
-            self.no_library = self.no_library or NO_LIBRARY in data
+            self.no_library = self.no_library or lines.shows(NO_LIBRARY, data)
             if lines.partial and lines.printer is not None and lines.printer.is_terminal:
                 self.loop.set_timer(f"prompt {descriptor}", PROMPT_DELAY, lines.pass_partial)
             return

@@ -135,6 +135,13 @@ class Lines:
         self.own = own
         self.partial = bytearray()
         self.at_line_start = True
+        self.latest = b""
+
+    def shows(self, words: bytes, data: bytes) -> bool:
+        """Whether the words are in what the rank wrote last, of which `data` is new: a traceback comes in many pieces."""
+        text = self.latest + data
+        self.latest = text[1 - len(words) :]
+        return words in text
 
     def feed(self, data: bytes) -> None:
         """Take what the rank has written; pass on what is complete."""

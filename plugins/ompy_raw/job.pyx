@@ -43,8 +43,6 @@ cpdef Tile join(object context):
 
 def check_room(rte, int width, int height) -> None:
     """Raises ParameterError when the job does not fit the chip."""
-    if not (1 <= width <= 32 and 1 <= height <= 32):
-        raise ParameterError(f"machine_raw_width is {width}, machine_raw_height {height}: a chip has 1 to 32 tiles a side")
     if rte.size > width * height:
         side = next(side for side in range(1, 33) if side * side >= rte.size or side == 32)
         raise ParameterError(

@@ -115,6 +115,7 @@ def run(make, here, there, met=True):
         try:
             mine.close()
             disown()
+            progress.end(None)  # where this process was a rank, its child's waits are an error
             side = Side(make, other, 1)
             if met:
                 side.meet()

@@ -147,7 +147,8 @@ def test_ranks_that_want_different_chips_are_told():
     assert "33 ranks do not fit the Raw chip of 4 x 4 tiles" in run.stderr
     assert "--mca machine_raw_width 6" in run.stderr
     run = job("end()", 2, width=40)
-    assert "a chip has 1 to 32 tiles a side" in run.stderr
+    assert "parameter machine_raw_width" in run.stderr
+    assert "tiles from 1 to 32" in run.stderr
 
 
 def test_nothing_is_left_in_shared_memory():

@@ -60,10 +60,10 @@ def test_it_is_shown_as_those_of_the_tree_are(udp: Workshop) -> None:
     assert "[ompy rank 0] btl: udp chosen, priority 0: asked for by name" in told
 
 
-def test_a_limit_out_of_range_is_a_reason_not_to_serve(udp: Workshop) -> None:
+def test_a_limit_out_of_its_declared_range_ends_the_job_before_it_starts(udp: Workshop) -> None:
     done = udp.ranks(2, "udp", "--mca", "btl_udp_datagram_size", "20", sys.executable, "-c", PROGRAM)
     assert done.returncode != 0
-    assert "datagram_size must be 53 to 65507 bytes, not 20" in done.stderr
+    assert "'20' is not an integer of bytes from 53 to 65507" in done.stderr
 
 
 def test_nothing_in_the_project_imports_it() -> None:

@@ -121,7 +121,7 @@ def the_death_of_a_peer_is_reported(rank: BtlRank) -> None:
         rank.wire.say(LEAVING)
         os.kill(os.getpid(), signal.SIGKILL)
     clause = rank.clause
-    rank.bereaved = True
+    rank.may_fail = True
 
     def reported() -> bool:
         if not rank.reported:

@@ -52,7 +52,7 @@ class Sending:
         self.owner.flying.pop(descriptor, None)
         if self.calls > 1:
             self.owner.breaches.append(Breach("completion", f"the callback of one descriptor ran {self.calls} times"))
-        if status != 0 and not self.owner.bereaved:
+        if status != 0 and not self.owner.may_fail:
             words = f"its callback was given status {status} for a transfer that nothing kept from succeeding"
             self.owner.breaches.append(Breach("completion", words))
         # The memory is the caller's again: a transport that still reads it sends this instead.
@@ -97,7 +97,7 @@ class BtlRank:
         sources: the ranks that reach this one.
         arrived: messages since `begin`.
         react: called in the receiver with each arrival and the view that it was made from.
-        bereaved: a peer is dead, so that transfers may fail.
+        may_fail: a peer is dead, or has taken its memory back, so that transfers may fail.
         reported: (rank, error) of what `register_error`'s function was told.
     """
 
@@ -113,7 +113,7 @@ class BtlRank:
         self.flying: dict[Descriptor, Sending] = {}
         self.breaches: list[Breach] = []
         self.refused: set[int] = set()  # checksums of messages
-        self.bereaved = False
+        self.may_fail = False
         self.open()
 
     # -- clauses

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ompy.core.memory import address_of
 from ompy.mca import btl as contract
-from ompy.mca.btl import TAKEN, Descriptor
+from ompy.mca.btl import FREE_TAGS, TAKEN, Descriptor
 from ompy.testing.conformance.btl.rank import BtlRank, Sending
 from ompy.testing.conformance.check import Breach, Collection, Unsuitable
 
@@ -18,6 +18,7 @@ check = Collection()
 LARGEST = 1 << 20  # bytes of one transfer, where the limit is higher
 GUARD = 256  # bytes around it that must stay as they are
 AT_ONCE = 8
+TURNS = 20  # of each rank
 WORD = 8
 INCREMENTS = 40
 MASK = (1 << 64) - 1
@@ -203,6 +204,64 @@ def get_reads_exactly_its_bytes(rank: BtlRank) -> None:
             if local.view[step * index : step * index + size] != theirs[start : start + size]:
                 raise Breach("get", f"of {AT_ONCE} gets at once, number {index} brought other bytes than it asked for")
     rank.meet()
+    mine.close()
+    local.close()
+
+
+@check("withdrawal", "completion", needs="get", ranks=2)
+def memory_that_was_taken_back_is_not_read(rank: BtlRank) -> None:
+    """Peers get the same bytes again and again; in the middle their owner takes the memory back, and writes into it.
+
+    A transport that never can take it back (`withdraw` is False) has nothing to lose here.
+    """
+    require(rank, contract.GET, "get")
+    size = min(rank.btl.get_limit or LARGEST, 30_000)
+    alignment = rank.btl.get_alignment
+    mine, local = Region(rank, size, alignment), Region(rank, size, alignment)
+    windows = exposed(rank, mine)
+    # What reaches a peer back is perhaps there only once both have heard of each other.
+    rank.transfer(lambda source: [(target, FREE_TAGS[0], bytes([source]) * 24) for target in range(rank.size)])
+
+    def status_of_get(owner: int, wanted: bytes) -> int:
+        sending = issue(rank, "get", owner, local, 0, windows[owner], 0, size)
+        rank.land(f"a get of {size} bytes")
+        if sending.status == 0 and local.view != wanted:
+            raise Breach(
+                "withdrawal", "a get of memory that was taken back completed without an error, and not with what was there"
+            )
+        return sending.status
+
+    for turn in range(TURNS * rank.size):
+        owner = turn % rank.size
+        before, after = (rank.content(owner, owner, 2 * turn + version, size) for version in (0, 1))
+        mine.view[:] = before
+        rank.meet()
+        rank.may_fail = True
+        taken_back, statuses = [], []
+        if owner == rank.rank:
+            for _ in range(rank.random.randrange(10 ** rank.random.randrange(1, 4))):
+                rank.poll()
+            taken_back = [peer for peer in rank.peers if rank.btl.withdraw(rank.peers[peer], mine.address, size)]
+            if len(taken_back) == len(rank.peers):
+                mine.view[:] = after
+        elif owner in rank.peers:
+            statuses = [status_of_get(owner, before) for _ in range(rank.random.randrange(1, 40))]
+        taken_back = rank.exchange(taken_back)[owner]
+        if rank.rank not in taken_back and any(statuses):
+            raise Breach("completion", "a get failed, though its memory was not taken back")
+        rank.meet()
+        if rank.rank in taken_back and owner in rank.peers:
+            status_of_get(owner, b"")  # nothing that it could bring is right
+        rank.meet()
+        if owner == rank.rank:
+            for peer in taken_back:
+                rank.btl.restore(rank.peers[peer], mine.address, size)
+            mine.view[:] = after
+        rank.meet()
+        rank.may_fail = False
+        if owner in rank.peers:
+            status_of_get(owner, after)
+        rank.meet()
     mine.close()
     local.close()
 

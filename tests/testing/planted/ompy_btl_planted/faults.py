@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import pickle
 import threading
 import time
 from collections import deque
@@ -12,7 +13,7 @@ from ompy.core.errors import ERR_OTHER
 from ompy.core.memory import view
 from ompy.mca import btl as contract
 from ompy.mca.btl import BACK_PRESSURE, TAKEN, Descriptor
-from ompy_btl_planted.good import LARGEST, MESSAGE, PUT, GoodBtl, Peer
+from ompy_btl_planted.good import GET, LARGEST, MESSAGE, PUT, GoodBtl, Peer
 
 # -- from opening to the first message
 
@@ -539,7 +540,7 @@ class GetsOtherBytes(GoodBtl):
     clause = "get"
 
     def done(self, number, data):
-        if len(data) > 8 and len(self.requests) > 1:
+        if data and len(data) > 8 and len(self.requests) > 1:
             other = max(self.requests)
             self.requests[number], self.requests[other] = self.requests[other], self.requests[number]
         super().done(number, data)
@@ -559,6 +560,43 @@ class GetsTooLate(GoodBtl):
         if taken == TAKEN:
             descriptor.complete()
         return taken
+
+
+class WithdrawsInWordsAlone(GoodBtl):
+    clause = "withdrawal"
+
+    def is_withdrawn(self, address, size):
+        return False
+
+
+class ReadsOnAfterWithdrawal(GoodBtl):
+    """A get that had been asked for before is answered from what is there now."""
+
+    clause = "withdrawal"
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        self.delayed: deque[tuple[bytes, bytes]] = deque()
+        self.looks = 0
+
+    def take(self, packet, sender):
+        if packet[0] != GET or self.is_withdrawn(*pickle.loads(packet[1:])[2:4]):
+            super().take(packet, sender)
+        else:
+            self.delayed.append((packet, sender))
+
+    def progress(self):
+        events = super().progress()
+        self.looks += 1
+        if self.delayed and self.looks % 20 == 0:
+            withdrawn, self.withdrawn = self.withdrawn, []
+            super().take(*self.delayed.popleft())
+            self.withdrawn = withdrawn
+            return 1
+        return events
+
+    def may_sleep(self):
+        return super().may_sleep() and not self.delayed
 
 
 class ComparesUnsigned(GoodBtl):

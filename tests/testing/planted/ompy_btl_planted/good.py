@@ -3,7 +3,7 @@
 Put, get and atomics are requests that the target answers from its progress:
 
     origin   PUT number, address, bytes         target writes        DONE number
-             GET number, address, size          target reads         DONE number, bytes
+             GET number, address, size          target reads         DONE number, bytes; None: withdrawn
              ATOMIC number, address, operation  target computes      DONE number, old value
 
 Each step is a method of its own, so that a variant can do one of them wrong.
@@ -18,7 +18,7 @@ from collections import deque
 from select import EPOLLIN, epoll
 from socket import AF_UNIX, SOCK_DGRAM, SOCK_NONBLOCK, socket
 
-from ompy.core.errors import ERR_OTHER, ERR_PROC_FAILED, MPIError
+from ompy.core.errors import ERR_OTHER, ERR_PROC_FAILED, ERR_RMA_RANGE, MPIError
 from ompy.core.memory import view
 from ompy.mca import btl as contract
 from ompy.mca.btl import BACK_PRESSURE, TAKEN, Btl, Descriptor, Endpoint
@@ -61,6 +61,7 @@ class GoodBtl(Btl):
         self.watched.register(self.socket, EPOLLIN)
         self.peers: dict[bytes, Peer] = {}
         self.registered: dict[bytes, tuple[int, int]] = {}
+        self.withdrawn: list[tuple[int, int]] = []
         self.handles = 0
         self.requests: dict[int, Descriptor] = {}  # sent, not answered
         self.numbers = 0
@@ -176,13 +177,24 @@ class GoodBtl(Btl):
     def flush(self, endpoint: Endpoint | None) -> int:
         return BACK_PRESSURE if self.requests else TAKEN
 
-    def serve(self, kind: int, handle: bytes, address: int, *fields) -> bytes:
-        """Carry a peer's request out; returns what it gets back."""
+    def withdraw(self, endpoint: Endpoint, address: int, size: int) -> bool:
+        self.withdrawn.append((address, size))
+        return True
+
+    def restore(self, endpoint: Endpoint, address: int, size: int) -> int:
+        self.withdrawn.remove((address, size))
+        return 0
+
+    def is_withdrawn(self, address: int, size: int) -> bool:
+        return any(address < start + length and start < address + size for start, length in self.withdrawn)
+
+    def serve(self, kind: int, handle: bytes, address: int, *fields) -> bytes | None:
+        """Carry a peer's request out; returns what it gets back, None for an error."""
         if kind == PUT:
             self.memory(handle, address, len(fields[0]))[:] = fields[0]
             return b""
         if kind == GET:
-            return bytes(self.memory(handle, address, fields[0]))
+            return None if self.is_withdrawn(address, fields[0]) else bytes(self.memory(handle, address, fields[0]))
         word = self.memory(handle, address, WORD)
         operation, operand, compare = fields
         old = int.from_bytes(word, "little", signed=True)
@@ -197,14 +209,14 @@ class GoodBtl(Btl):
     def old_value(self, before: bytes, after: bytes) -> bytes:
         return before
 
-    def answer(self, sender: bytes, number: int, data: bytes) -> None:
+    def answer(self, sender: bytes, number: int, data: bytes | None) -> None:
         self.answers.append((sender, bytes([DONE]) + pickle.dumps((number, data))))
 
-    def done(self, number: int, data: bytes) -> None:
+    def done(self, number: int, data: bytes | None) -> None:
         descriptor = self.requests.pop(number)
         if data:
             self.store(descriptor, data)
-        descriptor.complete()
+        descriptor.complete(ERR_RMA_RANGE if data is None else 0)
 
     def store(self, descriptor: Descriptor, data: bytes) -> None:
         view(descriptor.local_address, len(data))[:] = data

@@ -25,9 +25,9 @@ COMPONENT = Component(
             int,
             8192,
             unit="bytes",
-            range=(512, 65507),
+            range=(53, 65507),
             level=4,
-            help="largest datagram; 1472 passes Ethernet whole",
+            help="largest datagram, its header of 52 bytes included; 1472 passes Ethernet whole",
         ),
         Parameter(
             "window", int, 16, unit="datagrams", range=(1, 65536), level=5, help="on their way to one peer and not acknowledged"

@@ -78,8 +78,6 @@ class UdpBtl(Btl):
         self.bandwidth = 200
         self.exclusivity = 5
         self.payload_size = value("datagram_size") - HEADER_SIZE
-        if not 0 < self.payload_size <= LARGEST - HEADER_SIZE:
-            raise ValueError(f"datagram_size must be {HEADER_SIZE + 1} to {LARGEST} bytes, not {value('datagram_size')}")
         self.window = value("window")
         Flow(self.window)  # refuses what can't be
         self.rank = rte.rank

@@ -86,6 +86,7 @@ from ompy.mpi.clock import Wtick, Wtime
 from ompy.mpi.comm import *
 from ompy.mpi.constants import ANY_SOURCE, ANY_TAG, PROC_NULL, ROOT, UNDEFINED
 from ompy.mpi.contexts import _commctx_inter, _commctx_intra
+from ompy.mpi.datarep import *
 from ompy.mpi.datatype import *
 from ompy.mpi.datatype import _datatype_create, _datatype_decode, _typealign, _typecode, _typedict, _typedict_c, _typedict_f
 from ompy.mpi.description import *
@@ -97,6 +98,7 @@ from ompy.mpi.errhandler import *
 from ompy.mpi.error_codes import *
 from ompy.mpi.exceptions import Exception
 from ompy.mpi.file import *
+from ompy.mpi.file_access import *
 from ompy.mpi.fortran_kinds import *
 from ompy.mpi.group import *
 from ompy.mpi.info import *

@@ -18,6 +18,11 @@ cdef struct Frame:
     Py_ssize_t done                              # blocks or rounds of it that are done
     char *base                                   # where the enclosing round begins
 
+# Equal blocks of user memory.
+cdef struct Run:
+    char *place
+    Py_ssize_t length, count, stride
+
 # Levels that need no allocation.
 cdef enum:
     FRAMES = 5
@@ -38,17 +43,24 @@ cdef class Convertor:
     # Aim at `count` elements at `address`, position 0.  May be called again: convertors live in the requests' pools.
     cdef int prepare(self, char *address, Py_ssize_t count, Typemap typemap) except -1
     cdef int seek(self, Py_ssize_t position) except -1
+    # The same to a position that is known to be there.
+    cdef void go_to(self, Py_ssize_t position) noexcept nogil
     # Copy at most `limit` bytes from user memory to `target`; returns the number copied, 0 at the end.
     cdef Py_ssize_t pack(self, char *target, Py_ssize_t limit) except -1
     # Copy at most `length` bytes from `source` to user memory; returns the number used.
     cdef Py_ssize_t unpack(self, const char *source, Py_ssize_t length) except -1
     # How many of the next bytes lie in one piece in user memory, and where; 0 at the end.  The position stays.
-    cdef Py_ssize_t stretch(self, char **place) noexcept
+    cdef Py_ssize_t stretch(self, char **place) noexcept nogil
+    # The next bytes, at most `limit`, as far as they lie in equal blocks; returns how many, 0 at the end.  The position moves
+    # behind them.
+    cdef Py_ssize_t next_run(self, Py_ssize_t limit, Run *run) noexcept nogil
+    # From here on user memory begins `distance` bytes further up.
+    cdef void shift(self, Py_ssize_t distance) noexcept nogil
 
-    cdef Py_ssize_t move(self, char *packed, Py_ssize_t limit, bint packing) noexcept
-    cdef void descend(self, Py_ssize_t position) noexcept
-    cdef inline void enter(self, Frame *frame, const Step *step) noexcept
-    cdef void advance(self) noexcept
+    cdef Py_ssize_t move(self, char *packed, Py_ssize_t limit, bint packing) noexcept nogil
+    cdef void descend(self, Py_ssize_t position) noexcept nogil
+    cdef inline void enter(self, Frame *frame, const Step *step) noexcept nogil
+    cdef void advance(self) noexcept nogil
 
 
 # Whole-buffer forms for those who need no segments.

@@ -145,16 +145,18 @@ cdef class Convertor:
         return 0
 
     cdef int seek(self, Py_ssize_t position) except -1:
-        if position == self.position:
-            return 0
         if not 0 <= position <= self.total:
             raise MPIError(ERR_ARG, f"position {position} is not in 0 .. {self.total}")
-        self.position = position
-        self.level = 0
-        self.descend(position)
+        self.go_to(position)
         return 0
 
-    cdef void descend(self, Py_ssize_t position) noexcept:
+    cdef void go_to(self, Py_ssize_t position) noexcept nogil:
+        if position != self.position:
+            self.position = position
+            self.level = 0
+            self.descend(position)
+
+    cdef void descend(self, Py_ssize_t position) noexcept nogil:
         """Set the frames to a position by division and bisection, level by level."""
         cdef Frame *frame = self.frames
         cdef const Step *step
@@ -179,7 +181,7 @@ cdef class Convertor:
             frame += 1
         self.partial = position
 
-    cdef inline void enter(self, Frame *frame, const Step *step) noexcept:
+    cdef inline void enter(self, Frame *frame, const Step *step) noexcept nogil:
         """Open the frame of the current round of `step`."""
         cdef Frame *inner = frame + 1
         inner.steps = self.typemap.program.roots if step.first < 0 else &self.typemap.program.bodies[step.first]
@@ -189,7 +191,7 @@ cdef class Convertor:
         inner.base = frame.base + step.offset + frame.done * step.stride
         self.level += 1
 
-    cdef void advance(self) noexcept:
+    cdef void advance(self) noexcept nogil:
         """From a finished step to the next, up through the levels as far as their rounds end with it."""
         cdef Frame *frame = &self.frames[self.level]
         while True:
@@ -203,7 +205,7 @@ cdef class Convertor:
             if frame.done < frame.steps[frame.current].count:
                 return
 
-    cdef Py_ssize_t move(self, char *packed, Py_ssize_t limit, bint packing) noexcept:
+    cdef Py_ssize_t move(self, char *packed, Py_ssize_t limit, bint packing) noexcept nogil:
         cdef Py_ssize_t room = min(limit, self.total - self.position)
         cdef Py_ssize_t left = room, blocks, some
         cdef Frame *frame
@@ -249,7 +251,7 @@ cdef class Convertor:
         self.position += room
         return room
 
-    cdef Py_ssize_t stretch(self, char **place) noexcept:
+    cdef Py_ssize_t stretch(self, char **place) noexcept nogil:
         cdef Frame *frame = &self.frames[self.level]
         cdef const Step *step = &frame.steps[frame.current]
         if self.position >= self.total:
@@ -260,6 +262,33 @@ cdef class Convertor:
             step = &frame.steps[frame.current]
         place[0] = frame.base + step.offset + frame.done * step.stride + self.partial
         return step.length - self.partial
+
+    cdef Py_ssize_t next_run(self, Py_ssize_t limit, Run *run) noexcept nogil:
+        cdef Py_ssize_t length = self.stretch(&run.place), blocks
+        cdef Frame *frame = &self.frames[self.level]
+        cdef const Step *step = &frame.steps[frame.current]
+        run.count = 1
+        run.stride = run.length = min(length, limit)
+        if run.length <= 0:
+            return 0
+        if self.partial or run.length < step.length:
+            # The rest of a block, or its beginning.
+            self.partial += run.length
+            blocks = self.partial // step.length
+            self.partial -= blocks * step.length
+        else:
+            blocks = run.count = min(step.count - frame.done, limit // step.length)
+            run.stride = step.stride
+        frame.done += blocks
+        if frame.done == step.count:
+            self.advance()
+        self.position += run.count * run.length
+        return run.count * run.length
+
+    cdef void shift(self, Py_ssize_t distance) noexcept nogil:
+        cdef int level
+        for level in range(self.level + 1):
+            self.frames[level].base += distance
 
     cdef Py_ssize_t pack(self, char *target, Py_ssize_t limit) except -1:
         return self.move(target, limit, True)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from ompy.core.communicator import Communicator
+    from ompy.core.file import File
     from ompy.core.window import Window
     from ompy.mca.rte import Rte
 
@@ -157,12 +158,13 @@ class Context:
         rte: this process's place in its job; None while the `rte` framework itself is chosen.
         communicator: the communicator that a `coll` component is asked to serve, else None.
         window: the window that an `osc` component is asked to serve, else None.
+        file: the file that a component of `io` or below it is asked to serve, else None.
         select: `select(framework)` chooses the components of a framework that stands below this one alone, as `mtl` does
             below pml/cm, and returns their modules; raises ComponentError when none can serve.
         opener: the name of the component of the same framework that has opened this one, to serve through it; mostly "".
     """
 
-    __slots__ = ("chosen_modules", "communicator", "component", "opener", "rte", "select", "window")
+    __slots__ = ("chosen_modules", "communicator", "component", "file", "opener", "rte", "select", "window")
 
     def __init__(
         self,
@@ -173,11 +175,13 @@ class Context:
         window: Window | None = None,
         select: Callable[[str], list[Any]] | None = None,
         opener: str = "",
+        file: File | None = None,
     ) -> None:
         self.component = component
         self.rte = rte
         self.communicator = communicator
         self.window = window
+        self.file = file
         self.chosen_modules = chosen_modules or {}
         self.select = select or self.chosen
         self.opener = opener

@@ -38,7 +38,11 @@ FRAMEWORKS: dict[str, Framework] = {
         Framework("pml", "one", "point-to-point management: MPI's send and receive"),
         Framework("coll", "each", "collectives, per communicator and function"),
         Framework("osc", "each", "one-sided communication, per window"),
-        Framework("io", "each", "files, per file"),
+        Framework("io", "each", "files, per file: the handle, pointers and views"),
+        Framework("fs", "each", "file systems, per file: open, close, delete, size, sync"),
+        Framework("fbtl", "each", "file byte transfer layers, per file: one process's bytes to and from the file"),
+        Framework("fcoll", "each", "collective accesses to files, per file"),
+        Framework("sharedfp", "each", "shared file pointers, per file"),
         Framework("machine", "named", "simulated machines, joined by the components that run on them"),
         Framework("hook", "named", "watchers of bring-up, when named or when a parameter of theirs is set"),
     )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ompy.core.communicator import Communicator
+    from ompy.core.file import File
     from ompy.core.window import Window
     from ompy.mca.discovery import Found
     from ompy.mca.osc import OscModule
@@ -70,7 +71,12 @@ class Broken(Refusal):
 
 
 def answer_of(
-    found: Found, by_name: bool, communicator: Communicator | None, window: Window | None, opener: str = ""
+    found: Found,
+    by_name: bool,
+    communicator: Communicator | None,
+    window: Window | None,
+    opener: str = "",
+    file: File | None = None,
 ) -> tuple[Component | None, Offer | Refusal]:
     """Load a component, compare its interface number, and ask it."""
     try:
@@ -85,7 +91,7 @@ def answer_of(
         return None, Broken(f"importing {found.module} of {found.distribution} {found.version} failed", error)
     if mismatch:
         return component, Broken(mismatch)
-    context = Context(component, record.rte, communicator, chosen_modules, window, select, opener)
+    context = Context(component, record.rte, communicator, chosen_modules, window, select, opener, file)
     try:
         return component, limited(hooks.query, load(found).plugin, context)
     except (ParameterError, KeyboardInterrupt):
@@ -95,11 +101,15 @@ def answer_of(
 
 
 def query(
-    found: Found, by_name: bool, communicator: Communicator | None = None, window: Window | None = None
+    found: Found,
+    by_name: bool,
+    communicator: Communicator | None = None,
+    window: Window | None = None,
+    file: File | None = None,
 ) -> tuple[Component | None, Offer | Refusal]:
     """Query one component; a refusal leaves a verdict."""
     framework, name = found.framework, found.name
-    component, answer = answer_of(found, by_name, communicator, window)
+    component, answer = answer_of(found, by_name, communicator, window, file=file)
     if isinstance(answer, Refusal):
         record.add(framework, name, False, None, answer.reason)
     if by_name and isinstance(answer, Broken):
@@ -110,9 +120,9 @@ def query(
     return component, answer
 
 
-def ask(found: Found, by_name: bool, window: Window | None = None) -> Candidate | None:
+def ask(found: Found, by_name: bool, window: Window | None = None, file: File | None = None) -> Candidate | None:
     """Query one component; None, with a verdict, when it does not offer."""
-    component, answer = query(found, by_name, window=window)
+    component, answer = query(found, by_name, window=window, file=file)
     return Candidate(component, answer) if component is not None and isinstance(answer, Offer) else None
 
 
@@ -218,13 +228,33 @@ def select_onesided(window: Window) -> OscModule:
     offers = [candidate for it in found if (candidate := ask(it, by_name, window=window))]
     if not offers:
         raise ComponentError(f"no osc component can serve the window:{record.table('osc')}")
+    module: OscModule = highest("osc", offers)
+    module.open()
+    return module
+
+
+def highest(framework: str, offers: list[Candidate]) -> Any:
+    """The module of the candidate with the highest priority; a verdict on each."""
     winner = max(offers, key=lambda candidate: candidate.offer.priority)
     for candidate in offers:
         chosen = candidate is winner
         reason = "highest priority" if chosen else f"{winner.component.name} has priority {winner.offer.priority}"
-        record.add("osc", candidate.component.name, chosen, candidate.offer.priority, reason)
-    module: OscModule = winner.offer.modules[0]
-    module.open()
+        record.add(framework, candidate.component.name, chosen, candidate.offer.priority, reason)
+    return winner.offer.modules[0]
+
+
+def select_for_file(framework: str, file: File) -> Any:
+    """Choose who serves one file in a framework, the highest priority, and add what became of each to `file.verdicts`.
+
+    Raises ComponentError when nobody can, with every component's reason.
+    """
+    declare()
+    found, by_name = candidates(framework)
+    offers = [candidate for it in found if (candidate := ask(it, by_name, file=file))]
+    if not offers:
+        raise ComponentError(f"{file.path}: no {framework} component can serve the file:{record.table(framework)}")
+    module = highest(framework, offers)
+    file.verdicts += [(framework, it.component, it.priority, it.chosen, it.reason) for it in verdicts(framework)]
     return module
 
 

@@ -1,17 +1,34 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-# cython: embedsignature=True, binding=False, auto_pickle=False
-# distutils: extra_compile_args=-Os
-"""Files (MPI-4.1, chapter 14): the handle's class and its null handle.
+# cython: embedsignature=True, annotation_typing=False, binding=False, auto_pickle=False
+"""Files that processes open together (MPI-4.1, chapter 14)."""
 
-This version of ompy makes no File objects: the methods that would raise NotImplementedError, as mpi4py's do over a library
-that lacks them, so that programs can look for another way.
-"""
+import os
 
-from ompy.mpi.handle cimport Handle, predefine
+from ompy.core.file cimport File as CoreFile
+from ompy.core.view cimport View
+from ompy.mca.io cimport IoModule
+from ompy.mpi.comm cimport Comm
+from ompy.mpi.datarep cimport Datarep, datarep_of
+from ompy.mpi.datatype cimport Datatype, datatype_of
+from ompy.mpi.errhandler cimport (
+    Errhandler, call_errhandler, create_errhandler, get_errhandler, handle_makers, set_errhandler,
+)
+from ompy.mpi.file_access cimport FileAccess, null_file
+from ompy.mpi.group cimport Group, new_group
+from ompy.mpi.handle cimport forget, predefine
+from ompy.mpi.info cimport Info, hints, new_info
+
+from ompy.core.errors import (
+    ERR_AMODE, ERR_ARG, ERR_COMM, ERR_READ_ONLY, ERR_TYPE, ERR_UNSUPPORTED_OPERATION, MPIError,
+)
+from ompy.mpi.datatype import BYTE
+from ompy.mpi.exceptions import hand_over
+from ompy.mpi.file_access import NullFile
+from ompy.runtime import files
 
 __all__ = [
-    "FILE_NULL", "File", "MODE_APPEND", "MODE_CREATE", "MODE_DELETE_ON_CLOSE", "MODE_EXCL", "MODE_RDONLY", "MODE_RDWR",
-    "MODE_SEQUENTIAL", "MODE_UNIQUE_OPEN", "MODE_WRONLY",
+    "DISPLACEMENT_CURRENT", "FILE_NULL", "File", "MODE_APPEND", "MODE_CREATE", "MODE_DELETE_ON_CLOSE", "MODE_EXCL",
+    "MODE_RDONLY", "MODE_RDWR", "MODE_SEQUENTIAL", "MODE_UNIQUE_OPEN", "MODE_WRONLY",
 ]
 
 # Access modes (MPI-4.1, 14.2.1), numbered as in Open MPI's mpi.h.
@@ -25,25 +42,369 @@ MODE_EXCL = 64
 MODE_APPEND = 128
 MODE_SEQUENTIAL = 256
 
+# The displacement of `Set_view` that stands for where the shared pointer is (MPI-4.1, 14.3).
+DISPLACEMENT_CURRENT = -54278278
 
-cdef class File(Handle):
-    """A file that a group of processes opens together.  Only the null handle exists so far (MPI-4.1, chapter 14)."""
+
+cdef class File(FileAccess):
+    """
+    A file that the processes of a communicator opened together (MPI-4.1, chapter 14).
+
+    `File(other)` is a second handle on the same file.  A null handle's methods raise ERR_FILE.
+    """
 
     def __cinit__(self, File file=None):
-        pass
+        if file is not None:
+            self.file = file.file
 
     cdef type family(self):
         return File
 
-    @classmethod
-    def Open(cls, comm, filename, amode=MODE_RDONLY, info=None):
-        """Open a file (MPI-4.1, 14.2.1).  Raises NotImplementedError."""
-        raise NotImplementedError("File.Open: this version of ompy has no parallel I/O; open the file in each process")
+    cdef object core(self):
+        return self.file
+
+    cdef int become(self, object core) except -1:
+        self.file = core
+        return 0
+
+    cdef int dispose(self) except -1:
+        self.Close()
+        return 0
+
+    # -- open, close, delete
 
     @classmethod
-    def Delete(cls, filename, info=None):
-        """Delete a file (MPI-4.1, 14.2.3).  Raises NotImplementedError."""
-        raise NotImplementedError("File.Delete: this version of ompy has no parallel I/O; use os.remove")
+    def Open(cls, Comm comm not None, filename, amode: int = MODE_RDONLY, Info info=None):
+        """Open a file; collective (MPI-4.1, 14.2.1).
 
+        Parameters:
+            comm: an intra-communicator.
+            filename: a path: str, bytes or os.PathLike.
+            amode: one of MODE_RDONLY, MODE_WRONLY, MODE_RDWR, with any of MODE_CREATE, MODE_EXCL (it must not be there yet),
+                MODE_DELETE_ON_CLOSE, MODE_UNIQUE_OPEN (nobody else has it open), MODE_SEQUENTIAL and MODE_APPEND.
+            info: hints; `Get_info` says which are in force.
+
+        Raises:
+            Exception: on every rank, if on one: ERR_AMODE, ERR_NO_SUCH_FILE, ERR_FILE_EXISTS, ERR_ACCESS, ERR_READ_ONLY,
+                ERR_BAD_FILE, ERR_NO_SPACE, ERR_QUOTA, ERR_FILE_IN_USE, ERR_IO; ERR_NOT_SAME where amodes differ.
+        """
+        cdef File made = cls.__new__(cls)
+        try:
+            if comm.comm is None:
+                raise MPIError(ERR_COMM, "comm: a communicator expected, not COMM_NULL")
+            check_mode(amode)
+            made.file = files.open_file(comm.comm, os.fsdecode(filename), amode, hints(info))
+        except MPIError as error:
+            hand_over(error, null_file)
+        if "errhandler" in null_file.attributes:
+            made.file.attributes["errhandler"] = null_file.attributes["errhandler"]
+        made.file.communicator.attributes["errhandler"] = Forward(made.file)
+        remember_view(made.file, 0, BYTE, BYTE, "native")
+        return made
+
+    def Close(self) -> None:
+        """Close the file, when what is under way is over; collective; the handle becomes FILE_NULL (MPI-4.1, 14.2.2)."""
+        try:
+            files.close_file(self.live())
+        except MPIError as error:
+            hand_over(error, null_file if self.file is None else self.file)
+        forget(self)
+        self.file = None
+
+    @classmethod
+    def Delete(cls, filename, Info info=None) -> None:
+        """Delete a file; not collective (MPI-4.1, 14.2.3).
+
+        Raises:
+            Exception: ERR_NO_SUCH_FILE, ERR_ACCESS, ERR_BAD_FILE, ERR_IO.
+        """
+        try:
+            files.delete_file(os.fsdecode(filename), hints(info))
+        except MPIError as error:
+            hand_over(error, null_file)
+
+    # -- sizes
+
+    def Set_size(self, size: int) -> None:
+        """Cut the file off behind `size` bytes, or add zeros; collective (MPI-4.1, 14.2.4)."""
+        try:
+            (<IoModule> changeable(self, size).module).set_size(size)
+        except MPIError as error:
+            hand_over(error, subject(self))
+
+    def Preallocate(self, size: int) -> None:
+        """Have the file system set `size` bytes aside; the file is never cut off; collective (MPI-4.1, 14.2.5)."""
+        try:
+            (<IoModule> changeable(self, size).module).preallocate(size)
+        except MPIError as error:
+            hand_over(error, subject(self))
+
+    def Get_size(self) -> int:
+        """Bytes that the file has now (MPI-4.1, 14.2.6)."""
+        try:
+            return (<IoModule> self.live().module).size()
+        except MPIError as error:
+            hand_over(error, subject(self))
+
+    @property
+    def size(self) -> int:
+        """Bytes that the file has now (MPI-4.1, 14.2.6)."""
+        return self.Get_size()
+
+    # -- how it was opened
+
+    def Get_amode(self) -> int:
+        """The access mode that it was opened with (MPI-4.1, 14.2.7)."""
+        try:
+            return self.live().mode
+        except MPIError as error:
+            hand_over(error, subject(self))
+
+    @property
+    def amode(self) -> int:
+        """The access mode that it was opened with (MPI-4.1, 14.2.7)."""
+        return self.Get_amode()
+
+    def Get_group(self) -> Group:
+        """The processes that opened it (MPI-4.1, 14.2.7)."""
+        try:
+            return new_group(Group, self.live().communicator.group)
+        except MPIError as error:
+            hand_over(error, subject(self))
+
+    @property
+    def group(self) -> Group:
+        """The processes that opened it (MPI-4.1, 14.2.7)."""
+        return self.Get_group()
+
+    @property
+    def group_size(self) -> int:
+        """Number of processes that opened it (MPI-4.1, 14.2.7)."""
+        return self.Get_group().size
+
+    @property
+    def group_rank(self) -> int:
+        """Rank of this process among them (MPI-4.1, 14.2.7)."""
+        return self.Get_group().rank
+
+    # -- hints
+
+    def Set_info(self, Info info not None) -> None:
+        """Ask for another service; hints that are not known are passed over; collective (MPI-4.1, 14.2.8)."""
+        try:
+            self.live().hints.update(hints(info), "Set_info")
+        except MPIError as error:
+            hand_over(error, subject(self))
+
+    def Get_info(self) -> Info:
+        """The hints in force, and for each, under `ompy_source_of_<hint>`, who said so (MPI-4.1, 14.2.8)."""
+        try:
+            return new_info(self.live().hints.info())
+        except MPIError as error:
+            hand_over(error, subject(self))
+
+    @property
+    def info(self) -> Info:
+        """The hints in force (MPI-4.1, 14.2.8)."""
+        return self.Get_info()
+
+    @info.setter
+    def info(self, Info value):
+        self.Set_info(value)
+
+    # -- view
+
+    def Set_view(self, disp: int = 0, Datatype etype=None, Datatype filetype=None, datarep: str = "native",
+                 Info info=None) -> None:
+        """What this process sees of the file from now on; both pointers go to its start; collective (MPI-4.1, 14.3).
+
+        Parameters:
+            disp: bytes of the file before the view; DISPLACEMENT_CURRENT in a file opened with MODE_SEQUENTIAL.
+            etype: what offsets count; default BYTE.  The same size on all ranks.
+            filetype: etypes and gaps, repeated as often as the file is long, at ascending displacements; default `etype`.
+            datarep: "native", "internal", "external32", or a name given to `Register_datarep`.
+            info: hints.
+
+        Raises:
+            Exception: ERR_ARG, ERR_TYPE, ERR_NOT_SAME, ERR_UNSUPPORTED_DATAREP.
+        """
+        cdef CoreFile file
+        cdef Datarep representation
+        cdef View view
+        if etype is None:
+            etype = BYTE
+        if filetype is None:
+            filetype = etype
+        try:
+            file = self.live()
+            if etype.typemap is None or filetype.typemap is None:
+                raise MPIError(ERR_TYPE, "etype, filetype: a datatype expected, not DATATYPE_NULL")
+            if disp == DISPLACEMENT_CURRENT:
+                if not file.mode & MODE_SEQUENTIAL:
+                    raise MPIError(ERR_ARG, f"{file.path}: disp: DISPLACEMENT_CURRENT is for files opened with MODE_SEQUENTIAL")
+                disp = file.view.offset((<IoModule> file.module).tell(True) * file.view.etype.size)
+            elif file.mode & MODE_SEQUENTIAL:
+                raise MPIError(ERR_UNSUPPORTED_OPERATION, f"{file.path}: opened with MODE_SEQUENTIAL: disp: not {disp}, but "
+                                                          "DISPLACEMENT_CURRENT expected")
+            representation = datarep_of(datarep)
+            if representation is None:
+                view = View(disp, etype.typemap, filetype.typemap)
+            else:
+                view = View(disp, representation.laid_out(etype.typemap), representation.laid_out(filetype.typemap),
+                            representation)
+            if not view.ordered and not file.mode & MODE_RDONLY:
+                raise MPIError(ERR_TYPE, f"{file.path}: filetype: pieces overlap or go back; that is for files opened with "
+                                         "MODE_RDONLY")
+            (<IoModule> file.module).set_view(view)
+            file.hints.update(hints(info), "info of Set_view")
+            remember_view(file, disp, etype, filetype, datarep)
+        except MPIError as error:
+            hand_over(error, subject(self))
+
+    def Get_view(self) -> tuple:
+        """What `Set_view` has set: displacement, etype, filetype, name of the data representation (MPI-4.1, 14.3)."""
+        try:
+            disp, etype, filetype, datarep = self.live().attributes["view"]
+            return disp, datatype_of(etype), datatype_of(filetype), datarep
+        except MPIError as error:
+            hand_over(error, subject(self))
+
+    def Get_type_extent(self, Datatype datatype not None) -> int:
+        """Extent of a datatype in the file, in bytes, by its data representation (MPI-4.1, 14.5)."""
+        cdef Datarep representation
+        try:
+            if datatype.typemap is None:
+                raise MPIError(ERR_TYPE, "datatype: a datatype expected, not DATATYPE_NULL")
+            representation = self.live().view.representation
+            return datatype.typemap.extent if representation is None else representation.laid_out(datatype.typemap).extent
+        except MPIError as error:
+            hand_over(error, subject(self))
+
+    # -- consistency
+
+    def Set_atomicity(self, flag: bool) -> None:
+        """Whether others see each access whole or not at all; collective (MPI-4.1, 14.6.1).
+
+        Raises:
+            Exception: ERR_UNSUPPORTED_OPERATION where the file system has no locks.
+        """
+        try:
+            (<IoModule> self.live().module).set_atomicity(flag)
+        except MPIError as error:
+            hand_over(error, subject(self))
+
+    def Get_atomicity(self) -> bool:
+        """Whether they do (MPI-4.1, 14.6.1)."""
+        try:
+            return self.live().atomic
+        except MPIError as error:
+            hand_over(error, subject(self))
+
+    @property
+    def atomicity(self) -> bool:
+        """Whether others see each access whole or not at all (MPI-4.1, 14.6.1)."""
+        return self.Get_atomicity()
+
+    @atomicity.setter
+    def atomicity(self, value: bool) -> None:
+        self.Set_atomicity(value)
+
+    def Sync(self) -> None:
+        """Wait until what was written is on the device, and others' writes before their Sync can be read; collective.
+
+        MPI-4.1, 14.6.1.
+        """
+        try:
+            (<IoModule> self.live().module).sync()
+        except MPIError as error:
+            hand_over(error, subject(self))
+
+    # -- error handler
+
+    @classmethod
+    def Create_errhandler(cls, errhandler_fn) -> Errhandler:
+        """An error handler from function(file, error code) (MPI-4.1, 9.3.3).
+
+        The error is raised as MPI.Exception after the function has returned.
+        """
+        return create_errhandler("File", errhandler_fn)
+
+    def Get_errhandler(self) -> Errhandler:
+        """The error handler; FILE_NULL's is that of `Open` and `Delete`, and of files opened from then on (MPI-4.1, 14.7)."""
+        return get_errhandler(subject(self).attributes)
+
+    def Set_errhandler(self, Errhandler errhandler not None) -> None:
+        """Set the error handler of this process for the file (MPI-4.1, 9.3.3)."""
+        try:
+            set_errhandler(subject(self).attributes, "File", errhandler)
+        except MPIError as error:
+            hand_over(error, subject(self))
+
+    def Call_errhandler(self, errorcode: int) -> None:
+        """Call the error handler (MPI-4.1, 9.5.4)."""
+        call_errhandler(subject(self), errorcode)
+
+
+class Forward:
+    """Errors of accesses that went on by themselves are found on the file's communicator; they are the file's."""
+
+    def __init__(self, CoreFile file not None):
+        self.file = file
+
+    def __call__(self, communicator, exception):
+        handler = self.file.attributes.get("errhandler")
+        if handler is not None:
+            handler(self.file, exception)
+
+
+cdef object subject(File handle):
+    """What an error of the handle's happens on."""
+    return null_file if handle.file is None else handle.file
+
+
+cdef CoreFile changeable(File handle, size):
+    """The core object, whose size may be set to that."""
+    cdef CoreFile file = handle.live()
+    if file.mode & MODE_RDONLY:
+        raise MPIError(ERR_READ_ONLY, f"{file.path}: opened with MODE_RDONLY")
+    if file.mode & MODE_SEQUENTIAL:
+        raise MPIError(ERR_UNSUPPORTED_OPERATION, f"{file.path}: opened with MODE_SEQUENTIAL: its size can't be set")
+    if size < 0:
+        raise MPIError(ERR_ARG, f"size: {size} is negative")
+    return file
+
+
+cdef int remember_view(CoreFile file, Py_ssize_t disp, Datatype etype, Datatype filetype, str datarep) except -1:
+    file.attributes["view"] = disp, etype.typemap, filetype.typemap, datarep
+    return 0
+
+
+cdef int check_mode(int mode) except -1:
+    cdef int ways = mode & (MODE_RDONLY | MODE_WRONLY | MODE_RDWR)
+    if ways not in (MODE_RDONLY, MODE_WRONLY, MODE_RDWR):
+        raise MPIError(ERR_AMODE, f"amode: exactly one of MODE_RDONLY, MODE_WRONLY and MODE_RDWR expected in {mode}")
+    if mode & MODE_RDONLY and mode & (MODE_CREATE | MODE_EXCL):
+        raise MPIError(ERR_AMODE, "amode: MODE_RDONLY makes no file: leave MODE_CREATE and MODE_EXCL out")
+    if mode & MODE_RDWR and mode & MODE_SEQUENTIAL:
+        raise MPIError(ERR_AMODE, "amode: a MODE_SEQUENTIAL file is read or written: leave MODE_RDWR out")
+    if mode < 0 or mode >= 2 * MODE_SEQUENTIAL:
+        raise MPIError(ERR_AMODE, f"amode: {mode} holds what is no mode")
+    return 0
+
+
+def handle_of(core):
+    """A handle on a core file, for the program's error handler."""
+    cdef File file = File.__new__(File)
+    file.file = core
+    return file
+
+
+def null_handle_of(core):
+    """The handle for errors on no file."""
+    return FILE_NULL
+
+
+handle_makers[CoreFile] = handle_of
+handle_makers[NullFile] = null_handle_of
 
 FILE_NULL = predefine(File(), "FILE_NULL")

@@ -1,0 +1,74 @@
+# A file that a group of processes opened together (MPI-4.1, 14.1).  The MPI layer's `File` is a handle on one of these.
+#
+#     communicator     private to the file: its messages meet none of the program's
+#     descriptor       the kernel's, or -1 where the file system (fs) component keeps the file itself, behind `handle`
+#     module           io: who serves the file; it finds the other four
+from ompy.core.communicator cimport Communicator
+from ompy.core.request cimport Request
+from ompy.core.typemap cimport Typemap
+from ompy.core.view cimport View
+
+# Access modes (MPI-4.1, 14.2.1); values follow Open MPI's `mpi.h`.
+cdef enum:
+    MODE_CREATE = 1
+    MODE_RDONLY = 2
+    MODE_WRONLY = 4
+    MODE_RDWR = 8
+    MODE_DELETE_ON_CLOSE = 16
+    MODE_UNIQUE_OPEN = 32
+    MODE_EXCL = 64
+    MODE_APPEND = 128
+    MODE_SEQUENTIAL = 256
+
+cdef enum:
+    SEEK_SET = 600
+    SEEK_CUR = 602
+    SEEK_END = 604
+
+# Which pointer an access goes by (14.4.1).
+cdef enum Pointer:
+    EXPLICIT, INDIVIDUAL, SHARED
+
+
+cdef class Access:
+    """One access to a file: what in memory, and what in the view."""
+    cdef public size_t address
+    cdef public Py_ssize_t count
+    cdef public Typemap typemap
+    cdef public object owner                     # keeps the program's memory alive
+    cdef public bint writing, collective
+    cdef public bint detached                    # it goes on by itself, and the program with it
+    cdef public int pointer
+    cdef public Py_ssize_t offset                # in etypes, where the pointer is EXPLICIT
+    cdef public View view                        # as it was when the access began
+    cdef public Py_ssize_t position, nbytes      # bytes of data: the first one in the view, and how many
+    cdef public object settle                    # of a read, None or function(bytes moved) -> bytes of the program's data
+
+
+cdef class File:
+    cdef readonly Communicator communicator
+    cdef readonly str path
+    cdef readonly int mode
+    cdef readonly bint alone                     # nobody else has it open: one process, and MODE_UNIQUE_OPEN
+    cdef public object hints                     # ompy.mca.hints.Hints
+    cdef public View view
+    cdef public bint atomic
+    cdef public int descriptor
+    cdef public object handle                    # what the fs component keeps for itself
+    cdef public object module                    # IoModule
+    cdef public dict parts                       # framework -> the module of it that serves the file
+    cdef public list verdicts                    # (framework, component, priority, chosen, reason)
+    cdef public dict attributes                  # what the MPI layer keeps: error handler
+    cdef public Py_ssize_t pending               # independent non-blocking accesses under way
+    cdef public object split                     # (kind, request) of a collective access between its begin and its end, or None
+    cdef readonly bint freed
+
+    # Held by a thread that reads bytes of the file, changes them and writes them back: range locks part processes only.
+    cdef readonly object turn
+
+
+# An access that a thread of the library's carries out (`ompy.core.lane`); its result is the number of bytes.
+cdef class FileRequest(Request):
+    cdef readonly File file
+    cdef readonly Access access
+    cdef object work                             # function(access) -> bytes, which blocks

@@ -1,0 +1,49 @@
+from collections.abc import Callable
+from typing import Any
+
+from ompy.core.communicator import Communicator
+from ompy.core.request import Request
+from ompy.core.typemap import Typemap
+from ompy.core.view import View
+
+class Access:
+    address: int
+    count: int
+    typemap: Typemap
+    owner: Any
+    writing: bool
+    collective: bool
+    detached: bool
+    pointer: int
+    offset: int
+    view: View
+    position: int
+    nbytes: int
+    settle: Callable[[int], int] | None
+
+class File:
+    communicator: Communicator
+    path: str
+    mode: int
+    alone: bool
+    hints: Any
+    view: View
+    atomic: bool
+    descriptor: int
+    handle: Any
+    module: Any
+    parts: dict[str, Any]
+    verdicts: list[tuple[str, str, int | None, bool, str]]
+    attributes: dict[Any, Any]
+    pending: int
+    split: tuple[int, Any] | None
+    freed: bool
+    turn: Any
+    def __init__(self, communicator: Communicator, path: str, mode: int, hints: object, view: View) -> None: ...
+    def mark_freed(self) -> None: ...
+
+class FileRequest(Request):
+    file: File
+    access: Access
+    def __init__(self, file: File, access: Access, work: Callable[[Access], int]) -> None: ...
+    def carry_out(self) -> None: ...

@@ -1,0 +1,89 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+"""Files as the components that serve them see them.  See `file.pxd`."""
+cimport cython
+
+from _thread import allocate_lock
+
+from ompy.core.board cimport FILE_READ, FILE_WRITE
+from ompy.core.progress cimport wake
+
+from ompy.core.errors import ERR_IO, MPIError
+
+
+@cython.freelist(16)
+cdef class Access:
+    """One access to a file; see `file.pxd`."""
+
+
+cdef class File:
+    """A file that a group of processes opened together (MPI-4.1, 14.1).
+
+    Parameters:
+        communicator: the file's own.
+        path: its name in the file system.
+        mode: MODE_*, or'ed together.
+        hints: those in force.
+        view: the one that it begins with.
+    """
+
+    def __init__(self, Communicator communicator not None, str path not None, int mode, hints, View view not None):
+        self.communicator = communicator
+        self.path = path
+        self.mode = mode
+        self.alone = communicator.size == 1 and mode & MODE_UNIQUE_OPEN != 0
+        self.hints = hints
+        self.view = view
+        self.descriptor = -1
+        self.parts = {}
+        self.verdicts = []
+        self.attributes = {}
+        self.turn = allocate_lock()
+
+    def mark_freed(self):
+        """No access may begin any more."""
+        self.freed = True
+
+    def __repr__(self):
+        return f"<file {self.path} rank {self.communicator.rank} of {self.communicator.size}>"
+
+
+cdef class FileRequest(Request):
+    """An access that goes on by itself.
+
+    Parameters:
+        file, access: which.
+        work: function of the access that carries it out and returns the number of bytes moved.
+    """
+
+    def __init__(self, File file not None, Access access not None, work):
+        self.file = file
+        self.access = access
+        access.detached = True
+        self.work = work
+        self.operation = FILE_WRITE if access.writing else FILE_READ
+        self.nbytes = access.nbytes
+        self.communicator = file.communicator
+        self.buffer = access.owner
+        if not access.collective:
+            file.pending += 1
+        self.begin()
+
+    def carry_out(self) -> None:
+        """Called once, by the thread that does the work; whoever waits is woken."""
+        cdef object error = None
+        try:
+            nbytes = self.work(self.access)
+            self.status.nbytes = nbytes if self.access.settle is None else self.access.settle(nbytes)
+        except MPIError as problem:
+            error = problem
+        except BaseException as problem:
+            error = MPIError(ERR_IO, f"{self.file.path}: {type(problem).__name__}: {problem}")
+            error.__cause__ = problem
+        if not self.access.collective:
+            self.file.pending -= 1
+        self.work = None
+        if error is None:
+            self.finish()
+        else:
+            self.fail(error)
+        wake()

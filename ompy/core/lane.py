@@ -1,0 +1,61 @@
+"""Threads of the library's own, which carry out what goes on by itself while the program does something else.
+
+A lane is one thread, made at the first need, that does one thing after the other.  Independent accesses to files share one
+lane; collective ones have a lane a file, because a rank that waits in one file's must not keep its peers waiting in another's.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from queue import SimpleQueue
+    from typing import Any, Protocol
+
+    class Work(Protocol):
+        complete: bool
+
+        def carry_out(self) -> None: ...
+
+
+class Lane:
+    """One thread, and what it has to do."""
+
+    def __init__(self) -> None:
+        self.queue: SimpleQueue[Any] | None = None
+        self.process = 0
+        self.last: Work | None = None
+
+    def put(self, work: Work) -> None:
+        """Carry it out after all that is there already."""
+        from queue import SimpleQueue
+        from threading import Thread
+
+        # A child of fork has the queue, but not the thread.
+        if self.queue is None or self.process != os.getpid():
+            self.queue = SimpleQueue()
+            self.process = os.getpid()
+            Thread(target=run, args=(self.queue,), name="ompy-lane", daemon=True).start()
+        self.last = work
+        self.queue.put(work)
+
+    def close(self) -> None:
+        """The thread ends when it has done what is there."""
+        if self.queue is not None:
+            self.queue.put(None)
+        self.queue = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is not over yet."""
+        return self.last is not None and not self.last.complete
+
+
+def run(queue: SimpleQueue[Any]) -> None:
+    while (work := queue.get()) is not None:
+        work.carry_out()
+        del work
+
+
+shared = Lane()

@@ -1,0 +1,89 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False
+"""Agreement among the members of a communicator.  See `agreement.pxd`."""
+from array import array
+
+from libc.stdint cimport int64_t
+
+from ompy.core.basic cimport BASIC_INT64_T
+from ompy.core.communicator cimport Communicator
+from ompy.core.segment cimport Segment, attach, create
+from ompy.core.typemap cimport predefined
+from ompy.mca.coll cimport ALLGATHER, BCAST, CollectiveCall, CollTable
+
+from ompy.core.errors import MPIError, error_string
+
+# A segment's location travels as so many numbers.
+cdef int LOCATION_WORDS = 32
+
+
+cdef int gather(Communicator comm, const int64_t *mine, int64_t *all, int count) except -1:
+    cdef CollectiveCall call
+    cdef int i
+    if comm.size == 1:
+        for i in range(count):
+            all[i] = mine[i]
+        return 0
+    call = CollectiveCall.__new__(CollectiveCall)
+    call.send_address, call.recv_address = <size_t> mine, <size_t> all
+    call.send_count = call.recv_count = count
+    call.send_type = call.recv_type = predefined(BASIC_INT64_T)
+    return (<CollTable> comm.coll).of(ALLGATHER).run(ALLGATHER, call, comm)
+
+
+cdef int share(Communicator comm, int64_t *numbers, int count) except -1:
+    cdef CollectiveCall call
+    if comm.size == 1:
+        return 0
+    call = CollectiveCall.__new__(CollectiveCall)
+    call.send_address = <size_t> numbers
+    call.send_count = count
+    call.send_type = predefined(BASIC_INT64_T)
+    call.root = 0
+    return (<CollTable> comm.coll).of(BCAST).run(BCAST, call, comm)
+
+
+def gathered(Communicator comm not None, numbers) -> list[list[int]]:
+    """Each rank's numbers, in rank order, for components in plain Python; as many from every rank."""
+    sent = array("q", numbers)
+    received = array("q", bytes(8 * len(sent) * comm.size))
+    cdef size_t mine = sent.buffer_info()[0], all = received.buffer_info()[0]
+    gather(comm, <const int64_t *> mine, <int64_t *> all, len(sent))
+    width = len(sent)
+    return [received[rank * width:(rank + 1) * width].tolist() for rank in range(comm.size)]
+
+
+cpdef Segment shared_memory(Communicator comm, str name, size_t size):
+    cdef Segment segment = None
+    cdef bytes location = b""
+    if comm.rank == 0:
+        try:
+            segment = create(name, size)
+            location = segment.location()
+        except MPIError:
+            location = b""
+    words = array("q", location.ljust(8 * LOCATION_WORDS, b"\0"))
+    cdef size_t address = words.buffer_info()[0]
+    share(comm, <int64_t *> address, LOCATION_WORDS)
+    location = words.tobytes().rstrip(b"\0")
+    if comm.rank > 0 and location and comm.group.proc(0).is_local:
+        try:
+            segment = attach(location, size)
+        except MPIError:
+            segment = None
+    there = [0] not in gathered(comm, [segment is not None])
+    if segment is not None:
+        segment.seal()
+        if not there:
+            segment.close()
+    return segment if there else None
+
+
+cpdef int agree(Communicator comm, object error, str what) except -1:
+    cdef int64_t code = 0 if error is None else error.code
+    codes = gathered(comm, [code])
+    if error is not None:
+        raise error
+    for rank, (failed,) in enumerate(codes):
+        if failed:
+            raise MPIError(failed, f"{what} on rank {rank}, which has the reason: {error_string(failed)}")
+    return 0

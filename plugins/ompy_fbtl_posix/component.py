@@ -1,0 +1,47 @@
+"""fbtl/posix: bytes by pread and pwrite."""
+
+from __future__ import annotations
+
+from ompy.mca.component import Component, Context, Counter, Offer, Parameter, Refusal, hookimpl
+
+COMPONENT = Component(
+    framework="fbtl",
+    name="posix",
+    version="0.1.0",
+    interface="ompy_fbtl_posix.module",
+    summary="pread and pwrite on a descriptor; gaps in a view are read along where that is quicker",
+    parameters=(
+        Parameter("priority", int, 10, level=6, help="how much this component wants to serve; the highest does"),
+        Parameter(
+            "sieve_distance",
+            int,
+            16384,
+            unit="bytes",
+            level=6,
+            help="from one piece of a view to the next, on the average: pieces that lie farther apart are read one by one",
+        ),
+    ),
+    counters=(
+        Counter("bytes_read", "bytes that came from files, gaps included", unit="bytes"),
+        Counter("bytes_written", "bytes that went to files, gaps included", unit="bytes"),
+        Counter("calls", "system calls that moved bytes", unit="calls"),
+        Counter("sieved", "windows that were read with their gaps", unit="windows"),
+    ),
+    capabilities={"locks": True},
+)
+
+
+@hookimpl
+def ompy_component() -> Component:
+    return COMPONENT
+
+
+@hookimpl
+def ompy_query(context: Context) -> Offer | Refusal:
+    from ompy_fbtl_posix.module import Posix
+
+    if context.file is None:
+        return Refusal("bytes are moved for a file, and none was named")
+    if context.file.descriptor < 0:
+        return Refusal("the file system gives the file no descriptor")
+    return Offer(modules=[Posix(context.file, context.value("sieve_distance"))], priority=context.value("priority"))

@@ -1,0 +1,273 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+"""Bytes of a file by pread and pwrite.  See `module.pxd`."""
+cimport cython
+from cpython.exc cimport PyErr_CheckSignals
+from libc.errno cimport EINTR
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+
+from ompy.core.convertor cimport Convertor
+from ompy.core.file cimport Access, File
+from ompy.core.view cimport View
+from ompy.mca.fbtl cimport INTERFACE, FbtlModule
+from ompy_fbtl_posix.calls cimport (
+    EXCLUSIVE_RANGE, NO_RANGE, SHARED_RANGE, bytes_read, bytes_written, calls_made, fetch_bytes, lock_range, store_bytes,
+    windows_sieved,
+)
+
+from ompy.mca.file_errors import file_error
+
+interface = INTERFACE
+
+cdef enum:
+    # Pieces from this length on are worth a call of their own, bytes.
+    LONG_PIECE = 65536
+
+
+def statistics() -> dict[str, int]:
+    """What all files of this process have moved."""
+    return {"bytes_read": bytes_read, "bytes_written": bytes_written, "calls": calls_made, "sieved": windows_sieved}
+
+
+cdef class Posix(FbtlModule):
+    """One file's bytes.
+
+    Parameters:
+        file: the file, open, with a descriptor.
+        distance: from piece to piece, bytes, beyond which gaps are not read along.
+    """
+
+    def __init__(self, File file not None, Py_ssize_t distance):
+        FbtlModule.__init__(self, "posix", file)
+        self.distance = distance
+
+    cpdef Py_ssize_t preadv(self, Access access) except -1:
+        """From the file to memory; returns bytes of data."""
+        cdef Py_ssize_t moved, offset
+        cdef int descriptor = self.file.descriptor
+        if access.nbytes == 0:
+            return 0
+        if not (access.view.contiguous and access.typemap.contiguous):
+            return self.move(access)
+        offset = access.view.displacement + access.position
+        with nogil:
+            moved = fetch_bytes(descriptor, <char *> access.address, access.nbytes, offset)
+        if moved < 0:
+            self.complain(access, -moved)
+        return moved
+
+    cpdef Py_ssize_t pwritev(self, Access access) except -1:
+        """From memory to the file; returns bytes of data."""
+        cdef Py_ssize_t moved, offset, first, reach
+        cdef int descriptor = self.file.descriptor
+        cdef bint locks, turns
+        if access.nbytes == 0:
+            return 0
+        # In atomic mode whoever calls holds both.
+        locks = not self.file.alone and self.file.hints.word("romio_ds_write") == "enable"
+        turns = (self.file.alone or locks) and not self.file.atomic
+        if turns:
+            self.file.turn.acquire()
+        try:
+            if locks and not self.file.atomic:
+                reach = access.view.reach(access.position, access.nbytes, &first)
+                self.lock(first, reach, True)
+                try:
+                    return self.move(access)
+                finally:
+                    self.unlock(first, reach)
+            if not (access.view.contiguous and access.typemap.contiguous):
+                return self.move(access)
+            offset = access.view.displacement + access.position
+            with nogil:
+                moved = store_bytes(descriptor, <const char *> access.address, access.nbytes, offset)
+        finally:
+            if turns:
+                self.file.turn.release()
+        if moved < 0:
+            self.complain(access, -moved)
+        return moved
+
+    cdef Py_ssize_t move(self, Access access) except -1:
+        cdef Transfer transfer = Transfer.__new__(Transfer)
+        cdef str word = self.file.hints.word("romio_ds_write" if access.writing else "romio_ds_read")
+        cdef Py_ssize_t room = self.file.hints.number("ind_wr_buffer_size" if access.writing else "ind_rd_buffer_size")
+        cdef Py_ssize_t distance = self.distance, moved
+        if not access.view.ordered or word == "disable":
+            distance = 0
+        elif word == "enable":
+            distance = room
+        elif access.writing and not self.file.alone:
+            distance = 0
+        transfer.prepare(self.file.descriptor, access, room, distance)
+        with nogil:
+            moved = transfer.run()
+        if moved < 0:
+            self.complain(access, -moved)
+        return moved
+
+    def complain(self, Access access not None, int number):
+        """Raise the error of a transfer."""
+        doing = "write" if access.writing else "read"
+        offset = access.view.offset(access.position)
+        raise file_error(self.file.path, f"{doing} {access.nbytes} bytes from byte {offset} on", number)
+
+    cpdef Py_ssize_t fetch(self, size_t address, Py_ssize_t length, Py_ssize_t offset) except -1:
+        """Bytes of the file as they are; returns how many there were before its end."""
+        cdef int descriptor = self.file.descriptor
+        cdef Py_ssize_t moved
+        with nogil:
+            moved = fetch_bytes(descriptor, <char *> address, length, offset)
+        if moved < 0:
+            raise file_error(self.file.path, f"read {length} bytes from byte {offset} on", -moved)
+        return moved
+
+    cpdef int store(self, size_t address, Py_ssize_t length, Py_ssize_t offset) except -1:
+        """Write bytes as they are."""
+        cdef int descriptor = self.file.descriptor
+        cdef Py_ssize_t moved
+        with nogil:
+            moved = store_bytes(descriptor, <const char *> address, length, offset)
+        if moved < 0:
+            raise file_error(self.file.path, f"write {length} bytes from byte {offset} on", -moved)
+        return 0
+
+    cpdef bint check_atomicity(self) except -1:
+        """Whether the file system has range locks."""
+        cdef int failed = lock_range(self.file.descriptor, SHARED_RANGE if self.file.mode & 2 else EXCLUSIVE_RANGE, 0, 1)
+        if failed == 0:
+            lock_range(self.file.descriptor, NO_RANGE, 0, 1)
+        return failed == 0
+
+    cpdef int lock(self, Py_ssize_t offset, Py_ssize_t length, bint exclusive) except -1:
+        """Wait until no other process has a conflicting range."""
+        cdef int descriptor = self.file.descriptor, failed = -EINTR
+        cdef short kind = EXCLUSIVE_RANGE if exclusive else SHARED_RANGE
+        while failed == -EINTR:
+            with nogil:
+                failed = lock_range(descriptor, kind, offset, length)
+            if failed == -EINTR:
+                PyErr_CheckSignals()
+        if failed < 0:
+            raise file_error(self.file.path, f"lock {length} bytes from byte {offset} on", -failed)
+        return 0
+
+    cpdef int unlock(self, Py_ssize_t offset, Py_ssize_t length) except -1:
+        """End what `lock` began."""
+        cdef int failed = lock_range(self.file.descriptor, NO_RANGE, offset, length)
+        if failed < 0:
+            raise file_error(self.file.path, f"unlock {length} bytes from byte {offset} on", -failed)
+        return 0
+
+
+@cython.final
+cdef class Transfer:
+    """See `module.pxd`."""
+
+    def __dealloc__(self):
+        free(self.window)
+        free(self.packed)
+
+    cdef int prepare(self, int descriptor, Access access, Py_ssize_t room, Py_ssize_t distance) except -1:
+        cdef View view = access.view
+        self.descriptor = descriptor
+        self.access = access
+        self.cursor = view.cursor(access.position)
+        self.distance = 0 if view.contiguous else distance
+        self.room = min(room, max(access.nbytes, 4096) if view.contiguous else room)
+        if self.distance:
+            self.probe = view.cursor(access.position)
+            self.window = <char *> malloc(self.room)
+        if access.typemap.contiguous:
+            self.plain = <char *> access.address
+        else:
+            self.memory = Convertor.__new__(Convertor)
+            self.memory.prepare(<char *> access.address, access.count, access.typemap)
+            self.packed = <char *> malloc(self.room)
+        if (self.distance and self.window == NULL) or (self.plain == NULL and self.packed == NULL):
+            raise MemoryError(f"no memory for a window of {self.room} bytes on a file")
+        return 0
+
+    cdef Py_ssize_t run(self) noexcept nogil:
+        cdef Py_ssize_t length, start, span, take = 0, moved, asked
+        cdef char *place = NULL
+        while self.done < self.access.nbytes:
+            length = min(self.cursor.stretch(&place), self.access.nbytes - self.done)
+            start = <Py_ssize_t> place
+            span = 0
+            if self.distance and length < LONG_PIECE:
+                span = self.look_ahead(start, length, &take)
+            if span > 0:
+                asked = take
+                moved = self.write_window(start, span, take) if self.access.writing else self.read_window(start, span, take)
+            else:
+                asked = length if self.plain != NULL else min(length, self.room)
+                moved = self.piece(start, asked)
+            if moved < 0:
+                return moved
+            self.done += moved
+            if moved < asked:
+                break                            # the end of the file
+        return self.done
+
+    cdef Py_ssize_t look_ahead(self, Py_ssize_t start, Py_ssize_t length, Py_ssize_t *take) noexcept nogil:
+        """How much of the file to take as one window, and the bytes of data in it; 0 where pieces go one by one."""
+        cdef Py_ssize_t here = self.access.position + self.done
+        cdef Py_ssize_t some = min(self.access.view.position_of(start + self.room) - here, self.access.nbytes - self.done)
+        cdef Py_ssize_t span
+        cdef char *last = NULL
+        self.probe.go_to(here + some - 1)
+        self.probe.stretch(&last)
+        span = <Py_ssize_t> last + 1 - start
+        take[0] = some
+        # As if all pieces were as long as the first one.
+        return span if some > length and span // max(1, some // length) <= self.distance else 0
+
+    cdef Py_ssize_t piece(self, Py_ssize_t start, Py_ssize_t length) noexcept nogil:
+        cdef char *memory = self.plain + self.done if self.plain != NULL else self.packed
+        cdef Py_ssize_t moved
+        if self.access.writing:
+            if self.plain == NULL:
+                self.memory.move(memory, length, True)
+            moved = store_bytes(self.descriptor, memory, length, start)
+        else:
+            moved = fetch_bytes(self.descriptor, memory, length, start)
+            if self.plain == NULL and moved > 0:
+                self.memory.move(memory, moved, False)
+        self.cursor.go_to(self.cursor.position + length)
+        return moved
+
+    cdef Py_ssize_t read_window(self, Py_ssize_t start, Py_ssize_t span, Py_ssize_t take) noexcept nogil:
+        global windows_sieved
+        cdef char *memory = self.plain + self.done if self.plain != NULL else self.packed
+        cdef Py_ssize_t moved = fetch_bytes(self.descriptor, self.window, span, start), distance
+        windows_sieved += 1
+        if moved < 0:
+            return moved
+        if moved < span:
+            take = min(take, self.access.view.position_of(start + moved) - self.access.position - self.done)
+        distance = <Py_ssize_t> self.window - start
+        self.cursor.shift(distance)
+        self.cursor.move(memory, take, True)
+        self.cursor.shift(-distance)
+        if self.plain == NULL:
+            self.memory.move(memory, take, False)
+        return take
+
+    cdef Py_ssize_t write_window(self, Py_ssize_t start, Py_ssize_t span, Py_ssize_t take) noexcept nogil:
+        global windows_sieved
+        cdef char *memory = self.plain + self.done if self.plain != NULL else self.packed
+        cdef Py_ssize_t moved, distance = <Py_ssize_t> self.window - start
+        windows_sieved += 1
+        if take < span:
+            moved = fetch_bytes(self.descriptor, self.window, span, start)
+            if moved < 0:
+                return moved
+            memset(self.window + moved, 0, span - moved)
+        if self.plain == NULL:
+            self.memory.move(memory, take, True)
+        self.cursor.shift(distance)
+        self.cursor.move(memory, take, False)
+        self.cursor.shift(-distance)
+        moved = store_bytes(self.descriptor, self.window, span, start)
+        return moved if moved < 0 else take

@@ -1,0 +1,44 @@
+"""fcoll/two_phase: collective writes put together in memory that the ranks of one host share."""
+
+from __future__ import annotations
+
+from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
+
+COMPONENT = Component(
+    framework="fcoll",
+    name="two_phase",
+    version="0.1.0",
+    interface="ompy_fcoll_two_phase.module",
+    summary="interleaved pieces are put together in shared memory, then written as one",
+    parameters=(
+        Parameter("priority", int, 30, level=6, help="how much this component wants to serve; the highest does"),
+        Parameter(
+            "long_piece",
+            int,
+            16384,
+            unit="bytes",
+            level=5,
+            help="where every rank's pieces of the file are at least so long, each rank writes its own",
+        ),
+    ),
+    capabilities={"reach": "host"},
+)
+
+
+@hookimpl
+def ompy_component() -> Component:
+    return COMPONENT
+
+
+@hookimpl
+def ompy_query(context: Context) -> Offer | Refusal:
+    file, rte = context.file, context.rte
+    if file is None or rte is None:
+        return Refusal("collective accesses are carried out for a file, and none was named")
+    if file.communicator.size == 1:
+        return Refusal("there is nobody to write together with")
+    if rte.local_size < rte.size:
+        return Refusal("some ranks of the job are on other hosts")
+    from ompy_fcoll_two_phase.module import TwoPhase
+
+    return Offer(modules=[TwoPhase(file, context.value("long_piece"))], priority=context.value("priority"))

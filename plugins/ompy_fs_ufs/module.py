@@ -1,0 +1,92 @@
+"""Files as a whole, by the operating system's calls."""
+
+from __future__ import annotations
+
+import os
+
+from ompy.mca.file_errors import file_error
+from ompy.mca.fs import FsModule
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ompy.core.file import File
+
+# Access modes as the MPI layer numbers them (`ompy.core.file`).
+MODE_RDONLY = 2
+MODE_WRONLY = 4
+
+
+class Ufs(FsModule):
+    """One file."""
+
+    def open(self, file: File, create: bool, exclusive: bool) -> int:
+        """Open it; the descriptor closes on exec."""
+        flags = os.O_CLOEXEC
+        if file.mode & MODE_RDONLY:
+            flags |= os.O_RDONLY
+        elif file.mode & MODE_WRONLY:
+            # Whoever writes part of what it holds must read the rest, where that is allowed.
+            flags |= os.O_RDWR if not os.path.exists(file.path) or os.access(file.path, os.R_OK) else os.O_WRONLY
+        else:
+            flags |= os.O_RDWR
+        flags |= os.O_CREAT if create else 0
+        flags |= os.O_EXCL if exclusive else 0
+        try:
+            descriptor = os.open(file.path, flags, file.hints.number("file_perm"))
+            # Reading is all that the kernel lets one do with a directory, and it would say so at the first read only.
+            if os.path.isdir(file.path):
+                os.close(descriptor)
+                raise IsADirectoryError(21, "is a directory")
+        except OSError as error:
+            raise file_error(file.path, "open", error.errno or 0) from error
+        file.descriptor = descriptor
+        return 0
+
+    def close(self, file: File) -> int:
+        """Give the descriptor back."""
+        descriptor, file.descriptor = file.descriptor, -1
+        try:
+            os.close(descriptor)
+        except OSError as error:
+            raise file_error(file.path, "close", error.errno or 0) from error
+        return 0
+
+    def delete(self, path: str) -> int:
+        """Remove the name."""
+        try:
+            os.unlink(path)
+        except OSError as error:
+            raise file_error(path, "delete", error.errno or 0) from error
+        return 0
+
+    def size(self, file: File) -> int:
+        """Bytes that it has."""
+        try:
+            return os.fstat(file.descriptor).st_size
+        except OSError as error:
+            raise file_error(file.path, "size", error.errno or 0) from error
+
+    def resize(self, file: File, size: int) -> int:
+        """Cut off or add zeros."""
+        try:
+            os.ftruncate(file.descriptor, size)
+        except OSError as error:
+            raise file_error(file.path, f"resize to {size} bytes", error.errno or 0) from error
+        return 0
+
+    def preallocate(self, file: File, size: int) -> int:
+        """Have the file system set the blocks aside."""
+        try:
+            if size > 0:
+                os.posix_fallocate(file.descriptor, 0, size)
+        except OSError as error:
+            raise file_error(file.path, f"preallocate {size} bytes", error.errno or 0) from error
+        return 0
+
+    def sync(self, file: File) -> int:
+        """Until it is on the device."""
+        try:
+            os.fsync(file.descriptor)
+        except OSError as error:
+            raise file_error(file.path, "sync", error.errno or 0) from error
+        return 0

@@ -1,0 +1,95 @@
+"""The shared pointer in a hidden file beside the file, read and written under a range lock."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+from contextlib import contextmanager
+
+from ompy.core.errors import MPIError
+from ompy.mca.agreement import agree
+from ompy.mca.file_errors import file_error
+from ompy.mca.sharedfp import SharedfpModule
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NUMBER = struct.Struct("=q")
+# Of struct flock, as fcntl(2) of a 64-bit Linux takes it: type, whence, start, length, pid.
+FLOCK = struct.Struct("=hhxxxxqqixxxx")
+LOCK_AND_WAIT = 38  # F_OFD_SETLKW: the lock is the open file's, not the process's
+
+
+class LockedFile(SharedfpModule):
+    """One file's pointer."""
+
+    descriptor = -1
+
+    @property
+    def path(self) -> str:
+        """The name of the hidden file, which no other open of the file has."""
+        folder, name = os.path.split(self.file.path)
+        return os.path.join(folder, f".{name}.{self.file.communicator.context:x}.sharedfp")
+
+    def open(self) -> int:
+        """Collective: rank 0 makes the file, the others open it."""
+        comm = self.file.communicator
+        for turn in (comm.rank == 0, comm.rank > 0):
+            problem: MPIError | None = None
+            if turn:
+                try:
+                    flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT | os.O_EXCL if comm.rank == 0 else 0)
+                    self.descriptor = os.open(self.path, flags, 0o600)
+                    if comm.rank == 0:
+                        self.put(0)
+                except OSError as error:
+                    problem = file_error(self.path, "open, for the shared pointer,", error.errno or 0)
+            agree(comm, problem, f"{self.path}: the shared pointer can't be kept there")
+        return 0
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Nobody else looks at the number."""
+        try:
+            fcntl.fcntl(self.descriptor, LOCK_AND_WAIT, FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, NUMBER.size, 0))
+            try:
+                yield
+            finally:
+                fcntl.fcntl(self.descriptor, LOCK_AND_WAIT, FLOCK.pack(fcntl.F_UNLCK, os.SEEK_SET, 0, NUMBER.size, 0))
+        except OSError as error:
+            raise file_error(self.path, "lock, for the shared pointer,", error.errno or 0) from error
+
+    def get(self) -> int:
+        """Where it is."""
+        with self.locked():
+            return self.load()
+
+    def advance(self, count: int) -> int:
+        """Add to it; returns where it was."""
+        with self.file.turn, self.locked():
+            number = self.load()
+            self.store(number + count)
+        return number
+
+    def put(self, value: int) -> int:
+        """Where it is from now on."""
+        with self.file.turn, self.locked():
+            self.store(value)
+        return 0
+
+    def load(self) -> int:
+        number: int = NUMBER.unpack(os.pread(self.descriptor, NUMBER.size, 0))[0]
+        return number
+
+    def store(self, number: int) -> None:
+        os.pwrite(self.descriptor, NUMBER.pack(number), 0)
+
+    def free(self) -> int:
+        """Collective: rank 0 removes the file when nobody looks any more."""
+        agree(self.file.communicator, None, self.path)
+        os.close(self.descriptor)
+        if self.file.communicator.rank == 0:
+            os.unlink(self.path)
+        return 0

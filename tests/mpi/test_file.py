@@ -1,0 +1,246 @@
+"""Files as a whole: opening, modes, sizes, hints, views, representations, error classes."""
+
+from __future__ import annotations
+
+import os
+import struct
+
+import numpy as np
+import pytest
+
+from ompy import MPI
+
+READ_WRITE = MPI.MODE_RDWR | MPI.MODE_CREATE
+
+
+def path_of(comm, tmp_path, name="data"):
+    return os.path.join(comm.bcast(str(tmp_path)), name)
+
+
+def error_of(function, *arguments):
+    with pytest.raises(MPI.Exception) as caught:
+        function(*arguments)
+    return caught.value
+
+
+@pytest.mark.ompy(1, 2)
+@pytest.mark.parametrize(
+    "mode",
+    [
+        0,
+        MPI.MODE_RDONLY | MPI.MODE_RDWR,
+        MPI.MODE_RDONLY | MPI.MODE_CREATE,
+        MPI.MODE_RDONLY | MPI.MODE_EXCL,
+        MPI.MODE_RDWR | MPI.MODE_SEQUENTIAL,
+        MPI.MODE_RDWR | 1 << 20,
+    ],
+)
+def test_modes_that_make_no_sense_are_refused(comm, tmp_path, mode):
+    assert error_of(MPI.File.Open, comm, path_of(comm, tmp_path), mode).Get_error_class() == MPI.ERR_AMODE
+
+
+@pytest.mark.ompy(2)
+def test_a_failed_open_fails_on_every_rank_and_names_the_file(comm, tmp_path):
+    missing = path_of(comm, tmp_path, "missing")
+    error = error_of(MPI.File.Open, comm, missing)
+    assert error.Get_error_class() == MPI.ERR_NO_SUCH_FILE
+    assert missing in str(error)
+    folder = path_of(comm, tmp_path, "folder")
+    if comm.rank == 0:
+        os.mkdir(folder)
+    comm.Barrier()
+    for mode in (MPI.MODE_RDONLY, READ_WRITE):
+        error = error_of(MPI.File.Open, comm, folder, mode)
+        assert error.Get_error_class() == MPI.ERR_BAD_FILE
+        assert folder in str(error)
+    there = path_of(comm, tmp_path)
+    MPI.File.Open(comm, there, READ_WRITE | MPI.MODE_EXCL).Close()
+    error = error_of(MPI.File.Open, comm, there, READ_WRITE | MPI.MODE_EXCL)
+    assert error.Get_error_class() == MPI.ERR_FILE_EXISTS
+    assert error_of(MPI.File.Open, comm, there + "/below", READ_WRITE).Get_error_class() == MPI.ERR_BAD_FILE
+    comm.Barrier()
+    if comm.rank == 0:
+        MPI.File.Delete(there)
+        assert error_of(MPI.File.Delete, there).Get_error_class() == MPI.ERR_NO_SUCH_FILE
+
+
+@pytest.mark.ompy(2)
+def test_modes_that_differ_are_an_error_on_every_rank(comm, tmp_path):
+    mode = MPI.MODE_RDONLY if comm.rank else READ_WRITE
+    assert error_of(MPI.File.Open, comm, path_of(comm, tmp_path), mode).Get_error_class() == MPI.ERR_NOT_SAME
+
+
+@pytest.mark.ompy(1, 2)
+def test_access_modes_are_kept(comm, tmp_path):
+    path = path_of(comm, tmp_path)
+    file = MPI.File.Open(comm, path, MPI.MODE_WRONLY | MPI.MODE_CREATE)
+    file.Write_ordered(b"ab")
+    assert error_of(file.Read, bytearray(1)).Get_error_class() == MPI.ERR_ACCESS
+    file.Close()
+    file = MPI.File.Open(comm, path)
+    assert error_of(file.Write, b"x").Get_error_class() == MPI.ERR_READ_ONLY
+    assert error_of(file.Set_size, 0).Get_error_class() == MPI.ERR_READ_ONLY
+    file.Close()
+    file = MPI.File.Open(comm, path, MPI.MODE_WRONLY | MPI.MODE_SEQUENTIAL | MPI.MODE_APPEND)
+    for refused in (lambda: file.Write(b"x"), lambda: file.Write_at(0, b"x"), lambda: file.Seek(0), lambda: file.Set_view()):
+        assert error_of(refused).Get_error_class() == MPI.ERR_UNSUPPORTED_OPERATION
+    file.Write_ordered(b"cd")
+    file.Close()
+    comm.Barrier()
+    with open(path, "rb") as source:
+        assert source.read() == b"ab" * comm.size + b"cd" * comm.size
+
+
+@pytest.mark.ompy(1, 2)
+def test_a_closed_file_is_null_for_every_handle(comm, tmp_path):
+    file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE | MPI.MODE_DELETE_ON_CLOSE)
+    other = MPI.File(file)
+    assert other == file
+    file.Close()
+    assert file == MPI.FILE_NULL
+    assert not file
+    assert error_of(other.Get_size).Get_error_class() == MPI.ERR_FILE
+    assert error_of(MPI.FILE_NULL.Read, bytearray(1)).Get_error_class() == MPI.ERR_FILE
+    comm.Barrier()
+    assert not os.path.exists(path_of(comm, tmp_path))
+
+
+@pytest.mark.ompy(2)
+def test_errors_go_through_the_file_s_handler(comm, tmp_path):
+    seen = []
+    file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE)
+    handler = MPI.File.Create_errhandler(lambda it, code: seen.append((it == file, code)))
+    file.Set_errhandler(handler)
+    error_of(file.Read_at, -1, bytearray(1))
+    assert seen == [(True, MPI.ERR_ARG)]
+    handler.Free()
+    file.Close()
+
+
+@pytest.mark.ompy(1, 2)
+def test_hints_in_force_and_where_they_come_from(comm, tmp_path):
+    info = MPI.Info.Create({"cb_buffer_size": "65536", "cb_nodes": "many", "no_hint_at_all": "1"})
+    file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE, info)
+    shown = file.Get_info()
+    assert shown["cb_buffer_size"] == "65536"
+    assert shown["ompy_source_of_cb_buffer_size"] == "info of Open"
+    assert shown["ompy_source_of_cb_nodes"] == "default"
+    assert "no_hint_at_all" not in shown
+    file.Set_info(MPI.Info.Create({"romio_ds_read": "disable"}))
+    assert file.info["romio_ds_read"] == "disable"
+    assert file.info["ompy_source_of_romio_ds_read"] == "Set_info"
+    file.Close()
+
+
+@pytest.mark.ompy(1)
+def test_views_that_can_t_be_are_refused(comm, tmp_path):
+    file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE)
+    for disp, etype, filetype, wanted in (
+        (-1, MPI.INT, MPI.INT, MPI.ERR_ARG),
+        (0, MPI.INT, MPI.SHORT, MPI.ERR_TYPE),
+        (0, MPI.INT, MPI.INT.Create_indexed([1, 1], [3, 0]), MPI.ERR_TYPE),
+        (0, MPI.INT, MPI.INT.Create_indexed([1], [-1]), MPI.ERR_TYPE),
+        (0, MPI.INT, MPI.INT.Create_contiguous(0), MPI.ERR_TYPE),
+        (0, MPI.INT, MPI.INT.Create_contiguous(3).Create_resized(0, 4), MPI.ERR_TYPE),
+    ):
+        assert error_of(file.Set_view, disp, etype, filetype).Get_error_class() == wanted
+    assert error_of(file.Set_view, 0, MPI.INT, MPI.INT, "no such").Get_error_class() == MPI.ERR_UNSUPPORTED_DATAREP
+    file.Set_view(0, MPI.INT)
+    assert error_of(file.Write, bytes(6)).Get_error_class() == MPI.ERR_IO
+    file.Close()
+
+
+@pytest.mark.ompy(1)
+def test_external32_is_big_endian_with_its_own_sizes(comm, tmp_path):
+    path = path_of(comm, tmp_path)
+    file = MPI.File.Open(comm, path, READ_WRITE)
+    file.Set_view(0, MPI.LONG, MPI.LONG.Create_vector(2, 1, 2), "external32")
+    assert file.Get_type_extent(MPI.LONG) == 4
+    assert file.Get_view()[3] == "external32"
+    status = MPI.Status()
+    file.Write([np.array([1, -2, 3]), MPI.LONG], status)
+    assert status.Get_count(MPI.LONG) == 3
+    with open(path, "rb") as source:
+        assert struct.unpack(">4i", source.read()) == (1, 0, -2, 3)
+    got = np.zeros(5, "l")
+    file.Seek(0)
+    file.Iread([got, MPI.LONG]).Wait(status)
+    assert status.Get_count(MPI.LONG) == 3
+    assert got.tolist() == [1, -2, 3, 0, 0]
+    file.Close()
+
+
+@pytest.mark.ompy(1)
+def test_a_representation_of_the_program_s_own(comm, tmp_path):
+    def write(memory, datatype, count, data, position):
+        data[:] = bytes(255 - byte for byte in memory.tobytes())
+
+    def read(memory, datatype, count, data, position):
+        memory[:] = bytes(255 - byte for byte in bytes(data)[: len(memory)])
+
+    MPI.Register_datarep("inverse", read, write, lambda datatype: datatype.extent)
+    path = path_of(comm, tmp_path)
+    file = MPI.File.Open(comm, path, READ_WRITE)
+    file.Set_view(0, MPI.BYTE, MPI.BYTE, "inverse")
+    file.Write(b"\0\1")
+    with open(path, "rb") as source:
+        assert source.read() == b"\xff\xfe"
+    got = bytearray(2)
+    file.Read_at(0, got)
+    assert got == b"\0\1"
+    file.Close()
+
+
+@pytest.mark.ompy(2)
+def test_split_collectives_come_one_at_a_time(comm, tmp_path):
+    file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE)
+    data = np.full(4, comm.rank, "i4")
+    file.Write_at_all_begin(16 * comm.rank, data)
+    assert error_of(file.Write_all_begin, data).Get_error_class() == MPI.ERR_OTHER
+    assert error_of(file.Read_all_end, data).Get_error_class() == MPI.ERR_OTHER
+    file.Write_at_all_end(data)
+    file.Close()
+
+
+@pytest.mark.ompy(1)
+def test_a_view_of_a_billion_pieces_costs_no_memory(comm, tmp_path):
+    resource = pytest.importorskip("resource")
+    file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    file.Set_view(0, MPI.BYTE, MPI.BYTE.Create_vector(10**9, 1, 3))
+    assert file.Get_byte_offset(10**9 - 1) == 3 * (10**9 - 1)
+    file.Write_at(7 * 10**8, b"abc")
+    got = bytearray(3)
+    file.Read_at(7 * 10**8, got)
+    assert got == b"abc"
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20000
+    file.Close()
+
+
+@pytest.mark.ompy(1)
+def test_offsets_beyond_two_to_the_fortieth(comm, tmp_path):
+    file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE)
+    far = (1 << 43) + 5
+    file.Write_at(far, b"far")
+    assert file.Get_size() == far + 3
+    got, status = bytearray(8), MPI.Status()
+    file.Read_at(far - 2, got, status)
+    assert status.Get_count(MPI.BYTE) == 5
+    assert got[:5] == b"\0\0far"
+    assert error_of(file.Write_at, (1 << 62) + 1, b"x").Get_error_class() == MPI.ERR_ARG
+    file.Close()
+
+
+@pytest.mark.ompy(2)
+def test_a_full_device_is_an_error_on_every_rank(comm, tmp_path):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full")
+    file = MPI.File.Open(comm, "/dev/full", MPI.MODE_RDWR, MPI.Info.Create({"romio_cb_write": "enable"}))
+    error = error_of(file.Write_at, 0, b"x")
+    assert error.Get_error_class() == MPI.ERR_NO_SPACE
+    assert "/dev/full" in str(error)
+    file.Set_view(0, MPI.INT, MPI.INT.Create_hindexed([1], [4 * comm.rank]).Create_resized(0, 8))
+    error = error_of(file.Write_all, np.arange(1000, dtype="i4"))
+    assert error.Get_error_class() == MPI.ERR_NO_SPACE
+    assert "/dev/full" in str(error)
+    file.Close()

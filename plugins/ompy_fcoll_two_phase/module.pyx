@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Collective writes put together in shared memory.  See `module.pxd`."""
 from libc.stdint cimport INT64_MAX, int64_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free as free_memory, malloc
 from libc.string cimport memset
 
 from ompy.core.basic cimport BASIC_BYTE
@@ -55,8 +55,8 @@ cdef class TwoPhase(FcollModule):
             raise MemoryError()
 
     def __dealloc__(self):
-        free(self.plans)
-        free(self.rows)
+        free_memory(self.plans)
+        free_memory(self.rows)
 
     cpdef int free(self) except -1:
         """The file is about to be closed."""
@@ -151,7 +151,7 @@ cdef class Assembly:
                 raise MemoryError()
 
     def __dealloc__(self):
-        free(self.packed)
+        free_memory(self.packed)
 
     def step(self, int64_t start, int64_t stop) -> int:
         """One window; returns where the next one begins."""

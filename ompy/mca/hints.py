@@ -52,7 +52,8 @@ class Hint:
 
 HINTS: dict[str, Hint] = {
     "cb_buffer_size": Hint(4 * MIB, whole(4096), "bytes of the file that a collective access gathers at a time"),
-    "cb_nodes": Hint(0, whole(0), "ranks that write what was gathered; 0: as many as the machine is worth"),
+    "cb_nodes": Hint(0, whole(0), "ranks that move what is gathered; 0: as many as the machine is worth"),
+    "romio_cb_read": Hint("automatic", choice, "whether collective reads are gathered"),
     "romio_cb_write": Hint("automatic", choice, "whether collective writes are gathered"),
     "romio_ds_read": Hint("automatic", choice, "whether gaps between the pieces of a view are read too, and dropped"),
     "romio_ds_write": Hint(

@@ -1,4 +1,4 @@
-"""fcoll/two_phase: collective writes put together in memory that the ranks of one host share."""
+"""fcoll/two_phase: collective accesses through memory that the ranks of one host share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ COMPONENT = Component(
     name="two_phase",
     version="0.1.0",
     interface="ompy_fcoll_two_phase.module",
-    summary="interleaved pieces are put together in shared memory, then written as one",
+    summary="interleaved pieces are put together in shared memory and written as one, or read as one and taken from there",
     parameters=(
         Parameter("priority", int, 30, level=6, help="how much this component wants to serve; the highest does"),
         Parameter(
@@ -18,7 +18,15 @@ COMPONENT = Component(
             16384,
             unit="bytes",
             level=5,
-            help="where every rank's pieces of the file are at least so long, each rank writes its own",
+            help="where every rank's pieces of the file are at least so long, each rank moves its own",
+        ),
+        Parameter(
+            "read_twice",
+            int,
+            1 << 20,
+            unit="bytes",
+            level=6,
+            help="where less of the file than this would be read by more than one rank, each rank reads its own with the gaps",
         ),
     ),
     capabilities={"reach": "host"},
@@ -41,4 +49,4 @@ def ompy_query(context: Context) -> Offer | Refusal:
         return Refusal("some ranks of the job are on other hosts")
     from ompy_fcoll_two_phase.module import TwoPhase
 
-    return Offer(modules=[TwoPhase(file, context.value("long_piece"))], priority=context.value("priority"))
+    return Offer(modules=[TwoPhase(file, context.value("long_piece"), context.value("read_twice"))], priority=context.value("priority"))

@@ -161,6 +161,7 @@ class Program:
             "romio_ds_read": dice.choice(["automatic", "enable", "disable"]),
             "romio_ds_write": dice.choice(["automatic", "enable", "disable"]),
             "romio_cb_write": dice.choice(["automatic", "enable", "disable"]),
+            "romio_cb_read": dice.choice(["automatic", "enable", "disable"]),
         }
         mode = MPI.MODE_RDWR | MPI.MODE_CREATE | dice.choice([0, MPI.MODE_UNIQUE_OPEN])
         self.story.append(f"open, mode {mode}, {hints}")

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import click
 from figures import Figures, Round
-from libraries import HERE, NAMES, Library, library
+from libraries import HERE, NAMES, VULCAN, Library, library
 from memory import bare
 from plots import plot
 from rich.console import Console
@@ -52,6 +52,12 @@ LIVES = [
     "type_vector",
 ]
 ROWS = {2: [*POINT_TO_POINT, *OF_ALL, *LIVES], 4: [*IN_PAIRS, *OF_ALL, *LIVES], 8: [*IN_PAIRS, *OF_ALL]}
+FILES = [
+    *(f"file_plain_{way}:8" for way in ("write_at", "read_at", "write_shared", "write_ordered")),
+    *(f"file_plain_{way}:{4 << 20}" for way in ("write_all", "read_all")),
+    *(f"file_interleaved_{way}:{piece}" for piece in (8, 64, 4096) for way in ("write", "read")),
+    *(f"file_columns_{way}:8192" for way in ("write", "read")),
+]
 # NumPy arrays in ompy's shared heap; the peers' are where they always are.
 NUMPY_HEAP = [f"numpy_heap:{size}" for size in (65536, 1 << 20, 4 << 20)]
 IN_HEAP = {"OMPY_MCA_mpi_numpy_heap": "65536"}
@@ -73,7 +79,11 @@ class Job:
 
     def measures(self, library: Library) -> bool:
         """Whether it says anything about the library."""
-        return True
+        return library.name != VULCAN
+
+    def column(self, library: Library, way: str) -> str:
+        """Where the figures of a library belong, and of a way in which it was done."""
+        return way or library.name
 
     def run(self, library: Library, figures: Figures) -> None:
         """One round."""
@@ -91,7 +101,7 @@ class Job:
             missing.discard(measured["row"])
             row = figures.row(f"{measured['row']}@{self.ranks}")
             for name, samples in measured["samples"].items():
-                row.add(name or library.name, Round.of(samples, measured["cpu"]))
+                row.add(self.column(library, name), Round.of(samples, measured["cpu"]))
         for name in self.rows:
             if name in missing:
                 figures.row(f"{name}@{self.ranks}").failures[library.name] = printed.failure or "not there"
@@ -102,6 +112,16 @@ class InHeap(Job):
 
     def run(self, library: Library, figures: Figures) -> None:
         self.take(library, figures, "rows.py", IN_HEAP)
+
+
+class Files(Job):
+    """What ranks write to one file and read, by the library and by hand."""
+
+    def measures(self, library: Library) -> bool:
+        return not library.name.endswith("single")
+
+    def column(self, library: Library, way: str) -> str:
+        return f"{library.name} {way}".rstrip()
 
 
 class Sockets(Job):
@@ -148,6 +168,7 @@ def jobs(wanted: tuple[str, ...]) -> list[Job]:
         return [row for row in rows if not wanted or any(f"{row}@{ranks}".startswith(begin) for begin in wanted)]
 
     found = [Job(ranks, chosen(rows, ranks)) for ranks, rows in ROWS.items()]
+    found += [Files(ranks, chosen(FILES, ranks)) for ranks in (2, 4)]
     found += [InHeap(2, chosen(NUMPY_HEAP, 2)), Sockets(2, chosen(SOCKETS, 2))]
     found += [StartUp(ranks, chosen(["start_up"], ranks)) for ranks in START_UP]
     found += [Resident(ranks, chosen(["resident"], ranks)) for ranks in RESIDENT]

@@ -6,7 +6,8 @@ Rank 0 prints a JSON object a line, as soon as it has it: {"row": name, "samples
 "cpu": CPU seconds of one operation, all ranks together}.  A sample is the mean of a batch that takes at least 200
 microseconds; the first 50 operations are not counted, or fewer where they are very slow.  Of collectives the slowest rank
 counts.  Messages go between neighbours, all pairs at once.  Two bound ranks probe how far their cores are apart before and
-after each sample, and drop it when that has changed; the last row, `line`, is what they found, one way.
+after each sample, and drop it when that has changed; the last row, `line`, is what they found, one way.  What is done in a second
+way has its samples under a name of their own.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Callable
 from time import perf_counter, process_time
 
 import numpy as np
+from files import with_file
 from line import Line
 from lives import lives
 from memory import resident
@@ -245,18 +247,19 @@ def measure(row: str) -> list[float]:
     return batches(collective(name, *numbers))
 
 
-def tell(row: str, samples: list[float], cpu: float) -> None:
+def tell(row: str, samples: dict[str, list[float]], cpu: float) -> None:
     if rank == 0:
-        print(json.dumps({"row": row, "samples": {"": samples}, "cpu": cpu}), flush=True)
+        print(json.dumps({"row": row, "samples": samples, "cpu": cpu}), flush=True)
 
 
 def main() -> None:
     for row in sys.argv[1:]:
         cpu_seconds.clear()
-        samples = measure(row)
-        tell(row, samples, cpu_seconds.get("last", 0.0))
+        name, _, nbytes = row.partition(":")
+        samples = with_file(comm, name, int(nbytes), batches) if name.startswith("file_") else {"": measure(row)}
+        tell(row, samples, 0.0 if len(samples) > 1 else cpu_seconds.get("last", 0.0))
     if line and probes:
-        tell("line", probes, 0.0)
+        tell("line", {"": probes}, 0.0)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from figures import Figures, Row
-from libraries import CORES, NAMES
+from libraries import CORES, NAMES, VULCAN
 from limits import limit_of
 from rich.console import Console
 from rich.table import Table as Drawn
@@ -73,16 +73,22 @@ class Table:
 
 def tables(figures: Figures) -> list[tuple[str, Table]]:
     """All there is to show, with titles."""
-    rows = list(figures.rows.values())
-    against = [row for row in rows if not row.name.startswith("sockets")]
-    sockets = [row for row in rows if row.name.startswith("sockets")]
+    rows: dict[str, list[Row]] = {"sockets": [], "file": [], "": []}
+    for row in figures.rows.values():
+        rows[next(begin for begin in rows if row.name.startswith(begin))].append(row)
     found = []
-    if against:
+    if rows[""]:
         title = "Median of rounds (95th percentile, CPU time where ranks outnumber cores); ratio against the better peer"
-        found.append((title, Table(against, NAMES, with_limits=True)))
-    if sockets:
+        libraries = tuple(name for name in NAMES if name != VULCAN)
+        found.append((title, Table(rows[""], libraries, with_limits=True)))
+    if rows["file"]:
+        title = "Files: one call, the same way; ratio against the best of the others, the exchange by hand included"
+        libraries = tuple(name for name in NAMES if not name.endswith("single"))
+        by_hand = tuple(f"{name} by hand" for name in libraries if name != VULCAN)
+        found.append((title, Table(rows["file"], libraries + by_hand, with_limits=False)))
+    if rows["sockets"]:
         title = "TCP by btl/zmq and by raw pyzmq, same processes: half round trip, and time of a message in a window of 16"
-        found.append((title, Table(sockets, ("btl/zmq", "pyzmq"), with_limits=False)))
+        found.append((title, Table(rows["sockets"], ("btl/zmq", "pyzmq"), with_limits=False)))
     return found
 
 

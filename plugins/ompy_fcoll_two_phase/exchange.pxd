@@ -1,0 +1,57 @@
+# One rank's part of a collective access that goes through the window:
+#
+#     file      |AABBAABB AABBAABB|AABB...        A, B: pieces of ranks 0 and 1
+#     window    |AABBAABB AABBAABB|               shared memory: the file's bytes at their places
+#     parts     |-- rank 0 -|-- rank 1 -|         each rank moves a part between the window and the file, as it is
+#
+# To write, every rank's convertor puts its pieces into the window, and then the parts are written; to read, the parts are read,
+# and every rank's convertor picks its pieces out: one copy, and no message.  The ranks agree on each window by one allgather of a Row
+# each.
+#
+# A window without holes, as its pieces' fingerprint shows, is written as it is.  One with holes is read first, where nobody else
+# can write to them meanwhile; else each rank writes its own pieces.
+from libc.stdint cimport int64_t
+
+from ompy.core.convertor cimport Convertor
+from ompy.core.file cimport Access, File
+from ompy.mca.fbtl cimport FbtlModule
+from ompy_fcoll_two_phase.window cimport Window
+
+
+# How windows are written, the same on all ranks.
+cdef struct Manner:
+    bint fills_holes                             # nobody else writes to them meanwhile,
+    bint locks                                   # because every part is written under a lock
+    int movers                                   # ranks that have a part; the first ones
+
+
+cdef class Exchange:
+    cdef Window window
+    cdef File file
+    cdef FbtlModule fbtl
+    cdef Access access
+    cdef Manner manner
+    cdef Convertor cursor, probe                 # over the view
+    cdef Convertor memory                        # None where memory is one run
+    cdef char *packed                            # of a window's data, where it is not
+    cdef Py_ssize_t done                         # bytes of this rank's data
+    cdef Py_ssize_t mine                         # of them in the window
+    cdef int64_t origin                          # of the window's first byte, in the file
+    cdef int64_t low, high                       # from the first piece in the window to the end of the last
+    cdef int64_t following                       # where the next window begins
+    cdef bint tiled                              # the window has no holes
+    cdef object problem                          # what went wrong here, or None
+
+    # From the first byte of any rank's to the end of the last.
+    cdef Py_ssize_t run(self, int64_t start, int64_t end, Py_ssize_t size) except -1
+
+    # Tell the others what this rank has between two offsets, and learn what there is to move.
+    cdef int agree_on(self, int64_t start, int64_t stop) except -1
+    cdef int write_together(self) except -1
+    cdef int write_own(self) except -1
+    cdef int read_together(self) except -1
+    # The part of the window that this rank moves to or from the file.
+    cdef char *part(self, int64_t *low, int64_t *high) noexcept nogil
+    # This rank's pieces, from or to the window.
+    cdef int move_pieces(self, bint packing) except -1
+    cdef int raise_failures(self) except -1

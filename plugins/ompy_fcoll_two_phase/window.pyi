@@ -1,0 +1,4 @@
+from ompy.core.communicator import Communicator
+
+class Window:
+    def __init__(self, communicator: Communicator) -> None: ...

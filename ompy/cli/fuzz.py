@@ -104,7 +104,7 @@ def fuzz(
             if outcome.found:
                 console.print(report.told(place, wanted, outcome.found), markup=False, soft_wrap=True)
                 if save:
-                    kept(save, place, outcome.found)
+                    kept(save, name, place, outcome.found)
     if matrix or rows:
         console.print(report.table(outcomes))
     failed = sum(outcome.found is not None for _, outcome in outcomes)
@@ -163,7 +163,7 @@ def replayed(
     return 1 if failure else 0
 
 
-def kept(folder: Path, place: Place, found: object) -> None:
+def kept(folder: Path, row: str, place: Place, found: object) -> None:
     """Write a failure's program and script."""
     from ompy.testing.fuzz import report
     from ompy.testing.fuzz.campaign import Found
@@ -171,6 +171,7 @@ def kept(folder: Path, place: Place, found: object) -> None:
     assert isinstance(found, Found)
     folder.mkdir(parents=True, exist_ok=True)
     failure = found.smallest or found.failure
-    name = f"{found.failure.word}-{found.failure.program.seed}-{place.ranks}"
+    words = [*row.split(), found.failure.word, str(found.failure.program.seed), str(place.ranks)]
+    name = "-".join(words)
     (folder / f"{name}.json").write_text(failure.program.dumps())
     (folder / f"{name}.py").write_text(report.source(place, found))

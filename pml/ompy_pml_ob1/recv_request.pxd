@@ -18,7 +18,6 @@ cdef class RecvRequest(Transfer):
     cdef uint64_t next_piece
     cdef dict pieces                # piece -> (Btl, registration handle, address, bytes)
     cdef bint getting, putting, pushing
-    cdef bytearray aside            # where the pieces of an abandoned message are put
 
     cdef int look_for_message(self) except -1
 
@@ -37,7 +36,6 @@ cdef class RecvRequest(Transfer):
     cdef int read_otherwise(self) except -1
     cdef int report_read(self, int error) except -1
     cdef int ask_for_puts(self) except -1
-    cdef size_t place_for_put(self, uint64_t size) except? 0
     cdef int release_pieces(self) except -1
 
 

@@ -1,6 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """The receiver's half of ob1's protocols."""
-from cpython.bytearray cimport PyByteArray_AS_STRING
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy, memset
@@ -108,24 +107,20 @@ cdef class RecvRequest(Transfer):
         return Transfer.reset(self)
 
     cpdef int abandon(self, object memory) except -1:
-        """What still comes is thrown away; nothing more is read, or asked to be written, into the program's memory."""
-        cdef bint touched = False
+        """What still comes is thrown away; where the sender, or the transport, was asked to write, this waits until it has."""
         enter()
         try:
             if self.complete or self.posted.queue != NULL:
                 return Transfer.abandon(self, memory)
-            self.abandoned = True
+            self.abandoned = not self.putting
             self.convertor = None
-            if memory is not None:
-                self.buffer = memory if self.buffer is None else (self.buffer, memory)
             if self.getting:
                 self.next_get = self.received = self.wanted
                 if self.push() == OUT_OF_RESOURCE:
                     self.engine.retry(self)
-            touched = not self.complete and self.under_way
         finally:
             leave()
-        if touched and self.buffer is None:
+        if self.putting or self.under_way:
             outlast(self)
         return 0
 
@@ -328,7 +323,7 @@ cdef class RecvRequest(Transfer):
             size = min(self.wanted - self.next_get, <uint64_t> route.btl.rdma_pipeline_frag_size)
             if route.btl.put_limit and size > route.btl.put_limit:
                 size = route.btl.put_limit
-            descriptor = route.btl.prepare_dst(route.endpoint, self.place_for_put(size), size)
+            descriptor = route.btl.prepare_dst(route.endpoint, self.address + self.next_get, size)
             if descriptor is None:
                 return OUT_OF_RESOURCE
             handle_length = 0 if descriptor.local_handle is None else len(descriptor.local_handle)
@@ -354,14 +349,6 @@ cdef class RecvRequest(Transfer):
             self.engine.control(self.routes, packet, sizeof(PutHeader) + handle_length)
         return OK
 
-    cdef size_t place_for_put(self, uint64_t size) except? 0:
-        if not self.abandoned:
-            return self.address + self.next_get
-        if self.aside is None or <uint64_t> len(self.aside) < size:
-            self.aside = bytearray(size)         # the first piece that finds no buffer is the longest
-            self.buffer = (self.buffer, self.aside)
-        return <size_t> PyByteArray_AS_STRING(self.aside)
-
     cdef int piece_done(self, const FinHeader *header) except -1:
         """The sender has written one piece, or (size 0) will send it as fragments."""
         cdef Btl btl
@@ -372,7 +359,7 @@ cdef class RecvRequest(Transfer):
         if handle is not None:
             btl.release_mem(handle)
         self.under_way -= 1
-        if header.size and self.engine.checksum and not self.abandoned and crc32c(0, <char *> address, size) != header.checksum:
+        if header.size and self.engine.checksum and crc32c(0, <char *> address, size) != header.checksum:
             return self.fail_damaged()
         self.received += header.size
         if is_tracing():

@@ -31,6 +31,7 @@ NO_HEAP = {"btl_sm_shared_heap": "none"}
 RING = {"btl": "sm,self", "btl_sm_single_copy": "none", **NO_HEAP}
 KERNEL = {"btl": "sm,self", "btl_sm_single_copy": "cma", **NO_HEAP, "btl_sm_min_rdma_pipeline_size": 1}
 HEAP = {"btl": "sm,self", "btl_sm_single_copy": "none", "mpi_numpy_heap": 4096, "btl_sm_min_rdma_pipeline_size": 1}
+CHAOS = {f"btl_chaos_{what}": share for what, share in {"drop": 0.01, "duplicate": 0.01, "corrupt": 0.001, "delay": 0.05}.items()}
 SIMULATED = ("threads", "signals", "fork", "floods")
 
 MATRIX = (
@@ -50,7 +51,8 @@ MATRIX = (
     Row("coll sm", mca(coll="sm,basic"), (2, 3, 5, 7)),
     Row("osc pt2pt", mca(osc="pt2pt"), (2, 3, 5), share=2),
     Row("checksums", mca(btl="zmq,self", pml_ob1_checksum=1), (2,)),
-    Row("dr over chaos", mca(pml="dr", btl="chaos,self"), (2, 3), share=0.5),
+    Row("dr over chaos around sm", mca(pml="dr", btl="chaos,self", btl_chaos_wraps="sm", **CHAOS), (2, 3), share=0.3),
+    Row("dr over chaos around zmq", mca(pml="dr", btl="chaos,self", btl_chaos_wraps="zmq", **CHAOS), (2, 3), share=0.3),
     Row("portals below ob1", mca(pml="ob1", btl="portals,self"), (2, 3), SIMULATED, share=0.3),
     Row("portals below cm", mca(pml="cm", mtl="portals"), (2, 3), SIMULATED, share=0.3),
     Row("coll portals", mca(pml="cm", mtl="portals", coll="portals,basic"), (2, 3), SIMULATED, share=0.3),

@@ -4,7 +4,7 @@
 
     file      0 1 2 3 0 1 2 3 ...          the digit: whose piece it is
 
-By hand every rank is given a part of the file: `Alltoall` brings it together, NumPy puts it in order, and it is written at once.
+By hand every rank is given a part of the file: `Alltoall` brings it together, NumPy puts it in order, and one call writes it.
 """
 
 from __future__ import annotations

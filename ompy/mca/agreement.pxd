@@ -9,7 +9,7 @@ from ompy.core.segment cimport Segment
 cdef int gather(Communicator comm, const int64_t *mine, int64_t *all, int count) except -1
 # Rank 0's numbers to all.
 cdef int share(Communicator comm, int64_t *numbers, int count) except -1
-# Memory that all map, zeroed; None on every rank where some are on another host, or it can't be had.
+# Memory that all map, zeroed; all are on one host.  Errors: why it can't be had, on every rank.
 cpdef Segment shared_memory(Communicator comm, str name, size_t size)
 # All go on, or all raise: `error` is this rank's MPIError or None, `what` what failed ("run.npy: it can't be opened").
 cpdef int agree(Communicator comm, object error, str what) except -1

@@ -1,6 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False
 """Agreement among the members of a communicator.  See `agreement.pxd`."""
 from array import array
+from zlib import crc32
 
 from libc.stdint cimport int64_t
 
@@ -52,30 +53,45 @@ def gathered(Communicator comm not None, numbers) -> list[list[int]]:
     return [received[rank * width:(rank + 1) * width].tolist() for rank in range(comm.size)]
 
 
+def common(Communicator comm not None, str text not None) -> str:
+    """Rank 0's text, for all."""
+    cdef bytes mine = text.encode()
+    rows = gathered(comm, [len(mine), crc32(mine)])
+    if all(row == rows[0] for row in rows):
+        return text
+    words = array("q", bytes(8 * (rows[0][0] // 8 + 1)) if comm.rank else mine.ljust(8 * (len(mine) // 8 + 1), b"\0"))
+    cdef size_t address = words.buffer_info()[0]
+    share(comm, <int64_t *> address, len(words))
+    return words.tobytes()[:rows[0][0]].decode()
+
+
 cpdef Segment shared_memory(Communicator comm, str name, size_t size):
     cdef Segment segment = None
     cdef bytes location = b""
+    cdef object problem = None
     if comm.rank == 0:
         try:
             segment = create(name, size)
             location = segment.location()
-        except MPIError:
-            location = b""
+        except MPIError as error:
+            problem = error
     words = array("q", location.ljust(8 * LOCATION_WORDS, b"\0"))
     cdef size_t address = words.buffer_info()[0]
     share(comm, <int64_t *> address, LOCATION_WORDS)
     location = words.tobytes().rstrip(b"\0")
-    if comm.rank > 0 and location and comm.group.proc(0).is_local:
+    if comm.rank > 0 and location:
         try:
             segment = attach(location, size)
-        except MPIError:
-            segment = None
-    there = [0] not in gathered(comm, [segment is not None])
-    if segment is not None:
-        segment.seal()
-        if not there:
+        except MPIError as error:
+            problem = error
+    try:
+        agree(comm, problem, f"{size} bytes of memory for all ranks: not to be had")
+    except MPIError:
+        if segment is not None:
             segment.close()
-    return segment if there else None
+        raise
+    segment.seal()
+    return segment
 
 
 cpdef int agree(Communicator comm, object error, str what) except -1:

@@ -10,6 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from ompy.core.communicator import Communicator
+
 KIB = 1024
 MIB = 1024 * KIB
 
@@ -75,17 +77,25 @@ SOURCE = "ompy_source_of_"
 class Hints:
     """Those in force on one file."""
 
-    def __init__(self, info: Mapping[str, str], source: str) -> None:
+    def __init__(self) -> None:
         self.values: dict[str, int | str] = {name: hint.default for name, hint in HINTS.items()}
         self.sources = dict.fromkeys(HINTS, "default")
-        self.update(info, source)
 
-    def update(self, info: Mapping[str, str], source: str) -> None:
-        """Take over what an info object says.
+    def agree(self, communicator: Communicator, info: Mapping[str, str], source: str) -> None:
+        """Take over what an info object says; collective: where ranks say different things, all take rank 0's.
 
         Parameters:
             source: for people: "info of Open".
         """
+        from ompy.mca.agreement import common
+
+        mine = [word for name in sorted(HINTS) if name in info for word in (name, info[name])]
+        told = common(communicator, "\0".join(mine)).split("\0")
+        theirs = dict(zip(told[::2], told[1::2], strict=False))
+        self.update(theirs, source if told == mine or theirs == info else f"{source} of rank 0")
+
+    def update(self, info: Mapping[str, str], source: str) -> None:
+        """Take over what an info object says.  See `agree`."""
         for name, text in info.items():
             if name in HINTS:
                 try:

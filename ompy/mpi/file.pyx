@@ -6,6 +6,7 @@ import os
 
 from ompy.core.file cimport File as CoreFile
 from ompy.core.view cimport View
+from ompy.mca.agreement cimport agree
 from ompy.mca.io cimport IoModule
 from ompy.mpi.comm cimport Comm
 from ompy.mpi.datarep cimport Datarep, datarep_of
@@ -19,12 +20,11 @@ from ompy.mpi.handle cimport forget, predefine
 from ompy.mpi.info cimport Info, hints, new_info
 
 from ompy.core.errors import (
-    ERR_AMODE, ERR_ARG, ERR_COMM, ERR_READ_ONLY, ERR_TYPE, ERR_UNSUPPORTED_OPERATION, MPIError,
+    ERR_ARG, ERR_COMM, ERR_READ_ONLY, ERR_TYPE, ERR_UNSUPPORTED_OPERATION, MPIError,
 )
 from ompy.mpi.datatype import BYTE
 from ompy.mpi.exceptions import hand_over
 from ompy.mpi.file_access import NullFile
-from ompy.runtime import files
 
 __all__ = [
     "DISPLACEMENT_CURRENT", "FILE_NULL", "File", "MODE_APPEND", "MODE_CREATE", "MODE_DELETE_ON_CLOSE", "MODE_EXCL",
@@ -88,11 +88,12 @@ cdef class File(FileAccess):
             Exception: on every rank, if on one: ERR_AMODE, ERR_NO_SUCH_FILE, ERR_FILE_EXISTS, ERR_ACCESS, ERR_READ_ONLY,
                 ERR_BAD_FILE, ERR_NO_SPACE, ERR_QUOTA, ERR_FILE_IN_USE, ERR_IO; ERR_NOT_SAME where amodes differ.
         """
+        from ompy.runtime import files
+
         cdef File made = cls.__new__(cls)
         try:
             if comm.comm is None:
                 raise MPIError(ERR_COMM, "comm: a communicator expected, not COMM_NULL")
-            check_mode(amode)
             made.file = files.open_file(comm.comm, os.fsdecode(filename), amode, hints(info))
         except MPIError as error:
             hand_over(error, null_file)
@@ -104,6 +105,8 @@ cdef class File(FileAccess):
 
     def Close(self) -> None:
         """Close the file, when what is under way is over; collective; the handle becomes FILE_NULL (MPI-4.1, 14.2.2)."""
+        from ompy.runtime import files
+
         try:
             files.close_file(self.live())
         except MPIError as error:
@@ -118,6 +121,8 @@ cdef class File(FileAccess):
         Raises:
             Exception: ERR_NO_SUCH_FILE, ERR_ACCESS, ERR_BAD_FILE, ERR_IO.
         """
+        from ompy.runtime import files
+
         try:
             files.delete_file(os.fsdecode(filename), hints(info))
         except MPIError as error:
@@ -128,14 +133,14 @@ cdef class File(FileAccess):
     def Set_size(self, size: int) -> None:
         """Cut the file off behind `size` bytes, or add zeros; collective (MPI-4.1, 14.2.4)."""
         try:
-            (<IoModule> changeable(self, size).module).set_size(size)
+            (<IoModule> changeable(self, size, "cut off").module).set_size(size)
         except MPIError as error:
             hand_over(error, subject(self))
 
     def Preallocate(self, size: int) -> None:
         """Have the file system set `size` bytes aside; the file is never cut off; collective (MPI-4.1, 14.2.5)."""
         try:
-            (<IoModule> changeable(self, size).module).preallocate(size)
+            (<IoModule> changeable(self, size, "made longer").module).preallocate(size)
         except MPIError as error:
             hand_over(error, subject(self))
 
@@ -192,7 +197,7 @@ cdef class File(FileAccess):
     def Set_info(self, Info info not None) -> None:
         """Ask for another service; hints that are not known are passed over; collective (MPI-4.1, 14.2.8)."""
         try:
-            self.live().hints.update(hints(info), "Set_info")
+            self.live().hints.agree(self.live().communicator, hints(info), "Set_info")
         except MPIError as error:
             hand_over(error, subject(self))
 
@@ -229,35 +234,22 @@ cdef class File(FileAccess):
             Exception: ERR_ARG, ERR_TYPE, ERR_NOT_SAME, ERR_UNSUPPORTED_DATAREP.
         """
         cdef CoreFile file
-        cdef Datarep representation
-        cdef View view
+        cdef View view = None
         if etype is None:
             etype = BYTE
         if filetype is None:
             filetype = etype
         try:
             file = self.live()
-            if etype.typemap is None or filetype.typemap is None:
-                raise MPIError(ERR_TYPE, "etype, filetype: a datatype expected, not DATATYPE_NULL")
-            if disp == DISPLACEMENT_CURRENT:
-                if not file.mode & MODE_SEQUENTIAL:
-                    raise MPIError(ERR_ARG, f"{file.path}: disp: DISPLACEMENT_CURRENT is for files opened with MODE_SEQUENTIAL")
-                disp = file.view.offset((<IoModule> file.module).tell(True) * file.view.etype.size)
-            elif file.mode & MODE_SEQUENTIAL:
-                raise MPIError(ERR_UNSUPPORTED_OPERATION, f"{file.path}: opened with MODE_SEQUENTIAL: disp: not {disp}, but "
-                                                          "DISPLACEMENT_CURRENT expected")
-            representation = datarep_of(datarep)
-            if representation is None:
-                view = View(disp, etype.typemap, filetype.typemap)
-            else:
-                view = View(disp, representation.laid_out(etype.typemap), representation.laid_out(filetype.typemap),
-                            representation)
-            if not view.ordered and not file.mode & MODE_RDONLY:
-                raise MPIError(ERR_TYPE, f"{file.path}: filetype: pieces overlap or go back; that is for files opened with "
-                                         "MODE_RDONLY")
+            problem = None
+            try:
+                view = seen(file, disp, etype, filetype, datarep)
+            except MPIError as error:
+                problem = error
+            agree(file.communicator, problem, f"{file.path}: the view can't be set")
             (<IoModule> file.module).set_view(view)
-            file.hints.update(hints(info), "info of Set_view")
-            remember_view(file, disp, etype, filetype, datarep)
+            file.hints.agree(file.communicator, hints(info), "info of Set_view")
+            remember_view(file, view.displacement, etype, filetype, datarep)
         except MPIError as error:
             hand_over(error, subject(self))
 
@@ -362,33 +354,45 @@ cdef object subject(File handle):
     return null_file if handle.file is None else handle.file
 
 
-cdef CoreFile changeable(File handle, size):
-    """The core object, whose size may be set to that."""
+cdef CoreFile changeable(File handle, size, str what):
+    """The core object, whose size may be set to that: on all ranks, or on none."""
     cdef CoreFile file = handle.live()
+    problem = None
     if file.mode & MODE_RDONLY:
-        raise MPIError(ERR_READ_ONLY, f"{file.path}: opened with MODE_RDONLY")
-    if file.mode & MODE_SEQUENTIAL:
-        raise MPIError(ERR_UNSUPPORTED_OPERATION, f"{file.path}: opened with MODE_SEQUENTIAL: its size can't be set")
-    if size < 0:
-        raise MPIError(ERR_ARG, f"size: {size} is negative")
+        problem = MPIError(ERR_READ_ONLY, f"{file.path}: opened with MODE_RDONLY")
+    elif file.mode & MODE_SEQUENTIAL:
+        problem = MPIError(ERR_UNSUPPORTED_OPERATION, f"{file.path}: opened with MODE_SEQUENTIAL: its size can't be set")
+    elif size < 0:
+        problem = MPIError(ERR_ARG, f"size: {size} is negative")
+    agree(file.communicator, problem, f"{file.path}: can't be {what}")
     return file
+
+
+cdef View seen(CoreFile file, disp, Datatype etype, Datatype filetype, str datarep):
+    """What `Set_view` asks for."""
+    cdef Datarep representation
+    cdef View view
+    if etype.typemap is None or filetype.typemap is None:
+        raise MPIError(ERR_TYPE, "etype, filetype: a datatype expected, not DATATYPE_NULL")
+    if disp == DISPLACEMENT_CURRENT:
+        if not file.mode & MODE_SEQUENTIAL:
+            raise MPIError(ERR_ARG, f"{file.path}: disp: DISPLACEMENT_CURRENT is for files opened with MODE_SEQUENTIAL")
+        disp = file.view.offset((<IoModule> file.module).tell(True) * file.view.etype.size)
+    elif file.mode & MODE_SEQUENTIAL:
+        raise MPIError(ERR_UNSUPPORTED_OPERATION, f"{file.path}: opened with MODE_SEQUENTIAL: disp: not {disp}, but "
+                                                  "DISPLACEMENT_CURRENT expected")
+    representation = datarep_of(datarep)
+    if representation is None:
+        view = View(disp, etype.typemap, filetype.typemap)
+    else:
+        view = View(disp, representation.laid_out(etype.typemap), representation.laid_out(filetype.typemap), representation)
+    if not view.ordered and not file.mode & MODE_RDONLY:
+        raise MPIError(ERR_TYPE, f"{file.path}: filetype: pieces overlap or go back; that is for files opened with MODE_RDONLY")
+    return view
 
 
 cdef int remember_view(CoreFile file, Py_ssize_t disp, Datatype etype, Datatype filetype, str datarep) except -1:
     file.attributes["view"] = disp, etype.typemap, filetype.typemap, datarep
-    return 0
-
-
-cdef int check_mode(int mode) except -1:
-    cdef int ways = mode & (MODE_RDONLY | MODE_WRONLY | MODE_RDWR)
-    if ways not in (MODE_RDONLY, MODE_WRONLY, MODE_RDWR):
-        raise MPIError(ERR_AMODE, f"amode: exactly one of MODE_RDONLY, MODE_WRONLY and MODE_RDWR expected in {mode}")
-    if mode & MODE_RDONLY and mode & (MODE_CREATE | MODE_EXCL):
-        raise MPIError(ERR_AMODE, "amode: MODE_RDONLY makes no file: leave MODE_CREATE and MODE_EXCL out")
-    if mode & MODE_RDWR and mode & MODE_SEQUENTIAL:
-        raise MPIError(ERR_AMODE, "amode: a MODE_SEQUENTIAL file is read or written: leave MODE_RDWR out")
-    if mode < 0 or mode >= 2 * MODE_SEQUENTIAL:
-        raise MPIError(ERR_AMODE, f"amode: {mode} holds what is no mode")
     return 0
 
 

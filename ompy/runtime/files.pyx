@@ -2,14 +2,17 @@
 """Opening, closing and deleting files (MPI-4.1, 14.2)."""
 from ompy.core.basic cimport BASIC_BYTE
 from ompy.core.communicator cimport Communicator
-from ompy.core.file cimport MODE_RDWR, File
+from ompy.core.file cimport (
+    MODE_CREATE, MODE_EXCL, MODE_RDONLY, MODE_RDWR, MODE_SEQUENTIAL, MODE_WRONLY, File,
+)
 from ompy.core.typemap cimport predefined
 from ompy.core.view cimport View
-from ompy.runtime.communicators cimport allgather
+from ompy.mca.agreement cimport agree
 
-from ompy.core.errors import ERR_BAD_FILE, ERR_COMM, ERR_NOT_SAME, MPIError
-from ompy.mca.hints import Hints
+from ompy.core.errors import ERR_AMODE, ERR_BAD_FILE, ERR_COMM, ERR_NOT_SAME, MPIError
 from ompy.mca import selection
+from ompy.mca.agreement import gathered
+from ompy.mca.hints import Hints
 from ompy.runtime import communicators
 
 
@@ -25,14 +28,21 @@ def open_file(Communicator comm not None, str path not None, int mode, dict hint
     cdef File file
     if comm.is_inter:
         raise MPIError(ERR_COMM, "comm: an intra-communicator expected for a file")
-    check_path(path)
-    for rank, (theirs,) in enumerate(allgather(comm, [mode])):
+    problem = None
+    try:
+        check_mode(mode)
+        check_path(path)
+    except MPIError as error:
+        problem = error
+    agree(comm, problem, f"{path}: can't be opened")
+    for rank, (theirs,) in enumerate(gathered(comm, [mode])):
         if theirs != mode:
             raise MPIError(ERR_NOT_SAME, f"{path}: amode: {mode} here, {theirs} on rank {rank} of the communicator")
     own = communicators.duplicate(comm)
     own.name = path
-    file = made(own, path, mode, hints)
+    file = made(own, path, mode)
     try:
+        file.hints.agree(own, hints, "info of Open")
         file.module = selection.select_for_file("io", file)
         file.module.open()
     except BaseException:
@@ -55,15 +65,30 @@ def close_file(File file not None) -> None:
 def delete_file(str path not None, dict hints not None) -> None:
     """Remove a file; this process alone (MPI-4.1, 14.2.3)."""
     check_path(path)
-    selection.select_for_file("fs", made(communicators.own, path, MODE_RDWR, hints)).delete(path)
+    file = made(communicators.own, path, MODE_RDWR)
+    file.hints.update(hints, "info of Delete")
+    selection.select_for_file("fs", file).delete(path)
 
 
-cdef File made(Communicator own, str path, int mode, dict hints):
+cdef File made(Communicator own, str path, int mode):
     view = View(0, predefined(BASIC_BYTE), predefined(BASIC_BYTE))
-    return File(own, path, mode, Hints(hints, "info of Open"), view)
+    return File(own, path, mode, Hints(), view)
 
 
 cdef int check_path(str path) except -1:
     if not path or "\0" in path:
         raise MPIError(ERR_BAD_FILE, f"filename: {path!r} is the name of no file")
+    return 0
+
+
+cdef int check_mode(int mode) except -1:
+    cdef int ways = mode & (MODE_RDONLY | MODE_WRONLY | MODE_RDWR)
+    if ways not in (MODE_RDONLY, MODE_WRONLY, MODE_RDWR):
+        raise MPIError(ERR_AMODE, f"amode: exactly one of MODE_RDONLY, MODE_WRONLY and MODE_RDWR expected in {mode}")
+    if mode & MODE_RDONLY and mode & (MODE_CREATE | MODE_EXCL):
+        raise MPIError(ERR_AMODE, "amode: MODE_RDONLY makes no file: leave MODE_CREATE and MODE_EXCL out")
+    if mode & MODE_RDWR and mode & MODE_SEQUENTIAL:
+        raise MPIError(ERR_AMODE, "amode: a MODE_SEQUENTIAL file is read or written: leave MODE_RDWR out")
+    if mode < 0 or mode >= 2 * MODE_SEQUENTIAL:
+        raise MPIError(ERR_AMODE, f"amode: {mode} holds what is no mode")
     return 0

@@ -1,19 +1,15 @@
 # cython: language_level=3, binding=False
 # distutils: extra_compile_args=-Os
 """New windows: what their members tell one another, and memory that they share (MPI-4.1, 12.2)."""
-from array import array
-
 from ompy.core.communicator cimport Communicator
-from ompy.core.segment cimport Segment, attach, create as create_segment, page_size
+from ompy.core.segment cimport Segment, page_size
 from ompy.core.window cimport FLAVOR_SHARED, Window
+from ompy.mca.agreement cimport shared_memory
 from ompy.runtime.communicators cimport allgather
 
 from ompy.core.errors import ERR_COMM, ERR_DISP, ERR_RMA_SHARED, ERR_SIZE, MPIError
 from ompy.mca import selection
 from ompy.runtime import communicators
-
-# A segment's location travels as so many 64-bit numbers.
-cdef int LOCATION_WORDS = 32
 
 
 def create(Communicator comm not None, int flavor, size_t address, Py_ssize_t size, Py_ssize_t unit, memory=None):
@@ -51,7 +47,7 @@ def create_shared(Communicator comm not None, Py_ssize_t size, Py_ssize_t unit, 
     for nbytes, _, _ in rows:
         starts.append(total)
         total += nbytes if contiguous else (nbytes + page_size - 1) // page_size * page_size
-    segment = shared_segment(comm, max(total, 1))
+    segment = shared_memory(comm, "ompy-window", max(total, 1))
     own = communicators.duplicate(comm)
     addresses = [<size_t> segment.address + <size_t> start for start in starts]
     return opened(own, FLAVOR_SHARED, rows, addresses, segment)
@@ -84,33 +80,3 @@ cdef list gathered(Communicator comm, Py_ssize_t size, Py_ssize_t unit):
         if displacement <= 0:
             raise MPIError(ERR_DISP, f"disp_unit: rank {rank} gave {displacement}, a number of bytes above 0 is expected")
     return rows
-
-
-cdef Segment shared_segment(Communicator comm, Py_ssize_t total):
-    """Memory that rank 0 makes and the others attach to; it is sealed once all have."""
-    cdef Segment segment = None
-    cdef bytes location = b""
-    failure = None
-    if comm.rank == 0:
-        try:
-            segment = create_segment("ompy-window", total)
-            location = segment.location()
-        except MPIError as error:
-            failure = error
-    words = array("q", location.ljust(8 * LOCATION_WORDS, b"\0"))
-    location = array("q", allgather(comm, words.tolist())[0]).tobytes().rstrip(b"\0")
-    if comm.rank > 0 and location:
-        try:
-            segment = attach(location, total)
-        except MPIError as error:
-            failure = error
-    attached = allgather(comm, [segment is not None])
-    if comm.rank == 0 and segment is not None:
-        segment.seal()
-    if failure is not None:
-        raise failure
-    absent = [rank for rank, (there,) in enumerate(attached) if not there]
-    if absent:
-        segment.close()
-        raise MPIError(ERR_RMA_SHARED, f"rank {absent[0]} could not attach to the {total} bytes of the shared window")
-    return segment

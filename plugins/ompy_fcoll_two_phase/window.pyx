@@ -8,6 +8,8 @@ from ompy.mca.agreement cimport gather, shared_memory
 from ompy.mca.coll cimport BARRIER, CollectiveCall, CollTable
 from ompy_fcoll_two_phase.fingerprint cimport Fingerprint
 
+from ompy.core.errors import MPIError
+
 
 cdef class Window:
     """See `window.pxd`.
@@ -30,11 +32,13 @@ cdef class Window:
         if self.segment is not None and size <= self.size:
             return True
         self.close()
-        self.segment = shared_memory(self.communicator, "ompy-two-phase", size + PAGE)
+        try:
+            self.segment = shared_memory(self.communicator, "ompy-two-phase", size + PAGE)
+        except MPIError:
+            return False
         self.size = size
-        if self.segment is not None:
-            self.fingerprint.prepare(size + PAGE)
-        return self.segment is not None
+        self.fingerprint.prepare(size + PAGE)
+        return True
 
     cdef int gather(self, const Row *mine) except -1:
         return gather(self.communicator, <const int64_t *> mine, <int64_t *> self.rows, sizeof(Row) // sizeof(int64_t))

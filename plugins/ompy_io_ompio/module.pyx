@@ -169,21 +169,25 @@ cdef class Ompio(IoModule):
 
     cpdef int seek(self, Py_ssize_t offset, int whence, bint shared) except -1:
         """Move a pointer; the shared one together."""
+        cdef Communicator comm = self.file.communicator
         cdef View view = self.file.view
         cdef Py_ssize_t base = 0
+        problem = None
         if shared:
             # What is before this call on any rank has moved the pointer.
-            agree(self.file.communicator, None, self.file.path)
+            agree(comm, None, self.file.path)
         if whence == SEEK_CUR:
             base = self.sharedfp.get() if shared else self.pointer
         elif whence == SEEK_END:
             base = (view.position(self.fs.size(self.file)) + view.etype.size - 1) // view.etype.size
         if base + offset < 0:
-            raise MPIError(ERR_ARG, f"{self.file.path}: offset {offset} leads before the start of the view")
+            problem = MPIError(ERR_ARG, f"{self.file.path}: offset {offset} leads before the start of the view")
         if shared:
-            self.sharedfp.set(base + offset)
-        else:
-            self.pointer = base + offset
+            agree(comm, problem, f"{self.file.path}: the shared pointer can't be moved")
+            return self.sharedfp.set(base + offset)
+        if problem is not None:
+            raise problem
+        self.pointer = base + offset
         return 0
 
     cpdef Py_ssize_t tell(self, bint shared) except -1:
@@ -191,8 +195,12 @@ cdef class Ompio(IoModule):
         return self.sharedfp.get() if shared else self.pointer
 
     cpdef int set_atomicity(self, bint atomic) except -1:
-        """Collective.  Errors: ERR_UNSUPPORTED_OPERATION where there are no locks."""
+        """Collective.  Errors: ERR_UNSUPPORTED_OPERATION where there are no locks, ERR_NOT_SAME."""
         problem = None
+        flags = gathered(self.file.communicator, [atomic])
+        if [not atomic] in flags:
+            raise MPIError(ERR_NOT_SAME, f"{self.file.path}: flag: {bool(atomic)} here, {not atomic} on rank "
+                                         f"{flags.index([not atomic])}")
         if atomic and not self.fbtl.check_atomicity():
             problem = MPIError(ERR_UNSUPPORTED_OPERATION, f"{self.file.path}: its file system has no range locks, by which "
                                                           "atomic mode works")

@@ -6,8 +6,6 @@ from ompy.core.file cimport File
 from ompy.mca.agreement cimport shared_memory
 from ompy.mca.sharedfp cimport INTERFACE, SharedfpModule
 
-from ompy.core.errors import ERR_NO_MEM, MPIError
-
 interface = INTERFACE
 
 cdef extern from *:
@@ -32,11 +30,9 @@ cdef class SharedMemory(SharedfpModule):
         self.number = &self.own
 
     cpdef int open(self) except -1:
-        """Collective: the pointer is 0.  Errors: ERR_NO_MEM on every rank."""
+        """Collective: the pointer is 0.  Errors: those of `shared_memory`, on every rank."""
         if self.file.communicator.size > 1:
             self.segment = shared_memory(self.file.communicator, "ompy-sharedfp", sizeof(int64_t))
-            if self.segment is None:
-                raise MPIError(ERR_NO_MEM, f"{self.file.path}: no memory that all ranks share, for the shared pointer")
             self.number = <int64_t *> self.segment.address
         return 0
 

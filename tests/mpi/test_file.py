@@ -244,3 +244,48 @@ def test_a_full_device_is_an_error_on_every_rank(comm, tmp_path):
     assert error.Get_error_class() == MPI.ERR_NO_SPACE
     assert "/dev/full" in str(error)
     file.Close()
+
+
+@pytest.mark.ompy(2)
+def test_arguments_that_differ_are_errors_on_every_rank(comm, tmp_path):
+    path = path_of(comm, tmp_path)
+    first = comm.rank == 0
+    error = error_of(MPI.File.Open, comm, path, READ_WRITE if first else MPI.MODE_RDONLY | MPI.MODE_CREATE)
+    assert error.Get_error_class() == MPI.ERR_AMODE
+    error_of(MPI.File.Open, comm, path if first else "", READ_WRITE)
+    file = MPI.File.Open(comm, path, READ_WRITE)
+    for wrong in (
+        lambda: file.Set_size(10 if first else -1),
+        lambda: file.Preallocate(10 if first else -1),
+        lambda: file.Set_view(0 if first else -1),
+        lambda: file.Set_view(0, MPI.BYTE if first else MPI.INT),
+        lambda: file.Set_view(0, MPI.INT, MPI.INT, "native" if first else "no such"),
+        lambda: file.Seek_shared(0 if first else -1),
+        lambda: file.Set_atomicity(first),
+    ):
+        error_of(wrong)
+    file.Write_ordered(b"ab")
+    assert file.Get_size() == 4
+    file.Close()
+
+
+@pytest.mark.ompy(2, 3)
+def test_hints_that_differ_are_rank_0_s(comm, tmp_path):
+    first = comm.rank == 0
+    for name, words in (
+        ("romio_cb_write", ("enable", "disable")),
+        ("romio_cb_read", ("enable", "disable")),
+        ("romio_ds_write", ("enable", "automatic")),
+        ("cb_buffer_size", ("4096", "65536")),
+        ("cb_nodes", ("1", "0")),
+    ):
+        info = MPI.Info.Create({name: words[0]} if first else {name: words[1]} if comm.rank == 1 else {})
+        file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE, info)
+        assert file.info[name] == words[0]
+        assert file.info[f"ompy_source_of_{name}"] == ("info of Open" if first else "info of Open of rank 0")
+        file.Set_view(0, MPI.INT, MPI.INT.Create_hindexed([1], [4 * comm.rank]).Create_resized(0, 4 * comm.size), "native", info)
+        data, got = np.arange(5000, dtype="i4") + comm.rank, np.zeros(5000, "i4")
+        file.Write_all(data)
+        file.Read_at_all(0, got)
+        assert (got == data).all()
+        file.Close()

@@ -3,6 +3,10 @@
 Components are asked for the first communicator of each kind: communicators are of one kind when they have as many ranks on
 each side and both a topology or neither.  Where every component says that its answer holds for the kind
 (`Offer.again`, `Refusal.lasting`), the others of that kind are served alike, until a parameter is set.
+
+Ranks must decide alike, or a collective would meet another one on its peers.  The first communicator, the world, is decided
+before the cards go out; its components stand on them, and are compared.  One that goes wrong then is left out for good, on all
+ranks or with an error; one that goes wrong later, when the others may count on it, is an error.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from ompy.mca.errors import ComponentError, suggestion
 from ompy.mca.frameworks import FUNCTIONS, declare
 from ompy.mca.hook import hooks
 from ompy.mca.params import registry
-from ompy.mca.selection import Candidate, candidates, query
+from ompy.mca.selection import Broken, Candidate, candidates, query
 from ompy.mca.verdicts import record
 
 TYPE_CHECKING = False
@@ -51,6 +55,10 @@ class Decision:
 decisions: dict[Kind, Decision] = {}
 generation = -1
 
+# The components that serve the world, with their priorities; and those that went wrong when they were asked for it.
+of_world: dict[str, int] | None = None
+broken: set[str] = set()
+
 
 def select_collectives(communicator: Communicator) -> CollTable:
     """Choose the collectives of one communicator: for each function, in each of its forms, the highest priority.
@@ -72,10 +80,21 @@ def select_collectives(communicator: Communicator) -> CollTable:
 
 def decide(communicator: Communicator, kind: Kind) -> CollTable:
     """Ask every component."""
+    global of_world
     declare()
     found, by_name = candidates("coll")
-    answers = [(it, *query(it, by_name, communicator)) for it in found]
+    answers = [(it, *query(it, by_name, communicator)) for it in found if it.name not in broken]
     offers = [Candidate(component, answer) for _, component, answer in answers if component and isinstance(answer, Offer)]
+    failed = {it.name: answer.reason for it, _, answer in answers if isinstance(answer, Broken)}
+    if of_world is None:
+        of_world = {candidate.component.name: candidate.offer.priority for candidate in offers}
+        broken.update(failed)
+    else:
+        for name, reason in failed.items():
+            raise ComponentError(
+                f"coll component {name} can't be asked for another communicator, where other ranks may count on it: {reason}; "
+                f"`--mca coll ^{name}` does without it"
+            )
     plan = plan_of(offers)
     makers = [candidate.offer.again for candidate in offers if candidate.offer.again is not None]
     lasting = all(answer.lasting for _, _, answer in answers if isinstance(answer, Refusal))
@@ -84,6 +103,29 @@ def decide(communicator: Communicator, kind: Kind) -> CollTable:
     if len(makers) == len(offers) and lasting and not watched:
         decisions[kind] = Decision(plan, makers, dict(record.frameworks["coll"]))
     return plan.table([candidate.offer.modules[0] for candidate in offers])
+
+
+def on_card() -> bytes:
+    """Who serves the world here, for the other ranks to compare: "basic=10 sm=40"."""
+    return " ".join(f"{name}={priority}" for name, priority in (of_world or {}).items()).encode()
+
+
+def compare(card: bytes, other: int, rank: int) -> None:
+    """Raises ComponentError when rank `other`, whose card says so, has the world served otherwise than this rank."""
+    theirs = dict(field.partition("=")[::2] for field in card.decode("utf-8", "replace").split())
+    ours = {name: str(priority) for name, priority in (of_world or {}).items()}
+    for name in [*ours, *theirs]:
+        if ours.get(name) == theirs.get(name):
+            continue
+        if name not in ours:
+            reasons = [verdict.reason for verdict in record.of("coll") if verdict.component == name]
+            problem = f"is left out on rank {rank}, and serves on rank {other}: {reasons[0] if reasons else 'not installed'}"
+        elif name not in theirs:
+            problem = f"is left out on rank {other}, and serves on rank {rank}: `--mca coll_base_verbose 1` has the reason"
+        else:
+            problem = f"has priority {ours[name]} on rank {rank} and {theirs[name]} on rank {other}"
+        remedy = f"Collectives need the same on every rank: `--mca coll ^{name}` does without it"
+        raise ComponentError(f"coll component {name} {problem}. {remedy}")
 
 
 def plan_of(offers: list[Candidate]) -> CollPlan:
@@ -166,4 +208,7 @@ REMEMBERED: dict[str, set[str]] = {}
 
 def forget() -> None:
     """Before another bring-up in the same process: nothing is decided."""
+    global of_world
     decisions.clear()
+    of_world = None
+    broken.clear()

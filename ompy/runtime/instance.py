@@ -54,30 +54,35 @@ class Instance:
         self.bml: Bml = selection.select("bml")[0]
         self.pml: Pml = selection.select("pml")[0]
         pml_framework.choose(self.pml)
-        self.publish()
-        for btl in self.btls:
-            register_source(btl)
         high = self.rte.job_number << 48
         self.world = Communicator(high | WORLD_CONTEXT, make_group(range(self.rte.size)), None, "MPI_COMM_WORLD")
         self.own = Communicator(high | SELF_CONTEXT, make_group([self.rte.rank]), None, "MPI_COMM_SELF")
-        self.serve(self.world)
+        # Before the cards go out, which say who serves the world.
+        self.world.coll = coll_selection.select_collectives(self.world)
+        self.publish()
+        for btl in self.btls:
+            register_source(btl)
+        self.pml.add_comm(self.world)
         self.serve(self.own)
         hooks.announce("ompy_initialized", instance=self)
 
     def publish(self) -> None:
-        """Put every component's address on the card, and see that every rank chose the same PML."""
+        """Put every component's address on the card, and see that every rank chose the same PML and collectives."""
         card = self.modex.card
         card["pml"] = self.pml.name.encode()
+        card["coll"] = coll_selection.on_card()
         for btl in self.btls:
             card |= btl.cards()
         self.modex.publish()
         if self.rte.rank != 0:
-            first = process_table().get(0).card["pml"].decode()
+            theirs = process_table().get(0).card
+            first = theirs["pml"].decode()
             if first != self.pml.name:
                 raise MPIError(
                     ERR_OTHER,
                     f"rank {self.rte.rank} chose pml {self.pml.name}, rank 0 chose {first}: give every rank the same --mca pml",
                 )
+            coll_selection.compare(theirs["coll"], 0, self.rte.rank)
 
     def serve(self, communicator: Communicator) -> None:
         """Let a new communicator carry messages and collectives."""

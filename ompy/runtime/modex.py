@@ -2,7 +2,8 @@
 
 A card says where the process is and what each of its components needs to be reached:
 
-    {"host": b"node7", "boot": b"...", "pid": b"4711", "pml": b"ob1", "sm": b"...", "zmq": b"tcp://..."}
+    {"host": b"node7", "boot": b"...", "pid": b"4711", "pml": b"ob1", "coll": b"basic=10 sm=40",
+     "sm": b"...", "zmq": b"tcp://..."}
 """
 
 from __future__ import annotations

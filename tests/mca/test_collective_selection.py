@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
+import pytest
+from conftest import Run
 from outside import Outside
 
 SOURCE = """
@@ -134,3 +139,51 @@ def test_a_refusal_lasts_where_it_says_so(outside: Outside, run) -> None:
 
 def test_a_refusal_that_may_not_last_is_asked_for_again(outside: Outside, run) -> None:
     assert asked(outside, run, 'return Refusal("not today")') == ["asked"] * 5
+
+
+RANK = """
+import os, sys
+rank = int(os.environ["PMI_RANK"])
+{before}
+from ompy import MPI
+print(MPI.COMM_WORLD.allreduce(1))
+{after}
+"""
+
+
+def job(run: Run, before: str = "", after: str = "") -> subprocess.CompletedProcess[str]:
+    program = RANK.format(before=before, after=after)
+    return run("-m", "ompy.cli.ompyrun", "-n", "3", "--oversubscribe", "--timeout", "50", sys.executable, "-c", program)
+
+
+BREAKS = "sys.modules['ompy_coll_sm.component'] = None"
+
+
+@pytest.mark.parametrize(
+    ("before", "told"),
+    [
+        (f"if rank == 1: {BREAKS}", "sm is left out on rank 1, and serves on rank 0: importing"),
+        (f"if rank == 0: {BREAKS}", "sm is left out on rank 0, and serves on rank "),
+        ("if rank == 2: os.environ['OMPY_MCA_coll'] = '^tuned'", "tuned is left out on rank 2, and serves on rank 0: excluded"),
+        ("os.environ['OMPY_MCA_coll_sm_priority'] = str(40 + rank // 2)", "sm has priority 41 on rank 2 and 40 on rank 0"),
+    ],
+)
+def test_ranks_that_would_serve_the_world_differently_end_with_the_name_of_the_component(
+    run: Run, before: str, told: str
+) -> None:
+    ended = job(run, before)
+    assert ended.returncode == 1, ended.stderr
+    assert f"coll component {told}" in ended.stderr
+
+
+def test_a_component_that_goes_wrong_on_every_rank_is_left_out(run: Run) -> None:
+    ended = job(run, BREAKS, "print(MPI.COMM_WORLD.Split(0).allreduce(1))")
+    assert (ended.returncode, ended.stdout.split()) == (0, ["3"] * 6), ended.stderr
+    assert ended.stderr.count("sm is left out: ") == 1
+
+
+def test_a_component_that_fails_for_a_later_communicator_on_one_rank_is_named(run: Run) -> None:
+    fails = "import ompy_coll_sm.component as sm\nif rank == 2: sm.ompy_query = lambda context: None\n"
+    ended = job(run, after=fails + "MPI.COMM_WORLD.Split(rank == 1).allreduce(1)")
+    assert ended.returncode == 1, ended.stderr
+    assert "coll component sm can't be asked for another communicator" in ended.stderr

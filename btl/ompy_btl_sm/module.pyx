@@ -20,8 +20,8 @@ from ompy.mca.btl cimport (
 from ompy_btl_sm.endpoint cimport Card, Incoming, SmEndpoint, has_gone, move
 from ompy_btl_sm.inbox cimport Inbox
 from ompy_btl_sm.ring cimport (
-    HEAD, LINE, Reader, Writer, acquire32, has_space, is_good, lines, offered, own_ahead, peek, publish, reserve,
-    restore as restore_reads, round_size, withdraw as withdraw_reads,
+    HEAD, LINE, Reader, RingHeader, Writer, acquire32, begin_writing, end_writing, has_space, is_good, lines, offered, own_ahead, peek, publish, reserve,
+    restore as restore_memory, round_size, withdraw as withdraw_memory,
 )
 from ompy_btl_sm.joint_copy cimport JointCopy, help_along, receive_jointly
 from ompy_btl_sm.ring_copy cimport CACHED, LONG, MEASURED, STREAMING, Trial, open_trial, write_long
@@ -32,8 +32,11 @@ interface = INTERFACE
 
 cdef extern from *:
     """
+    #include <sched.h>
+
     static inline void ompy_prefetch(const void *line) { __builtin_prefetch(line); }
     """
+    int sched_yield() nogil
     void prefetch "ompy_prefetch"(const void *line) noexcept nogil
 
 cdef enum:
@@ -447,8 +450,16 @@ cdef class SmBtl(Btl):
     cpdef int put(self, Endpoint endpoint, Descriptor descriptor) except -1:
         cdef SmEndpoint peer = <SmEndpoint> endpoint
         cdef bint in_heap = peer.sees(descriptor.remote_address, descriptor.size)
-        cdef int error = move(&peer.reach, descriptor.local_address, descriptor.remote_address, descriptor.size, False)
-        return self.copied(descriptor, ERR_OTHER if error else 0, in_heap)
+        cdef RingHeader *header = NULL if peer.incoming is None else peer.incoming.reader.header
+        cdef int error = 0
+        if header == NULL or begin_writing(header, descriptor.remote_address, descriptor.size):
+            if move(&peer.reach, descriptor.local_address, descriptor.remote_address, descriptor.size, False):
+                error = ERR_OTHER
+        else:
+            error = ERR_RMA_RANGE
+        if header != NULL:
+            end_writing(header)
+        return self.copied(descriptor, error, in_heap)
 
     cpdef int get(self, Endpoint endpoint, Descriptor descriptor) except -1:
         cdef SmEndpoint peer = <SmEndpoint> endpoint
@@ -468,13 +479,16 @@ cdef class SmBtl(Btl):
         cdef SmEndpoint peer = <SmEndpoint> endpoint
         if not peer.connected or not acquire32(&peer.writer.header.attached):
             return False
-        withdraw_reads(peer.writer.header, address, size)
+        withdraw_memory(peer.writer.header, address, size)
+        # One copy at most, whose length the peer chose.
+        while acquire32(&peer.writer.header.writing) and not has_gone(&peer.reach):
+            sched_yield()
         return True
 
     cpdef int restore(self, Endpoint endpoint, size_t address, size_t size) except -1:
         cdef SmEndpoint peer = <SmEndpoint> endpoint
         if peer.connected:
-            restore_reads(peer.writer.header, address, size)
+            restore_memory(peer.writer.header, address, size)
         return 0
 
     cdef int copied(self, Descriptor descriptor, int status, bint in_heap) except -1:

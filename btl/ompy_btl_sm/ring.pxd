@@ -60,7 +60,8 @@ cdef struct RingHeader:
     uint64_t returned                            # everything before this position may be overwritten
     uint32_t attached
     uint32_t reader_closed
-    char pad0[48]
+    uint32_t writing                             # into memory of the writer's, or about to
+    char pad0[44]
     # written by the writer
     uint32_t wants_space                         # ring the doorbell when space is returned
     uint32_t writer_closed
@@ -150,6 +151,19 @@ cdef bint overlaps_withdrawn(RingHeader *header, uint64_t address, uint64_t size
 cdef inline bint is_good(RingHeader *header, uint64_t address, uint64_t size) noexcept nogil:
     full_fence()
     return acquire32(&header.withdrawals) == 0 or not overlaps_withdrawn(header, address, size)
+
+
+# The reader, around writing into such memory: may it?  Whoever withdraws it waits while `writing` is set:
+#
+#     reader   writing = 1, fence, withdrawn? no: write ...... writing = 0      writing = 1, fence, withdrawn? yes: writing = 0
+#     writer                          withdraw, fence, writing? ... waits ... no: the memory is its own
+cdef inline bint begin_writing(RingHeader *header, uint64_t address, uint64_t size) noexcept nogil:
+    release32(&header.writing, 1)
+    return is_good(header, address, size)
+
+
+cdef inline void end_writing(RingHeader *header) noexcept nogil:
+    release32(&header.writing, 0)
 
 
 cdef bint find_space(Writer *writer, uint64_t needed) noexcept nogil

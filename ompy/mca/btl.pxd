@@ -52,7 +52,7 @@
 #   26 atomics       One operation at a time on each word, whoever asks; the old value is at `local_address` at the callback.
 #   27 asynchrony    With FLAG_ASYNCHRONOUS all that was taken completes while the peer makes no call.
 #   28 withdrawal    After `withdraw` has returned True, no `get` of the peer's from that memory that may have read anything
-#                    later completes without an error (ERR_RMA_RANGE), until `restore`.
+#                    later completes without an error (ERR_RMA_RANGE), and no `put` of the peer's changes it, until `restore`.
 #
 # WHAT IT MAY RELY ON
 #   Every method but `statistics` is called by the engine's owner (`ompy/core/owner.pxd`), or at the start and the end, when
@@ -184,7 +184,7 @@ cdef class Btl(ProgressSource):
                    const char *payload, size_t payload_size, int tag) except -1
     # Whether the peer's `get` may read this memory of this process's, for a BTL whose reach depends on where memory lies.
     cpdef bint exposes(self, Endpoint endpoint, size_t address, size_t size) except -1
-    # The program takes back memory from which the peer may be getting (clause 28); False: the BTL can't call the peer back.
+    # The program takes back memory that the peer may be reading or writing (clause 28); False: the BTL can't call it back.
     cpdef bint withdraw(self, Endpoint endpoint, size_t address, size_t size) except -1
     cpdef int restore(self, Endpoint endpoint, size_t address, size_t size) except -1
     cpdef int put(self, Endpoint endpoint, Descriptor descriptor) except -1

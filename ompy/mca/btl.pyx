@@ -254,11 +254,11 @@ cdef class Btl(ProgressSource):
         return True
 
     cpdef bint withdraw(self, Endpoint endpoint, size_t address, size_t size) except -1:
-        """The peer's `get`s from this memory fail from now on; False: it can't be called back."""
+        """The peer's `get`s and `put`s there fail from now on; False: it can't be called back."""
         return False
 
     cpdef int restore(self, Endpoint endpoint, size_t address, size_t size) except -1:
-        """What was withdrawn may be read again."""
+        """What was withdrawn may be read and written again."""
         return 0
 
     cpdef int put(self, Endpoint endpoint, Descriptor descriptor) except -1:

@@ -42,6 +42,7 @@ cdef double PATIENCE = 10
 cdef class Listener(Engine):
     cdef int arrived(self, Event *event) except -1:
         cdef const Header *header = event.header
+        cdef PortalsSend sending
         if header.source_rank >= self.nodes:
             return 0
         if event.kind == EVENT_DROPPED:
@@ -53,10 +54,12 @@ cdef class Listener(Engine):
             return self.told(header)
         if event.owner == 0 or event.kind == EVENT_LOST:
             return 0
+        # A reference of ours: the entry's, which it gives back meanwhile, may be the last one.
+        sending = <PortalsSend> <void *> event.owner
         if event.portal == PORTAL_ACKNOWLEDGE:
-            return (<PortalsSend> <void *> event.owner).acknowledged(header)
+            return sending.acknowledged(header)
         if event.kind == EVENT_READ:
-            return (<PortalsSend> <void *> event.owner).read()
+            return sending.read()
         return 0
 
     cdef int received(self, Event *event) except -1:

@@ -2,6 +2,7 @@
 from libc.stdint cimport uint32_t, uint64_t
 
 from ompy.core.typemap cimport Typemap
+from ompy.mca.bml cimport Route
 
 from ompy_pml_ob1.engine cimport Engine, Transfer
 from ompy_pml_ob1.header cimport FinHeader, GetHeader, RendezvousHeader
@@ -17,7 +18,9 @@ cdef class RecvRequest(Transfer):
     cdef size_t under_way
     cdef uint64_t next_piece
     cdef dict pieces                # piece -> (Btl, registration handle, address, bytes)
+    cdef Route writer               # by which the sender was asked to write
     cdef bint getting, putting, pushing
+    cdef bint withdrawn             # the sender may not write any more
 
     cdef int look_for_message(self) except -1
 

@@ -101,18 +101,24 @@ cdef class RecvRequest(Transfer):
         if self.allocate is not None:
             self.allocate = None
         if self.routes is not None:
-            self.routes = self.pieces = None
+            self.routes = self.pieces = self.writer = None
         if self.convertor is not None:
             self.convertor = None
         return Transfer.reset(self)
 
     cpdef int abandon(self, object memory) except -1:
-        """What still comes is thrown away; where the sender, or the transport, was asked to write, this waits until it has."""
+        """What still comes is thrown away, and the memory is the program's.
+
+        Where the transport was asked to write there, or the sender, and can't be called back, that is waited for.
+        """
         enter()
         try:
             if self.complete or self.posted.queue != NULL:
                 return Transfer.abandon(self, memory)
-            self.abandoned = not self.putting
+            if self.putting and self.writer.btl.withdraw(self.writer.endpoint, self.address, self.wanted):
+                # Pieces that it was asked for it sends as fragments then.
+                self.withdrawn = True
+            self.abandoned = self.withdrawn or not self.putting
             self.convertor = None
             if self.getting:
                 self.next_get = self.received = self.wanted
@@ -120,11 +126,14 @@ cdef class RecvRequest(Transfer):
                     self.engine.retry(self)
         finally:
             leave()
-        if self.putting or self.under_way:
+        if (self.putting or self.under_way) and not self.withdrawn:
             outlast(self)
         return 0
 
     cdef int finish(self) except -1:
+        if self.withdrawn:
+            self.withdrawn = False
+            self.writer.btl.restore(self.writer.endpoint, self.address, self.wanted)
         if self.number:
             self.engine.strike(self)
         return Transfer.finish(self)
@@ -183,6 +192,7 @@ cdef class RecvRequest(Transfer):
         if writer is not None:
             self.next_get = limit
             self.putting = True
+            self.writer = writer
             self.pieces = {}
             if self.push() == OUT_OF_RESOURCE:
                 self.engine.retry(self)
@@ -314,7 +324,7 @@ cdef class RecvRequest(Transfer):
     cdef int ask_for_puts(self) except -1:
         cdef char packet[PACKET_SIZE]
         cdef PutHeader *header = <PutHeader *> packet
-        cdef Route route = route_with(self.routes, FLAG_PUT)
+        cdef Route route = self.writer
         cdef Descriptor descriptor
         cdef uint64_t size
         cdef size_t handle_length

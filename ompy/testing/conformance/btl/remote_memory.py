@@ -266,6 +266,55 @@ def memory_that_was_taken_back_is_not_read(rank: BtlRank) -> None:
     local.close()
 
 
+@check("withdrawal", "completion", needs="put", ranks=2)
+def memory_that_was_taken_back_is_not_written(rank: BtlRank) -> None:
+    """Peers put into the same place again and again; in the middle its owner takes it back, and stores what must stay."""
+    require(rank, contract.PUT, "put")
+    alignment = rank.btl.put_alignment
+    size = min(rank.btl.put_limit or LARGEST, 30_000) // alignment * alignment
+    mine, local = Region(rank, size, alignment), Region(rank, size, alignment)
+    windows = exposed(rank, mine)
+    rank.transfer(lambda source: [(target, FREE_TAGS[0], bytes([source]) * 24) for target in range(rank.size)])
+
+    def status_of_put(owner: int) -> int:
+        local.view[:] = rank.content(rank.rank, owner, 0, size)
+        sending = issue(rank, "put", owner, local, 0, windows[owner], 0, size)
+        rank.land(f"a put of {size} bytes")
+        flush(rank, owner)
+        return sending.status
+
+    for turn in range(TURNS * rank.size):
+        owner = turn % rank.size
+        rank.meet()
+        rank.may_fail = True
+        taken_back, statuses = [], []
+        if owner == rank.rank:
+            for _ in range(rank.random.randrange(10 ** rank.random.randrange(1, 4))):
+                rank.poll()
+            taken_back = [peer for peer in rank.peers if rank.btl.withdraw(rank.peers[peer], mine.address, size)]
+            mine.view[:] = stored = rank.content(owner, owner, turn, size)
+        elif owner in rank.peers:
+            statuses = [status_of_put(owner) for _ in range(rank.random.randrange(1, 40))]
+        taken_back = rank.exchange(taken_back)[owner]
+        if rank.rank not in taken_back and any(statuses):
+            raise Breach("completion", "a put failed, though its memory was not taken back")
+        if rank.rank in taken_back and owner in rank.peers and status_of_put(owner) == 0:
+            raise Breach("withdrawal", "a put into memory that was taken back completed without an error")
+        rank.meet()
+        if owner == rank.rank:
+            if len(taken_back) == len(rank.sources) and mine.view != stored:
+                raise Breach("withdrawal", "a put has changed memory that was taken back")
+            for peer in taken_back:
+                rank.btl.restore(rank.peers[peer], mine.address, size)
+        rank.meet()
+        rank.may_fail = False
+        if owner in rank.peers:
+            status_of_put(owner)
+        rank.meet()
+    mine.close()
+    local.close()
+
+
 @check("thrift", needs="get", option="bytes")
 def so_many_bytes_are_read(rank: BtlRank) -> None:
     """One region of --bytes, read by the next rank in pieces of `get_limit`."""

@@ -569,6 +569,18 @@ class WithdrawsInWordsAlone(GoodBtl):
         return False
 
 
+class WithdrawsFromReadersAlone(GoodBtl):
+    clause = "withdrawal"
+
+    def serve(self, kind, handle, address, *fields):
+        if kind != PUT:
+            return super().serve(kind, handle, address, *fields)
+        withdrawn, self.withdrawn = self.withdrawn, []
+        answer = super().serve(kind, handle, address, *fields)
+        self.withdrawn = withdrawn
+        return answer
+
+
 class ReadsOnAfterWithdrawal(GoodBtl):
     """A get that had been asked for before is answered from what is there now."""
 

@@ -190,11 +190,13 @@ class GoodBtl(Btl):
 
     def serve(self, kind: int, handle: bytes, address: int, *fields) -> bytes | None:
         """Carry a peer's request out; returns what it gets back, None for an error."""
+        if kind in (PUT, GET) and self.is_withdrawn(address, len(fields[0]) if kind == PUT else fields[0]):
+            return None
         if kind == PUT:
             self.memory(handle, address, len(fields[0]))[:] = fields[0]
             return b""
         if kind == GET:
-            return None if self.is_withdrawn(address, fields[0]) else bytes(self.memory(handle, address, fields[0]))
+            return bytes(self.memory(handle, address, fields[0]))
         word = self.memory(handle, address, WORD)
         operation, operand, compare = fields
         old = int.from_bytes(word, "little", signed=True)

@@ -60,7 +60,7 @@ MATRIX = (
     Row("coll portals", mca(pml="cm", mtl="portals", coll="portals,basic"), (2, 3), SIMULATED, share=0.3),
     Row("gdn", mca(pml="ob1", btl="gdn,self"), (2, 4), SIMULATED, share=0.1),
     # Two that write to each other more than the chip's buffers hold wait for the watchdog in version I.
-    Row("rpi v1", mca(pml="rpi", rpi="raw_v1", machine_raw_watchdog=1000), (2,), SIMULATED, share=0.1),
+    Row("rpi v1", mca(pml="rpi", rpi="raw_v1", machine_raw_watchdog=1000, machine_raw_patience=1), (2,), SIMULATED, share=0.1),
     Row("rpi v2", mca(pml="rpi", rpi="raw_v2"), (2,), SIMULATED, share=0.1),
     Row("rpi v3", mca(pml="rpi", rpi="raw_v3"), (2, 4), SIMULATED, share=0.1),
 )

@@ -264,8 +264,9 @@ cdef class PortalsBtl(Btl):
         for proc in procs:
             theirs = proc.card.get(self.name)
             if theirs != self.address():
-                answers.append(f"rides on {self.carrier.name}, the peer on {theirs.decode() if theirs else 'nothing'}: give "
-                               f"every rank the same btl_portals_carrier")
+                other = theirs.decode("utf-8", "replace") if theirs else "nothing"
+                answers.append(f"rides on {self.carrier.name}, the peer on {other}: give every rank the same "
+                               f"btl_portals_carrier")
             elif proc.index >= len(self.endpoints):
                 answers.append("a process of another job")
             else:

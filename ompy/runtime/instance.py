@@ -76,13 +76,13 @@ class Instance:
         self.modex.publish()
         if self.rte.rank != 0:
             theirs = process_table().get(0).card
-            first = theirs["pml"].decode()
+            first = theirs.get("pml", b"").decode("utf-8", "replace")
             if first != self.pml.name:
                 raise MPIError(
                     ERR_OTHER,
                     f"rank {self.rte.rank} chose pml {self.pml.name}, rank 0 chose {first}: give every rank the same --mca pml",
                 )
-            coll_selection.compare(theirs["coll"], 0, self.rte.rank)
+            coll_selection.compare(theirs.get("coll", b""), 0, self.rte.rank)
 
     def serve(self, communicator: Communicator) -> None:
         """Let a new communicator carry messages and collectives."""

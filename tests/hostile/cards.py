@@ -14,31 +14,46 @@ CARDS = (
 
 
 class Cards:
-    """Cards of each transport that works between processes, as the modex unpacks them."""
+    """Cards as the modex unpacks them, put to some transports.
 
-    name = "cards"
+    Parameters:
+        name: of the driver.
+        settings: parameters under which the transports are chosen.
+        with_zmq: btl/zmq too, which is not chosen in a job of one process.
+    """
+
+    def __init__(self, name: str, settings: dict[str, str], with_zmq: bool = False) -> None:
+        self.name, self.settings, self.with_zmq = name, settings, with_zmq
 
     def begin(self) -> None:
-        from ompy_btl_zmq.component import COMPONENT
-        from ompy_btl_zmq.module import ZmqBtl
-
         from ompy.core.errors import MPIError
-        from ompy.core.proc import Proc
+        from ompy.core.proc import Proc, process_table
         from ompy.mca import selection
         from ompy.mca.btl import Endpoint
-        from ompy.mca.rte import Rte
         from ompy.runtime import modex
 
         self.proc, self.modex, self.endpoint, self.error = Proc, modex, Endpoint, MPIError
+        os.environ |= {f"OMPY_MCA_{name}": value for name, value in self.settings.items()}
+        (self.rte,) = selection.select("rte")
+        process_table().extend(2)
+        self.btls = list(selection.select("btl"))
+        if self.with_zmq:
+            self.btls.append(self.make_zmq())
+        self.own = modex.own_card() | {"pml": b"ob1", "coll": b"basic=10"}
+        for btl in self.btls:
+            self.own |= btl.cards()
+        self.spoken = [name for name in self.own if name not in ("host", "boot", "pid", "pml", "coll")]
+
+    def make_zmq(self) -> object:
+        from ompy_btl_zmq.component import COMPONENT
+        from ompy_btl_zmq.module import ZmqBtl
+
+        from ompy.mca.rte import Rte
+
         rte = Rte()
         rte.job, rte.size, rte.local_size, rte.secret = "hostile", 2, 2, os.urandom(32)
         values = {it.name: it.default for it in COMPONENT.parameters}
-        os.environ |= {"OMPY_MCA_btl": "self,sm"}
-        selection.select("rte")
-        self.btls = [*selection.select("btl"), ZmqBtl(rte, values.__getitem__)]
-        self.own = modex.own_card() | {"pml": b"ob1"}
-        for btl in self.btls:
-            self.own |= btl.cards()
+        return ZmqBtl(rte, values.__getitem__)
 
     def make(self, rng: random.Random) -> object:
         return rng.random(), rng.randrange(1 << 30), rng.choice(CARDS)
@@ -47,7 +62,7 @@ class Cards:
         how, seed, other = given  # type: ignore[misc]
         rng = random.Random(seed)
         card = dict(self.own)
-        name = rng.choice(["sm", "zmq", *card])
+        name = rng.choice([*self.spoken, *card])
         card[name] = other if how < 0.1 else mutated(rng, card.get(name, b""), CARDS)
         packed = self.modex.pack(card)
         if how > 0.7:
@@ -72,3 +87,11 @@ class Cards:
 
     def show(self, given: object) -> str:
         return repr(given)
+
+
+CARD_DRIVERS = (
+    Cards("cards", {"btl": "self,sm"}, with_zmq=True),
+    Cards("cards-gdn", {"btl": "self,gdn"}),
+    Cards("cards-portals", {"btl": "self,portals", "btl_portals_carrier": "sm"}),
+    Cards("cards-chaos", {"btl": "self,chaos", "btl_chaos_wraps": "sm"}),
+)

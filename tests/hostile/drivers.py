@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from arguments import Arguments
 from board import JobBoard
-from cards import Cards
+from cards import CARD_DRIVERS
 from command_line import CommandLine
 from entry_points import EntryPoints
 from harness import Driver
@@ -23,7 +23,7 @@ DRIVERS: dict[str, Driver] = {
         PmiClient(),
         JobBoard(),
         CommandLine(),
-        Cards(),
+        *CARD_DRIVERS,
         DrPackets(),
         *map(ZmqStrangers, MECHANISMS),
     )

@@ -16,7 +16,8 @@ from drivers import DRIVERS
 
 INPUTS = {
     "arguments": 1500, "entry-points": 400, "parameters": 800, "pmi-server": 300, "pmi-client": 500, "board": 1000,
-    "command-line": 500, "cards": 1000, "dr-packets": 500, "zmq-none": 500, "zmq-plain": 500, "zmq-curve": 500,
+    "command-line": 500, "cards": 1000, "cards-gdn": 1000, "cards-portals": 1000, "cards-chaos": 1000,
+    "dr-packets": 500, "zmq-none": 500, "zmq-plain": 500, "zmq-curve": 500,
 }  # fmt: skip
 
 

@@ -237,7 +237,10 @@ cdef dict environment(list arguments):
     entries["maxprocs"] = os.environ.get("PMI_SIZE", "1")
     entries["host"] = system.nodename
     entries["arch"] = system.machine
-    entries["wdir"] = os.getcwd()
+    try:
+        entries["wdir"] = os.getcwd()
+    except OSError:
+        pass                                     # it has no name any more
     entries["thread_level"] = "MPI_THREAD_MULTIPLE"
     return {key: value[:MAX_INFO_VAL] for key, value in entries.items()}
 

@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 
 import pytest
 from launching import DEADLINE, OMPYRUN, Launch, launch, mpi, python
@@ -188,8 +189,9 @@ def test_each_job_has_a_name_that_its_processes_know() -> None:
     assert len(set(job.stdout.split())) == 1
 
 
-def test_job_runs_where_the_working_directory_is_gone(tmp_path: object) -> None:
-    words = shlex.join([*OMPYRUN, "-n", "2", "echo", "ran"])
+@pytest.mark.parametrize("program", [("echo", "ran"), python("from ompy import MPI; MPI.COMM_WORLD.Barrier(); print('ran')")])
+def test_job_runs_where_the_working_directory_is_gone(tmp_path: object, program: Sequence[str]) -> None:
+    words = shlex.join([*OMPYRUN, "-n", "2", *program])
     script = f"mkdir {tmp_path}/gone && cd {tmp_path}/gone && rmdir {tmp_path}/gone && {words}"
     job = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=DEADLINE, check=False)
     assert job.stdout == "ran\nran\n"

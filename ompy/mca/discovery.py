@@ -196,7 +196,11 @@ def scan_archive(path: str) -> Folder:
 def folders(path: Sequence[str], known: Mapping[str, Folder]) -> list[Folder]:
     """What each entry of `path` holds, listing only those that are not known or have changed."""
     found = []
-    for entry in map(os.path.abspath, path):
+    for entry in path:
+        try:
+            entry = os.path.abspath(entry)
+        except OSError:
+            continue  # the working directory, which has no name any more: nothing is imported from there either
         folder = known.get(entry)
         if folder is None or folder.stamp != stamp(entry, folder.items):
             folder = scan_archive(entry) if os.path.isfile(entry) else scan_folder(entry)

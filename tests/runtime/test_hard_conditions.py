@@ -189,7 +189,10 @@ def test_each_job_has_a_name_that_its_processes_know() -> None:
     assert len(set(job.stdout.split())) == 1
 
 
-@pytest.mark.parametrize("program", [("echo", "ran"), python("from ompy import MPI; MPI.COMM_WORLD.Barrier(); print('ran')")])
+RAN = "from mpi4py import MPI; MPI.COMM_WORLD.Barrier(); print('ran')"
+
+
+@pytest.mark.parametrize("program", [("echo", "ran"), ("--mpi4py", *python(RAN))], ids=["echo", "mpi4py"])
 def test_job_runs_where_the_working_directory_is_gone(tmp_path: object, program: Sequence[str]) -> None:
     words = shlex.join([*OMPYRUN, "-n", "2", *program])
     script = f"mkdir {tmp_path}/gone && cd {tmp_path}/gone && rmdir {tmp_path}/gone && {words}"

@@ -30,9 +30,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 def installed() -> str | None:
     """The folder of the mpi4py distribution further along `sys.path`."""
     for entry in sys.path:
-        candidate = os.path.join(entry or os.getcwd(), "mpi4py")
+        candidate = os.path.join(entry or os.curdir, "mpi4py")
         if os.path.isfile(os.path.join(candidate, "__init__.py")) and not os.path.samefile(candidate, HERE):
-            return candidate
+            return os.path.abspath(candidate)
     return None
 
 

@@ -146,8 +146,9 @@ def test_hanging_ranks_are_ended_and_shown(report: str) -> None:
 
 def test_dead_rank_is_named(report: str) -> None:
     text = section(report, "test_dies[n2]")
-    assert "rank 1: ended before the body was over" in text
-    assert "killed by SIGKILL" in text
+    # Rank 0 too, where it is slow and the launcher ends it.
+    assert re.search(r"rank(s 0,)? 1: ended before the body was over", text)
+    assert re.search(r"rank 1 \(.*\) killed by SIGKILL", text)
 
 
 def test_skips_and_expected_failures_are_respected(report: str) -> None:

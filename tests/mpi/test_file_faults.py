@@ -1,0 +1,266 @@
+"""Files when something goes wrong: no room, no permission, files that vanish, ranks that die, other jobs; and very large ones."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from ompy import MPI
+
+READ_WRITE = MPI.MODE_RDWR | MPI.MODE_CREATE
+NOBODY = 65534
+
+
+def path_of(comm, tmp_path, name="data"):
+    return os.path.join(comm.bcast(str(tmp_path)), name)
+
+
+def error_of(function, *arguments):
+    """What a call raises.  Imports nothing, so that it can be called without permissions."""
+    try:
+        function(*arguments)
+    except MPI.Exception as error:
+        return error
+    raise AssertionError("no error")
+
+
+def interleave(comm, file, count=1):
+    """Every rank sees every so manyth group of integers."""
+    own = MPI.INT.Create_hindexed([count], [4 * count * comm.rank]).Create_resized(0, 4 * count * comm.size)
+    file.Set_view(0, MPI.INT, own)
+
+
+@contextmanager
+def no_file_longer_than(nbytes):
+    """As if the device had room for so much alone, for this process."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (nbytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+
+
+@pytest.mark.ompy(2, 3)
+@pytest.mark.parametrize("gathered", ["enable", "disable"])
+def test_no_room_on_one_rank_is_an_error_on_every_rank_that_waits_and_what_was_written_stays(comm, tmp_path, gathered):
+    path = path_of(comm, tmp_path)
+    file = MPI.File.Open(comm, path, READ_WRITE, MPI.Info.Create({"romio_cb_write": gathered, "cb_buffer_size": "65536"}))
+    interleave(comm, file)
+    before, more = np.arange(5000, dtype="i4"), np.arange(50000, dtype="i4")
+    file.Write_at_all(0, before)
+    comm.Barrier()
+    last = comm.rank == comm.size - 1
+    with no_file_longer_than(4 * 5000 * comm.size if last else resource.RLIM_INFINITY):
+        if gathered == "enable" or last:
+            error = error_of(file.Write_at_all, 5000, more)
+            assert error.Get_error_class() == MPI.ERR_NO_SPACE
+            assert path in str(error)
+        else:
+            file.Write_at_all(5000, more)
+    comm.Barrier()
+    got = np.zeros_like(before)
+    file.Read_at_all(0, got)
+    assert (got == before).all()
+    file.Close()
+
+
+@pytest.mark.ompy(2)
+def test_a_failed_non_blocking_write_is_found_at_its_end(comm, tmp_path):
+    path = path_of(comm, tmp_path)
+    file = MPI.File.Open(comm, path, READ_WRITE)
+    with no_file_longer_than(1000):
+        for begin in (file.Iwrite_at, file.Iwrite_at_all):
+            error = error_of(begin(100000, b"x").Wait)
+            assert error.Get_error_class() == MPI.ERR_NO_SPACE
+            assert path in str(error)
+    file.Close()
+
+
+@pytest.mark.ompy(2)
+def test_a_file_without_permission_is_an_error_on_every_rank(comm, tmp_path):
+    path = path_of(comm, tmp_path)
+    if comm.rank == 0:
+        with open(path, "wb") as made:
+            made.write(b"secret")
+        os.chmod(path, 0)
+    comm.Barrier()
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.seteuid(NOBODY)
+    try:
+        error = error_of(MPI.File.Open, comm, path, MPI.MODE_RDONLY)
+    finally:
+        if is_root:
+            os.seteuid(0)
+    assert error.Get_error_class() == MPI.ERR_ACCESS
+    assert path in str(error)
+
+
+@pytest.mark.ompy(2)
+def test_one_rank_alone_may_not_open_it(comm, tmp_path):
+    path = path_of(comm, tmp_path)
+    if os.geteuid() != 0:
+        pytest.skip("takes permissions away from one rank, which root alone can")
+    if comm.rank == 0:
+        with open(path, "wb") as made:
+            made.write(b"secret")
+        os.chmod(path, 0o600)
+    comm.Barrier()
+    if comm.rank == 1:
+        os.seteuid(NOBODY)
+    try:
+        error = error_of(MPI.File.Open, comm, path, MPI.MODE_RDONLY)
+    finally:
+        if comm.rank == 1:
+            os.seteuid(0)
+    assert error.Get_error_class() == MPI.ERR_ACCESS
+    assert path in str(error)
+
+
+@pytest.mark.ompy(2)
+def test_a_file_that_vanished_is_an_error_at_its_deletion_on_every_rank(comm, tmp_path):
+    path = path_of(comm, tmp_path)
+    file = MPI.File.Open(comm, path, READ_WRITE | MPI.MODE_DELETE_ON_CLOSE)
+    interleave(comm, file)
+    if comm.rank == 0:
+        os.unlink(path)
+    comm.Barrier()
+    data, got = np.arange(100, dtype="i4"), np.zeros(100, "i4")
+    file.Write_at_all(0, data)
+    file.Read_at_all(0, got)
+    assert (got == data).all()
+    error = error_of(file.Close)
+    assert error.Get_error_class() == MPI.ERR_NO_SUCH_FILE
+    assert path in str(error)
+
+
+@pytest.mark.ompy(2, 3)
+@pytest.mark.parametrize("gathered", ["enable", "disable"])
+def test_reads_end_where_the_file_does(comm, tmp_path, gathered):
+    hints = MPI.Info.Create({"romio_cb_read": gathered, "cb_buffer_size": "4096"})
+    file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE, hints)
+    interleave(comm, file)
+    written = 4000 if comm.rank else 4001
+    file.Write_at_all(0, np.arange(written, dtype="i4"))
+    comm.Barrier()
+    status = MPI.Status()
+    for read in (file.Read_at_all, file.Read_at):
+        got = np.full(9000, -1, "i4")
+        read(100, got, status)
+        assert status.Get_count(MPI.INT) == written - 100
+        assert (got[: written - 100] == np.arange(100, written)).all()
+        assert (got[written - 100 :] == -1).all()
+        read(100000, got, status)
+        assert status.Get_count(MPI.INT) == 0
+    file.Close()
+
+
+def job(*arguments, ranks=2):
+    """A job of its own."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("OMPY_", "PMI_"))}
+    launcher = [sys.executable, "-m", "ompy.cli.ompyrun", "-n", str(ranks), "--oversubscribe", "--timeout", "60"]
+    return subprocess.Popen(
+        [*launcher, sys.executable, *arguments], env=clean, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+TWO_JOBS = """
+import sys
+import numpy as np
+from ompy import MPI
+comm, number, path = MPI.COMM_WORLD, int(sys.argv[1]), sys.argv[2]
+file = MPI.File.Open(comm, path, MPI.MODE_RDWR | MPI.MODE_CREATE, MPI.Info.Create({"romio_ds_write": "enable"}))
+place = 2 * comm.rank + number
+file.Set_view(0, MPI.INT, MPI.INT.Create_hindexed([1], [4 * place]).Create_resized(0, 8 * comm.size))
+for begin in range(0, 3000, 100):
+    data = np.arange(begin, begin + 100, dtype="i4") * 4 + place
+    if begin % 200:
+        file.Write_at_all(begin, data)
+    else:
+        file.Write_at(begin, data)
+file.Close()
+"""
+
+
+def test_two_jobs_that_write_between_each_other_s_bytes_under_locks_lose_none(tmp_path):
+    path = tmp_path / "data"
+    jobs = [job("-c", TWO_JOBS, str(number), str(path)) for number in range(2)]
+    for each in jobs:
+        _, errors = each.communicate(timeout=90)
+        assert each.returncode == 0, errors
+    assert (np.fromfile(path, "i4") == np.arange(12000)).all()
+
+
+DYING = """
+import os, signal, sys
+import numpy as np
+from ompy import MPI
+comm = MPI.COMM_WORLD
+file = MPI.File.Open(comm, sys.argv[1], MPI.MODE_RDWR | MPI.MODE_CREATE)
+file.Set_view(0, MPI.INT, MPI.INT.Create_hindexed([1], [4 * comm.rank]).Create_resized(0, 4 * comm.size))
+data = np.arange(1000, dtype="i4")
+file.Write_at_all(0, data)
+request = file.Iwrite_at_all(1000, data) if comm.rank else None
+if comm.rank == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+file.Write_at_all(1000, data)
+"""
+
+
+def test_a_rank_killed_in_a_collective_write_ends_the_job_and_what_was_written_stays(tmp_path):
+    path = tmp_path / "data"
+    done = job("-c", DYING, str(path), ranks=3)
+    _, errors = done.communicate(timeout=90)
+    assert done.returncode == 128 + signal.SIGKILL
+    assert "rank 1" in errors
+    assert (np.fromfile(path, "i4")[:3000] == np.repeat(np.arange(1000), 3)).all()
+
+
+@pytest.mark.ompy(2)
+def test_a_sparse_file_of_64_gib(comm, tmp_path):
+    file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE | MPI.MODE_DELETE_ON_CLOSE)
+    size = 64 << 30
+    file.Set_size(size)
+    assert file.Get_size() == size
+    # A view whose pieces are 4 GiB apart, and one piece of each rank's in each gap.
+    own = MPI.INT.Create_hindexed([1], [4 * comm.rank]).Create_resized(0, 4 << 30)
+    file.Set_view(0, MPI.INT, own)
+    data, got, status = np.arange(16, dtype="i4") + comm.rank, np.zeros(20, "i4"), MPI.Status()
+    file.Write_at_all(0, data)
+    file.Read_at_all(0, got, status)
+    assert status.Get_count(MPI.INT) == 16
+    assert (got[:16] == data).all()
+    assert file.Get_byte_offset(1 << 20) == (4 << 50) + 4 * comm.rank
+    assert file.Get_size() == size
+    file.Close()
+
+
+def free_memory():
+    with open("/proc/meminfo") as source:
+        return next(int(line.split()[1]) for line in source if line.startswith("MemAvailable")) * 1024
+
+
+@pytest.mark.ompy(1)
+def test_counts_beyond_two_to_the_thirty_first(comm, tmp_path):
+    count = (1 << 31) + 1000
+    if not os.path.exists("/proc/meminfo") or free_memory() < 2 * count:
+        pytest.skip(f"takes {count} bytes of memory")
+    file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE | MPI.MODE_DELETE_ON_CLOSE)
+    file.Write_at(count + 5, b"the end")
+    got, status = np.empty(count, np.uint8), MPI.Status()
+    file.Read_at(12, got, status)
+    assert status.Get_count(MPI.BYTE) == count
+    assert got[-7:].tobytes() == b"the end"
+    file.Read_at(100, got, status)
+    assert status.Get_count(MPI.BYTE) == count - 88
+    file.Close()

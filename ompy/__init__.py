@@ -34,6 +34,19 @@ def explain_collective(function: str, nbytes: int) -> list[Explanation]:
     return explain(function, nbytes, instance().world)
 
 
+def explain_file(path: str) -> list[Explanation]:
+    """Which components serve a file that the world opens to read, and why.
+
+    Starts MPI if `ompy.MPI` has not been imported; to be called by all ranks of the world.  Raises MPIError for a file that can't be
+    opened.
+    """
+    import ompy.MPI
+    from ompy.mpi.environment import instance
+    from ompy.runtime.explain import explain_file as explain
+
+    return explain(path, instance().world)
+
+
 def __getattr__(name: str) -> str:
     if name == "__version__":
         from importlib.metadata import version

@@ -22,12 +22,15 @@ def rows(told: Sequence[Explanation]) -> list[tuple[str, str, str, str]]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """`peer K`, or `collective NAME BYTES`."""
+    """`peer K`, `collective NAME BYTES`, or `file PATH`."""
     world = MPI.COMM_WORLD
-    if world.rank != 0:
+    if world.rank != 0 and arguments[0] != "file":
         return 0
     try:
-        if arguments[0] == "peer":
+        if arguments[0] == "file":
+            told = ompy.explain_file(arguments[1])
+            title = f"{arguments[1]}, opened by {world.size} ranks"
+        elif arguments[0] == "peer":
             told = ompy.explain_peer(int(arguments[1]))
             title = f"btl components, from rank 0 to rank {arguments[1]} of {world.size}"
         else:
@@ -35,8 +38,11 @@ def main(arguments: Sequence[str]) -> int:
             told = ompy.explain_collective(name, nbytes)
             title = f"coll components, {name} of {nbytes} bytes on {world.size} ranks"
     except MPIError as error:
-        print(f"ompy explain: {error.detail}", file=sys.stderr)
-        return 1
+        if world.rank == 0:
+            print(f"ompy explain: {error.detail}", file=sys.stderr)
+        return int(world.rank == 0)
+    if world.rank != 0:
+        return 0
     show(title, ("component", "verdict", "priority", "reason"), rows(told))
     return 0 if any(it.chosen for it in told) else 1
 

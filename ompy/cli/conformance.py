@@ -93,7 +93,8 @@ def conformance(
     from ompy.testing.conformance.job import Order
 
     framework, names, others = subject(mca)
-    known = check.levels(framework) + [programs.LEVEL] * (not words) + [suite.LEVEL] * bool(modules)
+    has_programs = framework in programs.FRAMEWORKS and not words
+    known = check.levels(framework) + [programs.LEVEL] * has_programs + [suite.LEVEL] * bool(modules)
     if unknown := set(levels) - set(known):
         raise click.UsageError(f"--level {', '.join(sorted(unknown))}: {framework} has the levels {', '.join(known)}")
     use([(framework, ",".join(names)), *others])
@@ -140,7 +141,10 @@ def conformance(
 
 def subject(mca: tuple[tuple[str, str], ...]) -> tuple[str, tuple[str, ...], tuple[tuple[str, str], ...]]:
     """Framework and names of the components that `--mca btl a,b` puts under test, and the other parameters."""
-    under_test = [(name, value) for name, value in mca if name in ("btl", "pml", "coll", "osc")]
+    from ompy.testing.conformance import check, programs
+
+    frameworks = {*programs.FRAMEWORKS, *(name for name, _ in check.MODULES)}
+    under_test = [(name, value) for name, value in mca if name in frameworks]
     if not under_test:
         raise click.UsageError("name what is under test: --mca btl NAME,self")
     framework, value = next((pair for pair in under_test if pair[0] != "btl"), under_test[0])

@@ -76,6 +76,7 @@ def group() -> None:
 @group.command()
 @click.argument("collective", required=False)
 @click.option("--peer", type=click.IntRange(0), help="Which transports lead from rank 0 to this rank, and why.")
+@click.option("--file", "path", help="Which components serve this file, and why; it is opened to read.")
 @click.option("--bytes", "nbytes", type=click.IntRange(0), default=8, show_default=True, help="Of the collective's message.")
 @click.option("-n", "-np", "ranks", type=click.IntRange(1), help="Ranks of the job that is asked. [default: enough]")
 @click.option("--mca", "mca", nargs=2, multiple=True, metavar="NAME VALUE", help="As for ompyrun.")
@@ -83,6 +84,7 @@ def group() -> None:
 def explain(
     collective: str | None,
     peer: int | None,
+    path: str | None,
     nbytes: int,
     ranks: int | None,
     mca: tuple[tuple[str, str], ...],
@@ -93,10 +95,13 @@ def explain(
     \b
     ompy explain --peer 3 -n 4                      transports towards rank 3
     ompy explain allreduce --bytes 65536 -n 4       who carries a collective out
+    ompy explain --file run.npy -n 4                who serves a file
     """
-    if (collective is None) == (peer is None):
-        raise click.UsageError("give either --peer K or the name of a collective, such as allreduce")
+    if sum(asked is not None for asked in (collective, peer, path)) != 1:
+        raise click.UsageError("give either --peer K, --file PATH or the name of a collective, such as allreduce")
     use((), tune)
+    if path is not None:
+        launch(ranks or 2, mca, ["ompy.cli.answer", "file", path])
     if peer is not None:
         ranks = ranks or max(2, peer + 1)
         if peer >= ranks:

@@ -9,7 +9,7 @@ from ompy.core.typemap cimport Typemap
 from ompy.core.view cimport View
 
 # Access modes (MPI-4.1, 14.2.1); values follow Open MPI's `mpi.h`.
-cdef enum:
+cpdef enum:
     MODE_CREATE = 1
     MODE_RDONLY = 2
     MODE_WRONLY = 4

@@ -6,6 +6,16 @@ from ompy.core.request import Request
 from ompy.core.typemap import Typemap
 from ompy.core.view import View
 
+MODE_CREATE: int
+MODE_RDONLY: int
+MODE_WRONLY: int
+MODE_RDWR: int
+MODE_DELETE_ON_CLOSE: int
+MODE_UNIQUE_OPEN: int
+MODE_EXCL: int
+MODE_APPEND: int
+MODE_SEQUENTIAL: int
+
 class Access:
     address: int
     count: int

@@ -19,6 +19,9 @@ from ompy.mpi.group cimport Group, new_group
 from ompy.mpi.handle cimport forget, predefine
 from ompy.mpi.info cimport Info, hints, new_info
 
+from ompy.core.file import (
+    MODE_APPEND, MODE_CREATE, MODE_DELETE_ON_CLOSE, MODE_EXCL, MODE_RDONLY, MODE_RDWR, MODE_SEQUENTIAL, MODE_UNIQUE_OPEN, MODE_WRONLY,
+)
 from ompy.core.errors import (
     ERR_ARG, ERR_COMM, ERR_READ_ONLY, ERR_TYPE, ERR_UNSUPPORTED_OPERATION, MPIError,
 )
@@ -30,17 +33,6 @@ __all__ = [
     "DISPLACEMENT_CURRENT", "FILE_NULL", "File", "MODE_APPEND", "MODE_CREATE", "MODE_DELETE_ON_CLOSE", "MODE_EXCL",
     "MODE_RDONLY", "MODE_RDWR", "MODE_SEQUENTIAL", "MODE_UNIQUE_OPEN", "MODE_WRONLY",
 ]
-
-# Access modes (MPI-4.1, 14.2.1), numbered as in Open MPI's mpi.h.
-MODE_CREATE = 1
-MODE_RDONLY = 2
-MODE_WRONLY = 4
-MODE_RDWR = 8
-MODE_DELETE_ON_CLOSE = 16
-MODE_UNIQUE_OPEN = 32
-MODE_EXCL = 64
-MODE_APPEND = 128
-MODE_SEQUENTIAL = 256
 
 # The displacement of `Set_view` that stands for where the shared pointer is (MPI-4.1, 14.3).
 DISPLACEMENT_CURRENT = -54278278

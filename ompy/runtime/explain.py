@@ -1,4 +1,4 @@
-"""Why a message to a peer goes the way it goes, and which component serves a collective."""
+"""Why a message to a peer goes the way it goes, and which components serve a collective or a file."""
 
 from __future__ import annotations
 
@@ -88,4 +88,18 @@ def explain_collective(function: str, nbytes: int, communicator: Communicator) -
         for verdict in selection.verdicts("coll")
         if not verdict.chosen and verdict.component not in offered
     ]
+    return told
+
+
+def explain_file(path: str, communicator: Communicator) -> list[Explanation]:
+    """Which components serve a file, and why; collective: the file is opened to read, and closed."""
+    from ompy.core.file import MODE_RDONLY
+    from ompy.runtime.files import close_file, open_file
+
+    file = open_file(communicator, path, MODE_RDONLY, {})
+    told = [
+        Explanation(f"{framework}/{component}", chosen, priority, reason)
+        for framework, component, priority, chosen, reason in file.verdicts
+    ]
+    close_file(file)
     return told

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 
+from ompy.core.file import MODE_RDONLY, MODE_WRONLY
 from ompy.mca.file_errors import file_error
 from ompy.mca.fs import FsModule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ompy.core.file import File
-
-# Access modes as the MPI layer numbers them (`ompy.core.file`).
-MODE_RDONLY = 2
-MODE_WRONLY = 4
 
 
 class Ufs(FsModule):

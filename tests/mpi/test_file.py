@@ -283,7 +283,9 @@ def test_hints_that_differ_are_rank_0_s(comm, tmp_path):
         file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE, info)
         assert file.info[name] == words[0]
         assert file.info[f"ompy_source_of_{name}"] == ("info of Open" if first else "info of Open of rank 0")
-        file.Set_view(0, MPI.INT, MPI.INT.Create_hindexed([1], [4 * comm.rank]).Create_resized(0, 4 * comm.size), "native", info)
+        file.Set_view(
+            0, MPI.INT, MPI.INT.Create_hindexed([1], [4 * comm.rank]).Create_resized(0, 4 * comm.size), "native", info
+        )
         data, got = np.arange(5000, dtype="i4") + comm.rank, np.zeros(5000, "i4")
         file.Write_all(data)
         file.Read_at_all(0, got)

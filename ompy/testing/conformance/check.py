@@ -99,6 +99,10 @@ MODULES = {
     ("btl", "mpi"): ("mpi.point_to_point",),
     ("btl", "mixed"): ("mpi.mixed",),
     ("coll", "contract"): ("coll.service", "coll.results", "coll.operations"),
+    ("fs", "contract"): ("files.fs",),
+    ("fbtl", "contract"): ("files.fbtl",),
+    ("fcoll", "contract"): ("files.fcoll",),
+    ("sharedfp", "contract"): ("files.sharedfp",),
 }
 
 

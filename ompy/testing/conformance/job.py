@@ -33,7 +33,7 @@ class Order(NamedTuple):
     """What is to be checked, and on what.
 
     Attributes:
-        framework: `btl` or `coll`.
+        framework: `btl`, `coll`, `fs`, ...
         names: components, the first under test.
         level: `contract`, `mpi`, ...
         ranks: of the job.

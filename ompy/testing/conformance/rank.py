@@ -27,12 +27,20 @@ class Subject(Protocol):
     def step(self) -> None: ...
 
 
+# Frameworks whose components serve files.
+FILES = ("fs", "fbtl", "fcoll", "sharedfp")
+
+
 def subject_of(wire: Wire) -> Subject:
     """What a level's checks are called with; made before their modules are imported, which may bring MPI up."""
     if wire.setting.framework == "coll":
         from ompy.testing.conformance.coll.rank import CollRank
 
         return CollRank(wire)
+    if wire.setting.framework in FILES:
+        from ompy.testing.conformance.files.rank import FileRank
+
+        return FileRank(wire)
     if wire.setting.level == "contract":
         from ompy.testing.conformance.btl.rank import BtlRank
 

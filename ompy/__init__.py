@@ -37,8 +37,8 @@ def explain_collective(function: str, nbytes: int) -> list[Explanation]:
 def explain_file(path: str) -> list[Explanation]:
     """Which components serve a file that the world opens to read, and why.
 
-    Starts MPI if `ompy.MPI` has not been imported; to be called by all ranks of the world.  Raises MPIError for a file that can't be
-    opened.
+    To be called by all ranks of the world.  Starts MPI if `ompy.MPI` has not been imported.  Raises MPIError for a file that
+    can't be opened.
     """
     import ompy.MPI
     from ompy.mpi.environment import instance

@@ -19,11 +19,10 @@ from ompy.mpi.group cimport Group, new_group
 from ompy.mpi.handle cimport forget, predefine
 from ompy.mpi.info cimport Info, hints, new_info
 
+from ompy.core.errors import ERR_ARG, ERR_COMM, ERR_READ_ONLY, ERR_TYPE, ERR_UNSUPPORTED_OPERATION, MPIError
 from ompy.core.file import (
-    MODE_APPEND, MODE_CREATE, MODE_DELETE_ON_CLOSE, MODE_EXCL, MODE_RDONLY, MODE_RDWR, MODE_SEQUENTIAL, MODE_UNIQUE_OPEN, MODE_WRONLY,
-)
-from ompy.core.errors import (
-    ERR_ARG, ERR_COMM, ERR_READ_ONLY, ERR_TYPE, ERR_UNSUPPORTED_OPERATION, MPIError,
+    MODE_APPEND, MODE_CREATE, MODE_DELETE_ON_CLOSE, MODE_EXCL, MODE_RDONLY, MODE_RDWR, MODE_SEQUENTIAL, MODE_UNIQUE_OPEN,
+    MODE_WRONLY,
 )
 from ompy.mpi.datatype import BYTE
 from ompy.mpi.exceptions import hand_over

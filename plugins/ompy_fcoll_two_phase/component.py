@@ -49,4 +49,6 @@ def ompy_query(context: Context) -> Offer | Refusal:
         return Refusal("some ranks of the job are on other hosts")
     from ompy_fcoll_two_phase.module import TwoPhase
 
-    return Offer(modules=[TwoPhase(file, context.value("long_piece"), context.value("read_twice"))], priority=context.value("priority"))
+    return Offer(
+        modules=[TwoPhase(file, context.value("long_piece"), context.value("read_twice"))], priority=context.value("priority")
+    )

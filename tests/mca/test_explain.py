@@ -77,7 +77,7 @@ def test_an_algorithm_that_no_component_has_is_an_error_with_the_known_ones(expl
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "give either --peer K or the name of a collective"),
+        ([], "give either --peer K, --file PATH or the name of a collective"),
         (["--peer", "2", "-n", "2"], "has peers 0 to 1"),
         (["--peer", "-1"], "-1"),
         (["--pear", "1"], "--peer"),
@@ -164,3 +164,14 @@ def test_verbosity_tells_each_peers_transports_at_first_contact(launch) -> None:
     errors = launch("-n", "2", "--mca", "bml_base_verbose", "1", sys.executable, "-c", program).stderr
     assert "[ompy rank 0] bml: to rank 1: sm chosen: " in errors
     assert "[ompy rank 1] bml: to rank 0: self not chosen: " in errors
+
+
+def test_the_components_that_serve_a_file_are_told(explain, tmp_path) -> None:
+    path = tmp_path / "data"
+    path.write_bytes(b"data")
+    lines = [line.split() for line in explain("--file", str(path), "-n", "2").stdout.splitlines()]
+    chosen = [words[0] for words in lines if words[1:2] == ["chosen"]]
+    assert chosen == ["io/ompio", "fs/ufs", "fbtl/posix", "fcoll/two_phase", "sharedfp/sm"]
+    missing = explain("--file", str(tmp_path / "missing"))
+    assert missing.returncode == 1
+    assert "missing: open: No such file" in missing.stderr

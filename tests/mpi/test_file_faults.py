@@ -1,4 +1,4 @@
-"""Files when something goes wrong: no room, no permission, files that vanish, ranks that die, other jobs; and very large ones."""
+"""Files when something goes wrong: no room, no permission, a file or a rank that vanishes, other jobs; and very large ones."""
 
 from __future__ import annotations
 

@@ -52,17 +52,17 @@ class Interleaved:
     @property
     def begins(self) -> int:
         """Where this rank's part of the file begins, by hand."""
-        return self.comm.Get_rank() * self.part.size
+        return self.comm.Get_rank() * len(self.part)
 
     def write_by_hand(self) -> None:
         self.comm.Alltoall(self.data, self.part)
         # From (rank, row, byte) to the file's (row, rank, byte).
         together = self.part.reshape(self.comm.Get_size(), -1, self.piece).transpose(1, 0, 2)
-        os.pwrite(self.descriptor, np.ascontiguousarray(together), self.begins)
+        os.pwrite(self.descriptor, np.ascontiguousarray(together).data, self.begins)
         self.comm.Barrier()
 
     def read_by_hand(self) -> None:
-        os.preadv(self.descriptor, [self.part], self.begins)
+        os.preadv(self.descriptor, [self.part.data], self.begins)
         apart = self.part.reshape(-1, self.comm.Get_size(), self.piece).transpose(1, 0, 2)
         self.comm.Alltoall(np.ascontiguousarray(apart), self.data)
 

@@ -34,7 +34,7 @@ class Memory(NamedTuple):
 
     name: str
     whole: bytearray
-    count: int
+    elements: int
     typemap: Typemap
     places: list[int]
 
@@ -56,7 +56,7 @@ def memories(nbytes: int) -> list[Memory]:
 def access(view: View, position: int, memory: Memory, *, writing: bool, collective: bool = False) -> Access:
     """One that moves all of the memory's data."""
     made = Access()
-    made.address, made.count, made.typemap = address_of(memory.whole), memory.count, memory.typemap
+    made.address, made.count, made.typemap = address_of(memory.whole), memory.elements, memory.typemap
     made.owner = memory.whole
     made.writing, made.collective = writing, collective
     made.view, made.position, made.nbytes = view, position, len(memory.places)

@@ -52,7 +52,7 @@ class Interleaved:
     @property
     def begins(self) -> int:
         """Where this rank's part of the file begins, by hand."""
-        return self.comm.Get_rank() * len(self.part)
+        return int(self.comm.Get_rank()) * len(self.part)
 
     def write_by_hand(self) -> None:
         self.comm.Alltoall(self.data, self.part)

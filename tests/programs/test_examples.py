@@ -16,6 +16,8 @@ PROGRAMS = {
     "pi.py": ["--intervals", "200000"],
     "matrix_product.py": [],
     "jacobi.py": ["--size", "200", "--steps", "30"],
+    "mandelbrot.py": ["mandelbrot.npy", "--width", "90", "--height", "70"],
+    "checkpoint.py": ["plate.npy", "--size", "50", "--steps", "30"],
 }
 
 
@@ -29,8 +31,8 @@ def run(
 
 @pytest.mark.parametrize(("ranks", "transports"), [(1, "self,sm"), (5, "self,sm"), (4, "self,zmq")])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_the_program_checks_its_result(name: str, ranks: int, transports: str) -> None:
-    result = run(EXAMPLES / name, *PROGRAMS[name], ranks=ranks, transports=transports)
+def test_the_program_checks_its_result(name: str, ranks: int, transports: str, tmp_path: Path) -> None:
+    result = run(EXAMPLES / name, *PROGRAMS[name], ranks=ranks, transports=transports, folder=tmp_path)
     assert result.returncode == 0, result.stdout + result.stderr
     assert result.stdout.count("correct") == 1
     assert f"{ranks} ranks" in result.stdout
@@ -44,6 +46,8 @@ def test_the_program_checks_its_result(name: str, ranks: int, transports: str) -
         ("pi.py", "(places + 0.5)", "places"),
         ("matrix_product.py", "my_c = my_a @ b", "my_c = my_a @ b + comm.rank"),
         ("jacobi.py", "comm.Sendrecv(old[-2], below, 1, old[0], above, 1)", "pass"),
+        ("mandelbrot.py", "len(head) + comm.rank * row.extent", "len(head)"),
+        ("checkpoint.py", "u[1:-1, 2:]) / 4", "u[1:-1, 2:]) / 4.01"),
     ],
 )
 def test_a_wrong_result_is_noticed(name: str, right: str, wrong: str, tmp_path: Path) -> None:
@@ -51,7 +55,7 @@ def test_a_wrong_result_is_noticed(name: str, right: str, wrong: str, tmp_path: 
     assert source.count(right) == 1
     broken = tmp_path / name
     broken.write_text(source.replace(right, wrong))
-    result = run(broken, *PROGRAMS[name], ranks=2)
+    result = run(broken, *PROGRAMS[name], ranks=2, folder=tmp_path)
     assert "WRONG" in result.stdout
     assert result.returncode == 1
 
@@ -65,6 +69,15 @@ def test_jacobi_saves_a_picture(tmp_path: Path) -> None:
     assert (width, height) == (100, 98)  # the inner rows, all columns
     length = struct.unpack(">I", data[33:37])[0]
     assert len(zlib.decompress(data[41 : 41 + length])) == height * (1 + 3 * width)
+
+
+def test_a_plate_goes_on_where_another_number_of_ranks_has_saved_it(tmp_path: Path) -> None:
+    begin = 1
+    for ranks in (4, 3, 1):
+        result = run(EXAMPLES / "checkpoint.py", *PROGRAMS["checkpoint.py"], ranks=ranks, folder=tmp_path)
+        assert result.returncode == 0, result.stdout + result.stderr
+        assert f"steps {begin} to {begin + 29}" in result.stdout
+        begin += 30
 
 
 @pytest.mark.parametrize(

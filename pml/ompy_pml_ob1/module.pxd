@@ -24,6 +24,7 @@ cdef class Dispatcher(Receiver):
     cdef Engine engine
     cdef dict matchings             # context -> Matching
     cdef dict strangers             # context -> messages for a communicator that is not made here yet
+    cdef object closed              # contexts of those freed last
     cdef void *recent[RECENT]       # Matching, by the low bits of the context
     cdef unsigned long long matched, kept         # messages that found their receive posted, and that did not
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import resource
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -166,3 +169,26 @@ def test_what_was_freed_is_gone_once_nothing_is_under_way(comm):
     comm.Dup().Free()
     assert core.pml is None
     assert core.under_way == 0
+
+
+@pytest.mark.ompy(2)
+def test_messages_for_a_communicator_that_was_freed_here_are_not_kept(comm):
+    def resident():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+    before = None
+    for number in range(120):
+        dup = comm.Dup()
+        if comm.rank:
+            dup.Free()
+            comm.Barrier()
+        else:
+            comm.Barrier()
+            for _ in range(20):
+                dup.Send(np.zeros(50_000, "u1"), 1)  # eager: nobody receives it
+            dup.Free()
+        comm.Barrier()
+        if number == 20:
+            before = resident()
+    comm.Iprobe()
+    assert resident() - before < 20 << 20  # of 100 MB that came

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from ompy.core import progress
@@ -56,14 +57,14 @@ def queue_length(pml: Any, queue: str) -> Callable[[Comm], int]:
     return length
 
 
-def counted(framework: str, module: Any) -> list[PerformanceVariable]:
-    """What one module counts, described as its component declares it."""
-    loaded = loaded_components.get((framework, module.name))
+def counted(framework: str, component: str, module: Any) -> list[PerformanceVariable]:
+    """What one module counts, or a component's Python module for all of them, described as the component declares it."""
+    loaded = loaded_components.get((framework, component))
     known = {counter.name: counter for counter in loaded.component.counters} if loaded else {}
     found = []
     for name, value in module.statistics().items():
         if isinstance(value, int):
-            full_name = f"{framework}_{module.name}_{name.replace(' ', '_')}"
+            full_name = f"{framework}_{component}_{name.replace(' ', '_')}"
             counter = known.get(name) or Counter(name, name.replace("_", " "))
             found.append(PerformanceVariable(full_name, counter, lambda name=name: int(module.statistics()[name])))
     return found
@@ -80,7 +81,12 @@ def performance_variables() -> list[PerformanceVariable]:
     for framework, modules in chosen_modules.items():
         for module in modules:
             if hasattr(module, "statistics"):
-                found += counted(framework, module)
+                found += counted(framework, module.name, module)
+    # Components that serve a file each have one count for all files of the process.
+    for (framework, component), loaded in list(loaded_components.items()):
+        python_module = sys.modules.get(str(loaded.component.interface))
+        if framework not in chosen_modules and hasattr(python_module, "statistics"):
+            found += counted(framework, component, python_module)
     for pml in chosen_modules.get("pml", ()):
         found += [
             PerformanceVariable(f"pml_{pml.name}_{counter.name}", counter, queue_length(pml, queue), "communicator")

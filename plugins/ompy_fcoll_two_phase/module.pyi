@@ -1,4 +1,4 @@
-from ompy.core.file import Access, File
+from ompy.core.file import File
 from ompy.mca.fcoll import FcollModule
 
 interface: int

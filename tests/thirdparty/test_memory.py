@@ -1,4 +1,4 @@
-"""fs/memory and fbtl/memory, a distribution of its own, installed as anybody's: its own tests, and how it is chosen and shown."""
+"""fs/memory and fbtl/memory, a distribution of its own, installed as anybody's: its own tests, how it is chosen and shown."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -102,6 +103,25 @@ def test_counters_count_between_start_and_stop(comm):
         exchange(2, 8)
         assert messages.read() == 2
         assert always.read() == 20
+
+
+@pytest.mark.ompy(2)
+def test_how_far_a_long_transfer_to_a_file_is_can_be_read_meanwhile(comm, tmp_path):
+    from ompy import MPI, tool
+
+    path = os.path.join(comm.bcast(str(tmp_path)), "data")
+    file = MPI.File.Open(comm, path, MPI.MODE_RDWR | MPI.MODE_CREATE | MPI.MODE_DELETE_ON_CLOSE)
+    with tool.Session() as session:
+        written, calls = session.handle("fbtl_posix_bytes_written"), session.handle("fbtl_posix_calls")
+        session.start()
+        data = bytes(40 << 20)
+        request, seen = file.Iwrite_at(comm.rank * len(data), data), set()
+        while not request.Test():
+            seen.add(written.read())
+        assert written.read() == len(data)
+        assert calls.read() == 3
+        assert seen <= {0, 16 << 20, 32 << 20, len(data)}
+    file.Close()
 
 
 @pytest.mark.ompy(2, mca=SM)

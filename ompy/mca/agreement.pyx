@@ -1,7 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False
 """Agreement among the members of a communicator.  See `agreement.pxd`."""
 from array import array
-from zlib import crc32
 
 from libc.stdint cimport int64_t
 
@@ -55,14 +54,16 @@ def gathered(Communicator comm not None, numbers) -> list[list[int]]:
 
 def common(Communicator comm not None, str text not None) -> str:
     """Rank 0's text, for all."""
-    cdef bytes mine = text.encode()
+    from zlib import crc32
+
+    cdef bytes mine = text.encode(errors="surrogatepass")
     rows = gathered(comm, [len(mine), crc32(mine)])
     if all(row == rows[0] for row in rows):
         return text
     words = array("q", bytes(8 * (rows[0][0] // 8 + 1)) if comm.rank else mine.ljust(8 * (len(mine) // 8 + 1), b"\0"))
     cdef size_t address = words.buffer_info()[0]
     share(comm, <int64_t *> address, len(words))
-    return words.tobytes()[:rows[0][0]].decode()
+    return words.tobytes()[:rows[0][0]].decode(errors="surrogatepass")
 
 
 cpdef Segment shared_memory(Communicator comm, str name, size_t size):

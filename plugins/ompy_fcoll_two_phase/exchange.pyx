@@ -11,7 +11,7 @@ from ompy.core.typemap cimport predefined
 from ompy_fcoll_two_phase.fingerprint cimport plus
 from ompy_fcoll_two_phase.window cimport PAGE, Row, Window
 
-from ompy.core.errors import MPIError, error_string
+from ompy.core.errors import ERR_NO_MEM, MPIError, error_string
 
 
 cdef class Exchange:
@@ -35,7 +35,7 @@ cdef class Exchange:
             self.memory.prepare(<char *> access.address, access.count, access.typemap)
             self.packed = <char *> malloc(min(<Py_ssize_t> window.segment.size, max(1, access.nbytes)))
             if self.packed == NULL:
-                raise MemoryError()
+                self.problem = MPIError(ERR_NO_MEM, f"{file.path}: no memory for a window's data")
 
     def __dealloc__(self):
         free(self.packed)

@@ -117,30 +117,26 @@ cdef class Ompio(IoModule):
         return self.fs.size(self.file)
 
     cpdef int set_size(self, Py_ssize_t size) except -1:
-        """Collective: one rank does it when the others are done with what came before."""
-        cdef Communicator comm = self.file.communicator
-        agree(comm, None, self.file.path)
-        problem = None
-        if comm.rank == 0:
-            try:
-                self.fs.resize(self.file, size)
-            except MPIError as error:
-                problem = error
-        agree(comm, problem, f"{self.file.path}: can't have {size} bytes")
+        """Collective: one rank does it."""
+        self.by_rank_0(self.fs.resize, size, f"can't have {size} bytes")
         return 0
 
     cpdef int preallocate(self, Py_ssize_t size) except -1:
         """Collective: one rank does it."""
+        self.by_rank_0(self.fs.preallocate, size, f"has no room for {size} bytes")
+        return 0
+
+    def by_rank_0(self, change, size, words: str) -> None:
+        """The size is changed when all ranks are done with what came before; `words` for those that don't know why it can't."""
         cdef Communicator comm = self.file.communicator
         agree(comm, None, self.file.path)
         problem = None
         if comm.rank == 0:
             try:
-                self.fs.preallocate(self.file, size)
+                change(self.file, size)
             except MPIError as error:
                 problem = error
-        agree(comm, problem, f"{self.file.path}: has no room for {size} bytes")
-        return 0
+        agree(comm, problem, f"{self.file.path}: {words}")
 
     cpdef int sync(self) except -1:
         """Collective: each rank brings its own to the device."""

@@ -291,3 +291,23 @@ def test_hints_that_differ_are_rank_0_s(comm, tmp_path):
         file.Read_at_all(0, got)
         assert (got == data).all()
         file.Close()
+
+
+@pytest.mark.ompy(2, 4)
+def test_what_ranks_move_together_goes_between_file_and_memory_once(comm, tmp_path):
+    from ompy import tool
+
+    size, data = 1 << 20, np.full(1 << 18, comm.rank, "i4")
+    file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE)
+    file.Set_view(0, MPI.INT, MPI.INT.Create_hindexed([1], [4 * comm.rank]).Create_resized(0, 4 * comm.size))
+    with tool.Session() as session:
+        handles = [session.handle(f"fbtl_posix_{name}") for name in ("bytes_written", "bytes_read", "calls")]
+        session.start()
+        file.Write_all(data)
+        file.Read_at_all(0, data)
+        session.stop()
+        written, read, calls = (comm.allreduce(handle.read()) for handle in handles)
+    assert (written, read) == (size * comm.size, size * comm.size)
+    assert calls == 2 * comm.size
+    assert (data == comm.rank).all()
+    file.Close()

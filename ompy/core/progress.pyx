@@ -118,7 +118,7 @@ cdef int64_t spin_time, watch_time, yield_time   # nanoseconds
 # notice.  It begins short and grows.
 cdef long shortest_sleep, longest_sleep
 
-# A socket whose other end lives as long as the job, and what to call once it is closed; asked at the end of a sleep in vain.
+# A socket whose other end lives as long as the job, and what to call once it is closed; looked at after a sleep in vain.
 cdef int lifeline = -1
 when_cut = None
 cdef unsigned long long sleeps = 0
@@ -600,6 +600,12 @@ def set_lifeline(int descriptor, action) -> None:
     """A wait that lasts calls `action` once the other end of the socket `descriptor` is closed; -1 for no socket."""
     global lifeline, when_cut
     lifeline, when_cut = descriptor, action
+
+
+def check_lifeline() -> None:
+    """Calls the action if the other end is closed."""
+    if is_cut(lifeline):
+        when_cut()
 
 
 def counters() -> dict[str, int]:

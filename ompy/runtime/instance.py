@@ -7,16 +7,28 @@ parameters -> rte -> btl -> bml -> pml        each framework chooses its compone
 
 from __future__ import annotations
 
+# The module without underscore costs an enum, which nothing else at start-up needs.
+import _signal as signals  # type: ignore[import-not-found]
+
 from ompy.core.communicator import Communicator
 from ompy.core.errors import ERR_OTHER, MPIError
 from ompy.core.group import make_group, set_this_process
 from ompy.core.proc import process_table
-from ompy.core.progress import abandon, end, register_source, set_lifeline, shutdown, unregister_source
+from ompy.core.progress import (
+    abandon,
+    check_lifeline,
+    end,
+    register_source,
+    set_lifeline,
+    shutdown,
+    unregister_source,
+)
 from ompy.mca import coll_selection, selection
 from ompy.mca import pml as pml_framework
 from ompy.mca.hook import hooks
 from ompy.runtime import abort, tracing, waiting
 from ompy.runtime.modex import Modex
+from ompy.runtime.orphans import ORPHANED, hear_of_parents_end
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +54,7 @@ class Instance:
 
     def __init__(self) -> None:
         self.rte: Rte = selection.select("rte")[0]
-        set_lifeline(self.rte.descriptor, self.outlive_launcher)
+        self.watch_launcher()
         abort.install(self.rte)
         waiting.configure(self.rte)
         tracing.configure(self.rte)
@@ -125,6 +137,18 @@ class Instance:
         self.rte.finalize()
         selection.forget()
         coll_selection.forget()
+
+    def watch_launcher(self) -> None:
+        """Notice that the launcher has gone, and its keeper too: in a wait that lasts, or by a signal wherever else it is."""
+        set_lifeline(self.rte.descriptor, self.outlive_launcher)
+        if self.rte.descriptor < 0:
+            return
+        try:
+            # The parent may be a shell in between: only the wire tells.
+            signals.signal(ORPHANED, lambda number, frame: check_lifeline())
+        except ValueError:
+            return  # Python lets only the main thread choose handlers: the waits are left
+        hear_of_parents_end()
 
     def outlive_launcher(self) -> None:
         """The launcher has gone, and its keeper has not ended this rank: nobody else removes what the job leaves."""

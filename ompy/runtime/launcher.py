@@ -16,10 +16,10 @@ from ompy.runtime.forwarding import Forwarder
 from ompy.runtime.job import Job, Program
 from ompy.runtime.keeper import JOB_VARIABLE, Keeper, sweep
 from ompy.runtime.loop import Loop
+from ompy.runtime.orphans import adopt_orphans
 from ompy.runtime.pmi_server import KeyValueSpace, Session
 from ompy.runtime.process import Process
 from ompy.runtime.signals import SignalQueue, name_of
-from ompy.runtime.subreaper import adopt_orphans
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 
@@ -35,11 +36,14 @@ class SignalQueue:
                 signal.signal(number, lambda number, frame: None)
 
     def take(self) -> list[signal.Signals]:
-        """The signals that have come since the last call, in order."""
+        """The signals that have come since the last call, in order.  Raises OSError when none will come any more."""
         try:
-            return [signal.Signals(number) for number in os.read(self.descriptor, 4096)]
+            numbers = os.read(self.descriptor, 4096)
         except BlockingIOError:
             return []
+        if not numbers:
+            raise OSError(errno.EPIPE, "somebody has closed the pipe through which signals are heard")
+        return [signal.Signals(number) for number in numbers]
 
 
 def name_of(number: int) -> str:

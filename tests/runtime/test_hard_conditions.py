@@ -99,14 +99,40 @@ def keeper_of(job: Launch) -> int:
     raise AssertionError("there is no keeper")
 
 
+COMPUTE = "print('up', flush=True)\nwhile True: pass"
+SLEEP = "print('up', flush=True)\ntime.sleep(600)"
+# A handler of the program's that is called again and again: no sleep of a wait is in vain.
+BUSY = "signal.signal(signal.SIGALRM, lambda *_: None); signal.setitimer(signal.ITIMER_REAL, 1e-4, 1e-4)\n"
+
+
 @pytest.mark.parametrize("transport", ["self,sm", "self,zmq"])
-def test_killed_keeper_and_launcher_leave_no_rank_that_waits(transport: str) -> None:
-    with Launch("-n", "2", "--mca", "btl", transport, *mpi(WAIT)) as job:
+@pytest.mark.parametrize("program", [WAIT, BUSY + WAIT, COMPUTE, SLEEP], ids=["waits", "is disturbed", "computes", "sleeps"])
+def test_killed_keeper_and_launcher_leave_no_rank_whatever_it_does(transport: str, program: str) -> None:
+    with Launch("-n", "2", "--mca", "btl", transport, *mpi(program)) as job:
         job.lines(2)
         os.kill(job.process.pid, signal.SIGSTOP)  # so that it makes no other keeper
         os.kill(keeper_of(job), signal.SIGKILL)
         os.kill(job.process.pid, signal.SIGKILL)
         assert job.wait_until_gone(10) == []
+
+
+def test_launcher_whose_descriptors_are_closed_ends_and_its_ranks_too() -> None:
+    source = """
+import os, signal, sys
+from ompy.cli.ompyrun import main
+from ompy.runtime.launcher import Launcher
+start = Launcher.start
+def deaf(launcher):
+    started = start(launcher)
+    os.close(launcher.signals.writer)
+    return started
+Launcher.start = deaf
+sys.exit(main())
+"""
+    with Launch("-n", "2", *python("pass"), command=python(source)) as job:
+        assert job.finish() == 1
+        assert "pipe through which signals are heard" in job.stderr
+        assert job.wait_until_gone() == []
 
 
 def test_killed_keeper_is_replaced() -> None:

@@ -1,6 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 # distutils: extra_compile_args=-Os
 """Memory that processes of one user on one host share."""
+import errno
 import os
 
 from ompy.core.errors import ERR_NO_MEM, ERR_OTHER, MPIError
@@ -11,6 +12,8 @@ cdef extern from "<sys/mman.h>" nogil:
     void *MAP_FAILED
     int PROT_NONE, PROT_READ, PROT_WRITE
     int MAP_SHARED, MAP_PRIVATE, MAP_ANONYMOUS, MAP_FIXED, MAP_NORESERVE
+cdef extern from "<unistd.h>" nogil:
+    int close_descriptor "close"(int descriptor)
 
 FILE_DIRECTORY = "/dev/shm"
 BACKINGS = ("auto", "memfd", "file")
@@ -19,6 +22,9 @@ BACKINGS = ("auto", "memfd", "file")
 cdef str job_name = ""
 
 page_size = os.sysconf("SC_PAGE_SIZE")
+
+# Bytes from which on the system is asked what it has before it is asked for them.
+cdef size_t LARGE = 64 << 20
 
 
 cdef class Segment:
@@ -29,6 +35,8 @@ cdef class Segment:
     def __dealloc__(self):
         if self.address != NULL:
             munmap(self.address, self.mapped)
+        if self.descriptor >= 0:
+            close_descriptor(self.descriptor)
 
     cdef int map(self, size_t mirror) except -1:
         cdef size_t again = self.size - mirror if mirror else 0
@@ -98,12 +106,14 @@ cpdef Segment create(str name, size_t size, str backing="auto", size_t mirror=0)
         _make_file(segment, name)
     try:
         os.fchmod(segment.descriptor, 0o600)
+        if segment.size > LARGE and segment.size > _available():
+            raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
         os.posix_fallocate(segment.descriptor, 0, segment.size)
         segment.map(mirror)
     except OSError as error:
         segment.seal()
         raise MPIError(ERR_NO_MEM, _shortage(segment, error)) from error
-    except MPIError:
+    except BaseException:
         segment.seal()
         raise
     return segment
@@ -126,7 +136,7 @@ def create_sparse(str name not None, size_t size) -> Segment:
     except OSError as error:
         segment.seal()
         raise MPIError(ERR_NO_MEM, _shortage(segment, error)) from error
-    except MPIError:
+    except BaseException:
         segment.seal()
         raise
     return segment
@@ -165,6 +175,22 @@ cpdef Segment attach(bytes location, size_t size, size_t mirror=0):
         os.close(segment.descriptor)
         segment.descriptor = -1
     return segment
+
+
+def _available() -> int:
+    """Bytes that the system can give without ending a process for them (proc(5), meminfo).
+
+    It would not refuse what it does not have: whole pages of a memfd are given one by one until there are none.
+    """
+    free = 0
+    try:
+        with open("/proc/meminfo") as stream:
+            for line in stream:
+                if line.startswith(("MemAvailable:", "SwapFree:")):
+                    free += int(line.split()[1]) << 10
+    except OSError:
+        pass
+    return free or 1 << 62
 
 
 def _memfd(name: str, backing: str) -> int:

@@ -22,12 +22,18 @@ cdef class Communicator:
     # collectives serve a communicator that was freed until there is nothing (MPI-4.1, 7.4.3).
     cdef readonly int under_way
     cdef int next_collective_tag
+    # Contexts for communicators that will be made from this one, the same in every member: the first, and how many.
+    cdef uint64_t next_context
+    cdef uint64_t contexts_left
 
     cdef inline Proc peer(self, int rank):
         return self.remote_group.proc(rank)
 
     # A tag of the library's own for the next collective call; calls come in the same order on every rank.
     cdef int collective_tag(self)
+
+
+cdef Communicator new_communicator(uint64_t context, Group group, Group remote_group, str name)
 
 
 # What has not begun and may yet: a persistent request, a matched message.  It counts as under way as long as it exists.

@@ -17,16 +17,7 @@ cdef class Communicator:
     """
 
     def __init__(self, uint64_t context, Group group not None, Group remote_group=None, str name=""):
-        self.context = context
-        self.group = group
-        self.is_inter = remote_group is not None
-        self.remote_group = group if remote_group is None else remote_group
-        self.rank = group.rank
-        self.size = group.size
-        self.remote_size = self.remote_group.size
-        self.attributes = {}
-        self.name = name
-        self.next_collective_tag = TAG_COLLECTIVE_FIRST
+        fill_in(self, context, group, remote_group, name)
 
     cdef int collective_tag(self):
         cdef int tag = self.next_collective_tag
@@ -44,6 +35,25 @@ cdef class Communicator:
     def __repr__(self):
         kind = "inter" if self.is_inter else "intra"
         return f"<{kind}-communicator {self.name or hex(self.context)} rank {self.rank} of {self.size}>"
+
+
+cdef void fill_in(Communicator made, uint64_t context, Group group, Group remote_group, str name):
+    made.context = context
+    made.group = group
+    made.is_inter = remote_group is not None
+    made.remote_group = group if remote_group is None else remote_group
+    made.rank = group.rank
+    made.size = group.size
+    made.remote_size = made.remote_group.size
+    made.attributes = {}
+    made.name = name
+    made.next_collective_tag = TAG_COLLECTIVE_FIRST
+
+
+cdef Communicator new_communicator(uint64_t context, Group group, Group remote_group, str name):
+    cdef Communicator made = Communicator.__new__(Communicator)
+    fill_in(made, context, group, remote_group, name)
+    return made
 
 
 @cython.no_gc_clear

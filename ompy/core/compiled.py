@@ -4,7 +4,9 @@
 
 There would be two hundred shared objects otherwise, each of which costs a rank its loading and some pages.  A package that has
 several compiled modules imports this one in its `__init__.py`; their stubs (`request.pyi`) tell what is in it.  One whose
-modules are compiled one by one, as a small component's are, does without: Python's own finders come first.
+modules are compiled one by one, as a small component's are, does without.
+
+It comes before Python's own finders, which would try every way to spell a module's file, and lists each folder once.
 """
 
 from __future__ import annotations
@@ -18,20 +20,38 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
+TOGETHER = "_compiled" + EXTENSION_SUFFIXES[0]
+
 
 class Finder:
     """A finder as `sys.meta_path` has them."""
 
-    @staticmethod
-    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
-        module = name.rpartition(".")[2]
-        for folder in path or ():
-            together = f"{folder}/_compiled{EXTENSION_SUFFIXES[0]}"
-            if os.path.exists(f"{folder}/{module}.pyi") and os.path.exists(together):
+    # By folder: the names in it, none where nothing is compiled together.
+    listings: dict[str, frozenset[str]] = {}
+
+    @classmethod
+    def find_spec(cls, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if path is None or not name.startswith("ompy"):
+            return None
+        stub = name.rpartition(".")[2] + ".pyi"
+        for folder in path:
+            names = cls.listings.get(folder)
+            if names is None:
+                names = cls.listings[folder] = listing(folder)
+            if stub in names:
+                together = f"{folder}/{TOGETHER}"
                 spec = ModuleSpec(name, ExtensionFileLoader(name, together), origin=together)
                 spec.has_location = True
                 return spec
         return None
 
 
-sys.meta_path.append(Finder)
+def listing(folder: str) -> frozenset[str]:
+    try:
+        names = frozenset(os.listdir(folder))
+    except OSError:
+        return frozenset()
+    return names if TOGETHER in names else frozenset()
+
+
+sys.meta_path.insert(0, Finder)

@@ -25,7 +25,7 @@ cpdef bytes flatten(Typemap typemap):
         program = typemap.program
         description = marshal.dumps((
             typemap.size, typemap.extent, typemap.lower_bound, typemap.true_extent, typemap.true_lower_bound,
-            typemap.contiguous, typemap.basic, typemap.alignment, typemap.bounded, typemap.signature,
+            typemap.contiguous, typemap.basic, typemap.alignment, typemap.bounded, typemap.mixture,
             program.size, program.depth,
             (<char *> program.roots)[:program.root_count * sizeof(Step)] if program.root_count else b"",
             (<char *> program.bodies)[:program.body_count * sizeof(Step)] if program.body_count else b"",
@@ -45,11 +45,12 @@ cpdef Typemap rebuild(bytes description):
         program = Program.__new__(Program)
         (
             made.size, made.extent, made.lower_bound, made.true_extent, made.true_lower_bound,
-            made.contiguous, made.basic, made.alignment, made.bounded, made.signature,
+            made.contiguous, made.basic, made.alignment, made.bounded, made.mixture,
             program.size, program.depth, roots, bodies,
         ) = marshal.loads(description)
-        program.roots = copied(roots, &program.root_count)
-        program.root_capacity = program.root_count
+        program.root_count = <int> (<size_t> len(roots) // sizeof(Step))
+        program.make_room(program.root_count)
+        memcpy(program.roots, <char *> <bytes> roots, len(roots))
         program.bodies = copied(bodies, &program.body_count)
         program.body_capacity = program.body_count
         made.program = program

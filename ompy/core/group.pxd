@@ -11,3 +11,5 @@ cdef class Group:
 
 
 cpdef Group make_group(object indices)           # any sequence of table indices; raises on a repeated one
+# The members of these ranks of a group, each but once; the group itself where that is all of them in order.
+cdef Group subgroup(Group group, int size, const int *ranks)

@@ -67,3 +67,24 @@ cpdef Group make_group(object indices):
             group.rank = rank
         rank += 1
     return group
+
+
+cdef Group subgroup(Group group, int size, const int *ranks):
+    cdef Group made
+    cdef int rank
+    cdef bint same = size == group.size
+    for rank in range(size):
+        same = same and ranks[rank] == rank
+    if same:
+        return group
+    made = Group.__new__(Group)
+    made.members = <int *> PyMem_Malloc(max(size, 1) * sizeof(int))
+    if made.members == NULL:
+        raise MemoryError()
+    made.size = size
+    made.rank = UNDEFINED
+    for rank in range(size):
+        made.members[rank] = group.members[ranks[rank]]
+        if made.members[rank] == this_process:
+            made.rank = rank
+    return made

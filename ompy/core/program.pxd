@@ -18,9 +18,15 @@ cdef struct Step:
     int body                                     # steps in the body; 0: this step copies plain blocks
 
 
+# Steps that need no allocation: most types are one block or one run of blocks.
+cdef enum:
+    OWN_STEPS = 1
+
+
 cdef class Program:
     cdef Step *roots                             # what one element does, in order
     cdef Step *bodies
+    cdef Step own_roots[OWN_STEPS]               # where `roots` points to as long as they suffice
     cdef int root_count, root_capacity
     cdef int body_count, body_capacity
     cdef readonly int depth                      # loops around the innermost blocks
@@ -30,7 +36,11 @@ cdef class Program:
     cdef int block(self, Py_ssize_t offset, Py_ssize_t length) except -1
     # `count` elements of another program, `stride` bytes apart, the first of them at `offset`.
     cdef int place(self, Program element, Py_ssize_t offset, Py_ssize_t count, Py_ssize_t stride) except -1
-    cdef int append(self, Step step) except -1
+    # What was placed so far becomes `count` times that, `stride` bytes apart; it moves by `offset` bytes.
+    cdef int repeat(self, Py_ssize_t count, Py_ssize_t stride) except -1
+    cdef void shift(self, Py_ssize_t offset) noexcept
+    cdef int append(self, const Step *step) except -1
+    cdef int make_room(self, int needed) except -1
     cdef int add_body(self, const Step *steps, int count) except -1
     cdef int import_bodies(self, Program element) except -1
     # Nothing more will be added.

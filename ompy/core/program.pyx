@@ -1,8 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Builds the loop programs of datatypes, and merges their steps as far as it goes."""
 
+cimport cython
 from libc.stdlib cimport free, realloc
-from libc.string cimport memcmp
+from libc.string cimport memcmp, memcpy
 
 from ompy.core.errors import ERR_ARG, MPIError
 
@@ -25,6 +26,20 @@ cdef Step *enlarged(Step *steps, int *capacity, int needed) except NULL:
     return larger
 
 
+cdef bint repeated(Step *step, Py_ssize_t count, Py_ssize_t stride) noexcept:
+    """Make one block, one round, or a run of rounds that the next one continues, `count` of itself; False for any other."""
+    if step.count != 1 and step.count * step.stride != stride:
+        return False
+    if step.count == 1:
+        step.stride = stride
+    step.count *= count
+    if step.body == 0 and step.stride == step.length:
+        step.length *= step.count
+        step.count = 1
+        step.stride = 0
+    return True
+
+
 cdef bint follows(const Step *last, const Step *step) noexcept:
     """Whether `step` is what further rounds of `last` would do."""
     if step.length != last.length or step.body != last.body or step.first != last.first:
@@ -34,11 +49,25 @@ cdef bint follows(const Step *last, const Step *step) noexcept:
     return step.offset == last.offset + last.count * last.stride and (step.count == 1 or step.stride == last.stride)
 
 
+cdef int check_total(Py_ssize_t size, Py_ssize_t count, Py_ssize_t already) except -1:
+    if count > (PY_SSIZE_T_MAX - already) // size:
+        raise MPIError(ERR_ARG, f"count {count} of elements of {size} bytes makes a datatype "
+                                f"of more than {PY_SSIZE_T_MAX} bytes")
+    return 0
+
+
+@cython.no_gc
+@cython.freelist(64)
 cdef class Program:
     """See `program.pxd`."""
 
+    def __cinit__(self):
+        self.roots = self.own_roots
+        self.root_capacity = OWN_STEPS
+
     def __dealloc__(self):
-        free(self.roots)
+        if self.roots != self.own_roots:
+            free(self.roots)
         free(self.bodies)
 
     cdef int block(self, Py_ssize_t offset, Py_ssize_t length) except -1:
@@ -48,9 +77,9 @@ cdef class Program:
         step.count = 1
         step.stride = 0
         step.start = step.first = step.body = 0
-        return self.append(step)
+        return self.append(&step)
 
-    cdef int append(self, Step step) except -1:
+    cdef int append(self, const Step *step) except -1:
         """Add a step at the end, or let the last step grow by it.
 
             (0, 4 bytes) + (4, 4 bytes)                   ->  (0, 8 bytes)
@@ -67,15 +96,15 @@ cdef class Program:
                 last.length += step.length
                 self.size += step.length
                 return 0
-            if follows(last, &step):
+            if follows(last, step):
                 if last.count == 1:
                     last.stride = step.offset - last.offset
                 last.count += step.count
                 self.size += step.count * step.length
                 return 0
-        self.roots = enlarged(self.roots, &self.root_capacity, self.root_count + 1)
-        step.start = self.size
-        self.roots[self.root_count] = step
+        self.make_room(self.root_count + 1)
+        self.roots[self.root_count] = step[0]
+        self.roots[self.root_count].start = self.size
         self.root_count += 1
         self.size += step.count * step.length
         return 0
@@ -85,9 +114,7 @@ cdef class Program:
         cdef int i, base
         if count == 0 or element.size == 0:
             return 0
-        if count > (PY_SSIZE_T_MAX - self.size) // element.size:
-            raise MPIError(ERR_ARG, f"count {count} of elements of {element.size} bytes makes a datatype "
-                                    f"of more than {PY_SSIZE_T_MAX} bytes")
+        check_total(element.size, count, self.size)
         base = self.import_bodies(element) if element.body_count or element.root_count > 1 else 0
         if count == 1 and element.root_count <= INLINE_STEPS:
             self.depth = max(self.depth, element.depth)
@@ -95,23 +122,15 @@ cdef class Program:
                 step = element.roots[i]
                 step.offset += offset
                 step.first += base if step.body else 0
-                self.append(step)
+                self.append(&step)
             return 0
         if element.root_count == 1:
             step = element.roots[0]
             step.first += base if step.body else 0
-            if step.count == 1 or step.count * step.stride == stride:
-                # The element is one block, one round, or a run of rounds that the next element continues.
+            if repeated(&step, count, stride):
                 self.depth = max(self.depth, element.depth)
                 step.offset += offset
-                if step.count == 1:
-                    step.stride = stride
-                step.count *= count
-                if step.body == 0 and step.stride == step.length:
-                    step.length *= step.count
-                    step.count = 1
-                    step.stride = 0
-                return self.append(step)
+                return self.append(&step)
             offset += step.offset
             step.offset = 0
             step.start = 0
@@ -125,7 +144,51 @@ cdef class Program:
         step.length = element.size
         step.count = count
         step.stride = stride if count > 1 else 0
-        return self.append(step)
+        return self.append(&step)
+
+    cdef int repeat(self, Py_ssize_t count, Py_ssize_t stride) except -1:
+        cdef Step *only = self.roots
+        cdef Step round
+        if count == 1 or self.size == 0:
+            return 0
+        if count == 0:
+            self.root_count = self.body_count = self.depth = 0
+            self.size = 0
+            return 0
+        check_total(self.size, count, 0)
+        if self.root_count > 1 or not repeated(only, count, stride):
+            round.offset = only.offset if self.root_count == 1 else 0
+            if self.root_count == 1:
+                only.offset = 0
+            round.body = self.root_count
+            round.first = self.add_body(self.roots, self.root_count)
+            round.length = self.size
+            round.count = count
+            round.stride = stride
+            round.start = 0
+            only[0] = round
+            self.root_count = 1
+            self.depth += 1
+        self.size *= count
+        return 0
+
+    cdef void shift(self, Py_ssize_t offset) noexcept:
+        cdef int i
+        for i in range(self.root_count):
+            self.roots[i].offset += offset
+
+    cdef int make_room(self, int needed) except -1:
+        """For so many roots."""
+        cdef Step *larger
+        if needed <= self.root_capacity:
+            return 0
+        if self.roots != self.own_roots:
+            self.roots = enlarged(self.roots, &self.root_capacity, needed)
+            return 0
+        larger = enlarged(NULL, &self.root_capacity, needed)
+        memcpy(larger, self.own_roots, sizeof(self.own_roots))
+        self.roots = larger
+        return 0
 
     cdef int add_body(self, const Step *steps, int count) except -1:
         """Copy steps to `bodies`, unless the steps added last are the same; returns where they are."""

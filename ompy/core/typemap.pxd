@@ -23,23 +23,29 @@ cdef class Typemap:
     cdef readonly Py_ssize_t alignment           # largest alignment of an entry, in bytes
 
     cdef readonly Program program                # the bytes of one element as nested loops
-    # Basic entries in order, as pairs (unit, repeat): unit is a code of `ompy.core.basic`, or again such a tuple.
-    # Equal signatures are the same tuple tree, except for the way in which constructors nested them.
-    cdef readonly tuple signature
     cdef readonly bint bounded                   # lower_bound and extent were given by a `create_resized`
+    cdef tuple mixture                           # the signature where entries differ, else None: `basic` and `size` tell
     cdef public object description               # what the MPI layer keeps: name, combiner, arguments, attributes
 
+    # Basic entries in order, as pairs (unit, repeat): unit is a code of `ompy.core.basic`, or again such a tuple.
+    # Equal signatures are the same tuple tree, except for the way in which constructors nested them.
+    cdef tuple entries(self)
+
     # Building: begin(), any number of place(), then finish().
-    cdef list units                              # the signature so far
+    cdef list units                              # the signature so far, where entries differ
     cdef Py_ssize_t first, last                  # of data so far
     cdef Py_ssize_t low, high                    # bounds so far
     cdef bint empty                              # no entry so far
     cdef int place(self, Typemap element, Py_ssize_t offset, Py_ssize_t count, Py_ssize_t stride) except -1
-    cdef int sign(self, Typemap element, Py_ssize_t count) except -1
+    cdef int sign(self, Typemap element, Py_ssize_t count, Py_ssize_t before) except -1
     cdef Typemap finish(self)
     cdef Typemap copied(self)
     cdef Typemap indexed(self, blocklengths, displacements, Py_ssize_t unit)
     cdef Typemap indexed_block(self, Py_ssize_t blocklength, displacements, Py_ssize_t unit)
+    cdef bint is_one_block(self)
+    # A subarray; as many numbers each as there are dimensions.
+    cdef Typemap box(self, int dimensions, const Py_ssize_t *sizes, const Py_ssize_t *subsizes, const Py_ssize_t *starts,
+                     bint fortran)
     cdef Typemap moved(self, Py_ssize_t offset, Py_ssize_t extent)
     cdef Typemap cyclic(self, Py_ssize_t owned, Py_ssize_t block, Py_ssize_t stride, Py_ssize_t block_stride)
 

@@ -1,6 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Typemaps of predefined datatypes, and the constructors of derived ones (MPI-4.1, 5.1)."""
 
+cimport cython
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from ompy.core.basic cimport BASIC_TYPES, GROUP_PAIR, Basic, basics
 from ompy.core.program cimport Program
 
@@ -30,12 +32,13 @@ cdef Py_ssize_t plus(Py_ssize_t offset, Py_ssize_t nbytes) except? -1:
 cdef Typemap begin():
     cdef Typemap made = Typemap.__new__(Typemap)
     made.program = Program.__new__(Program)
-    made.units = []
     made.empty = True
+    made.basic = -1
     made.alignment = 1
     return made
 
 
+@cython.freelist(64)
 cdef class Typemap:
     """See `typemap.pxd`.  Made by the constructors of another one, by `predefined` and by `create_struct`."""
 
@@ -44,7 +47,7 @@ cdef class Typemap:
 
         Bounds given with `create_resized` stick: once an element has them, those of elements without count no more.
         """
-        cdef Py_ssize_t lowest, highest, reach, first, last
+        cdef Py_ssize_t lowest, highest, reach, first, last, before = self.program.size
         if count == 0 or (element.size == 0 and not element.bounded and element.extent == 0):
             return 0
         reach = times(count - 1, stride)
@@ -54,10 +57,13 @@ cdef class Typemap:
         last = plus(plus(highest, element.true_lower_bound), element.true_extent)
         self.program.place(element.program, offset, count, stride)
         if element.size:
-            self.first = min(self.first, first) if self.units else first
-            self.last = max(self.last, last) if self.units else last
+            self.first = min(self.first, first) if before else first
+            self.last = max(self.last, last) if before else last
             self.alignment = max(self.alignment, element.alignment)
-            self.sign(element, count)
+            if before == 0 and element.basic >= 0:
+                self.basic = element.basic
+            elif self.basic < 0 or self.basic != element.basic:
+                self.sign(element, count, before)
         lowest = plus(lowest, element.lower_bound)
         highest = plus(plus(highest, element.lower_bound), element.extent)
         if self.empty or (element.bounded and not self.bounded):
@@ -70,12 +76,17 @@ cdef class Typemap:
         self.empty = False
         return 0
 
-    cdef int sign(self, Typemap element, Py_ssize_t count) except -1:
-        if len(element.signature) == 1:
-            unit, repeat = element.signature[0]
+    cdef int sign(self, Typemap element, Py_ssize_t count, Py_ssize_t before) except -1:
+        """Behind `before` bytes come entries of another kind."""
+        cdef tuple entries = element.entries()
+        if len(entries) == 1:
+            unit, repeat = entries[0]
             repeat *= count
         else:
-            unit, repeat = element.signature, count
+            unit, repeat = entries, count
+        if self.units is None:
+            self.units = [(self.basic, before // basics[self.basic].size)] if before else []
+            self.basic = -1
         if self.units:
             previous, times = self.units[len(self.units) - 1]
             if previous == unit:
@@ -97,16 +108,28 @@ cdef class Typemap:
             excess = self.extent % self.alignment
             self.extent = plus(self.extent, self.alignment - excess if excess else 0)
         self.true_lower_bound = self.first
-        self.signature = tuple(self.units)
-        self.units = None
-        self.basic = -1
-        if len(self.signature) == 1 and not isinstance(self.signature[0][0], tuple):
-            self.basic = self.signature[0][0]
-        self.contiguous = self.size == 0 or (
+        if self.units is not None:
+            self.mixture = tuple(self.units)
+            self.units = None
+        self.contiguous = self.is_one_block()
+        return self
+
+    cdef bint is_one_block(self):
+        """Whether its elements are one block after the other."""
+        return self.size == 0 or (
             self.extent == self.size and self.program.root_count == 1 and self.program.roots[0].body == 0
             and self.program.roots[0].count == 1 and self.program.roots[0].offset == 0
         )
-        return self
+
+    cdef tuple entries(self):
+        if self.mixture is not None:
+            return self.mixture
+        return ((self.basic, self.size // basics[self.basic].size),) if self.size else ()
+
+    @property
+    def signature(self):
+        """Basic entries in order, as pairs (unit, repeat); see `typemap.pxd`."""
+        return self.entries()
 
     cpdef Typemap create_dup(self):
         return self.copied()
@@ -115,7 +138,7 @@ cdef class Typemap:
         """The same layout as a new object, without the description."""
         cdef Typemap made = Typemap.__new__(Typemap)
         made.program = self.program
-        made.signature = self.signature
+        made.mixture = self.mixture
         made.size = self.size
         made.basic = self.basic
         made.alignment = self.alignment
@@ -189,29 +212,70 @@ cdef class Typemap:
         made.lower_bound = lower_bound
         made.extent = extent
         made.bounded = True
-        made.contiguous = self.size == 0 or (
-            extent == self.size and self.program.root_count == 1 and self.program.roots[0].body == 0
-            and self.program.roots[0].count == 1 and self.program.roots[0].offset == 0
-        )
+        made.contiguous = made.is_one_block()
         return made
 
     cpdef Typemap create_subarray(self, sizes, subsizes, starts, bint fortran):
-        """A box of an array (MPI-4.1, 5.1.3): rows of the innermost dimension, rounds of rows for each one around it."""
-        cdef Py_ssize_t size, subsize, start, stride = self.extent, offset = 0
-        cdef Typemap box = self
+        """A box of an array (MPI-4.1, 5.1.3)."""
+        cdef int dimensions = len(sizes), dimension
+        cdef Py_ssize_t *numbers
         check_lengths("subsizes", subsizes, sizes)
         check_lengths("starts", starts, sizes)
-        if len(sizes) == 0:
+        numbers = <Py_ssize_t *> PyMem_Malloc((3 * dimensions + 1) * sizeof(Py_ssize_t))
+        if numbers == NULL:
+            raise MemoryError()
+        try:
+            for dimension in range(dimensions):
+                numbers[dimension] = sizes[dimension]
+                numbers[dimensions + dimension] = subsizes[dimension]
+                numbers[2 * dimensions + dimension] = starts[dimension]
+            return self.box(dimensions, numbers, numbers + dimensions, numbers + 2 * dimensions, fortran)
+        finally:
+            PyMem_Free(numbers)
+
+    cdef Typemap box(self, int dimensions, const Py_ssize_t *sizes, const Py_ssize_t *subsizes, const Py_ssize_t *starts,
+                     bint fortran):
+        """Rows of the innermost dimension, rounds of rows for each one around it.
+
+            sizes (4, 6), subsizes (2, 3), starts (1, 2)      ......
+                                                              ..###.      place 3, from element 8 on
+                                                              ..###.      repeat 2, 6 elements apart
+                                                              ......
+        """
+        cdef Typemap made = begin()
+        cdef Py_ssize_t size, subsize, start, offset = 0, stride = self.extent, reach
+        cdef int dimension, step
+        if dimensions == 0:
             raise MPIError(ERR_ARG, "sizes: an array has at least one dimension")
-        dimensions = list(zip(sizes, subsizes, starts))
-        for size, subsize, start in dimensions if fortran else reversed(dimensions):
+        for step in range(dimensions):
+            dimension = step if fortran else dimensions - 1 - step
+            size, subsize, start = sizes[dimension], subsizes[dimension], starts[dimension]
             if size < 1 or not 0 <= subsize <= size or not 0 <= start <= size - subsize:
                 raise MPIError(ERR_ARG, f"subsizes, starts: {subsize} elements from {start} do not lie in a dimension "
                                         f"of {size}")
-            box = box.create_hvector(subsize, 1, stride)
+            if step == 0:
+                made.place(self, 0, subsize, stride)
+            elif made.program.size:
+                made.program.repeat(subsize, stride)
+                if made.units is not None:
+                    unit, repeat = made.units[0]
+                    made.units[0] = unit, repeat * subsize
+                reach = times(subsize - 1, stride)
+                made.first = plus(made.first, min(0, reach))
+                made.last = plus(made.last, max(0, reach))
             offset = plus(offset, times(start, stride))
             stride = times(size, stride)
-        return box.moved(offset, stride)
+        if made.program.size == 0:
+            made.first = made.last = 0
+            made.alignment = 1
+            made.basic = -1
+            made.units = None
+        else:
+            made.program.shift(offset)
+            made.first = plus(made.first, offset)
+            made.last = plus(made.last, offset)
+        made.low, made.high, made.bounded = 0, stride, True
+        return made.finish()
 
     cdef Typemap moved(self, Py_ssize_t offset, Py_ssize_t extent):
         """This type shifted by `offset` bytes, in an extent that begins at 0."""
@@ -269,15 +333,15 @@ cdef class Typemap:
         if self.size == 0:
             return 0
         whole = nbytes // self.size
-        found, left = leading(self.signature, nbytes - whole * self.size)
-        return -1 if left else whole * entries(self.signature) + found
+        found, left = leading(self.entries(), nbytes - whole * self.size)
+        return -1 if left else whole * entries(self.entries()) + found
 
     cpdef Py_ssize_t bytes_of(self, Py_ssize_t count) except -1:
-        cdef Py_ssize_t per_element = entries(self.signature), whole
+        cdef Py_ssize_t per_element = entries(self.entries()), whole
         if per_element == 0:
             return 0
         whole = count // per_element
-        return whole * self.size + leading_bytes(self.signature, count - whole * per_element)
+        return whole * self.size + leading_bytes(self.entries(), count - whole * per_element)
 
 
 cdef Py_ssize_t block_of(Py_ssize_t gsize, distribution, Py_ssize_t argument, Py_ssize_t psize) except -1:
@@ -375,7 +439,7 @@ cdef Typemap from_basic(int code):
         made.last = basic.index_offset + basic.size - basic.value_size
     made.high = basic.extent
     made.alignment = basic.alignment
-    made.units.append((code, 1))
+    made.basic = code
     return made.finish()
 
 

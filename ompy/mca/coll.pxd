@@ -9,7 +9,8 @@
 #    1 offer         Asked with a communicator, `query` returns one module and the functions that it serves, or the reason
 #                    why not, the same on every member.  The module has a method for each form that the component's
 #                    capability `forms` names.
-#    2 free          `free`, once the communicator is gone, gives back all that the module held.
+#    2 free          `free`, once the communicator is gone, gives back all that the module held.  A module of an offer with
+#                    `again` may then be given to another communicator of the kind, as if it were new.
 #
 # RULES
 #    3 result        Every rank gets what MPI-4.1, chapters 6 and 8, says: on any number of ranks, with any root, any counts,
@@ -99,6 +100,9 @@ cdef class CollPlan:
     cdef readonly list verdicts
     cdef int serving[3][FUNCTION_COUNT]
     cdef list before                              # (number, function, number of the module that stands behind it)
+    # Of a plan for all communicators of a kind: what makes each module, and tables whose communicators are gone.
+    cdef list makers, spare
+    cdef object record                            # of what became of each component, for people
     cdef list column(self, int form, list modules)
 
 
@@ -107,6 +111,13 @@ cdef class CollTable:
     cdef list blocking, nonblocking, persistent   # function -> CollModule
     cdef list distinct                            # the modules, each once
     cdef readonly list verdicts                   # (function, component, priority, chosen, reason)
+    cdef CollPlan plan                            # that it can serve again by; None: by none
 
     cdef inline CollModule of(self, int function):
         return <CollModule> self.blocking[function]
+
+
+# The table of a communicator, by what was decided for its kind; None where components are to be asked.
+cdef CollTable ready_table(Communicator comm)
+# The communicator is gone.
+cdef int release(CollTable table) except -1

@@ -4,6 +4,8 @@ cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 
 from ompy.mca.frameworks import FUNCTIONS
+from ompy.mca.params import registry
+from ompy.mca.verdicts import record
 
 interface = INTERFACE
 
@@ -100,6 +102,23 @@ cdef class CollPlan:
         self.before = before
         self.verdicts = verdicts
 
+    def keep(self, Communicator comm not None, list makers not None, dict record not None):
+        """Serve all communicators of one's kind until a parameter is set.
+
+        Parameters:
+            comm: the communicator; two are of one kind when they have as many ranks on each side and both a topology or neither.
+            makers: what makes each module for a communicator, by their numbers.
+            record: what became of each component.
+        """
+        global generation
+        if generation != registry.generation:
+            plans.clear()
+            generation = registry.generation
+        self.makers = makers
+        self.record = record
+        self.spare = []
+        plans[kind_of(comm)] = self
+
     cdef list column(self, int form, list modules):
         cdef int function
         return [modules[self.serving[form][function]] for function in range(FUNCTION_COUNT)]
@@ -113,6 +132,7 @@ cdef class CollPlan:
         table.blocking, table.nonblocking, table.persistent = [self.column(form, modules) for form in range(3)]
         table.distinct = modules
         table.verdicts = self.verdicts
+        table.plan = None if self.makers is None else self
         return table
 
 
@@ -130,3 +150,43 @@ cdef class CollTable:
     def module(self, int function):
         """The module of the blocking form."""
         return self.blocking[function]
+
+
+# By kind, as long as no parameter is set.
+cdef dict plans = {}
+cdef object generation = -1
+
+# Tables that a plan keeps at most for the next communicators.
+cdef enum:
+    MOST_SPARE = 64
+
+
+cdef object kind_of(Communicator comm):
+    """What communicators that are served alike have in common."""
+    cdef unsigned long long kind = (<unsigned long long> comm.size << 33) | (<unsigned long long> comm.remote_size << 2)
+    return kind | comm.is_inter << 1 | ("topology" in comm.attributes)
+
+
+cdef CollTable ready_table(Communicator comm):
+    cdef CollPlan plan = plans.get(kind_of(comm)) if generation == registry.generation else None
+    if plan is None:
+        return None
+    record.frameworks["coll"] = plan.record
+    if plan.spare:
+        return plan.spare.pop()
+    return plan.table([make(comm) for make in plan.makers])
+
+
+cdef int release(CollTable table) except -1:
+    cdef CollPlan plan = table.plan
+    cdef CollModule module
+    for module in table.distinct:
+        module.free()
+    if plan is not None and len(plan.spare) < MOST_SPARE:
+        plan.spare.append(table)
+    return 0
+
+
+def forget_plans():
+    """Before another bring-up in the same process: nothing is decided."""
+    plans.clear()

@@ -1,8 +1,7 @@
 """Which module serves each collective of a communicator, in each of its forms.
 
-Components are asked for the first communicator of each kind: communicators are of one kind when they have as many ranks on
-each side and both a topology or neither.  Where every component says that its answer holds for the kind
-(`Offer.again`, `Refusal.lasting`), the others of that kind are served alike, until a parameter is set.
+Components are asked for the first communicator of each kind.  Where every component says that its answer holds for the kind
+(`Offer.again`, `Refusal.lasting`), the others of that kind are served alike (`CollPlan.keep`), until a parameter is set.
 
 Ranks must decide alike, or a collective would meet another one on its peers.  The first communicator, the world, is decided
 before the cards go out; its components stand on them, and are compared.  One that goes wrong then is left out for good, on all
@@ -21,13 +20,9 @@ from ompy.mca.verdicts import record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ompy.core.communicator import Communicator
-    from ompy.mca.coll import CollModule, CollPlan, CollTable
-    from ompy.mca.verdicts import Verdict
+    from ompy.mca.coll import CollPlan, CollTable
 
-    Kind = tuple[int, int, bool, bool]
     Claim = tuple[str, bool, int]
 
 AUTO = "auto"
@@ -38,48 +33,17 @@ TABLES = tuple(tuple(form.format(function) for function in FUNCTIONS) for form, 
 FUNCTION_OF = {form.format(function): function for form, _ in FORMS for function in FUNCTIONS}
 
 
-class Decision:
-    """What was decided for the communicators of one kind."""
-
-    __slots__ = ("makers", "plan", "verdicts")
-
-    def __init__(
-        self, plan: CollPlan, makers: list[Callable[[Communicator], CollModule]], verdicts: dict[str, Verdict]
-    ) -> None:
-        self.plan = plan
-        self.makers = makers
-        self.verdicts = verdicts
-
-
-# By kind, as long as no parameter is set.
-decisions: dict[Kind, Decision] = {}
-generation = -1
-
 # The components that serve the world, with their priorities; and those that went wrong when they were asked for it.
 of_world: dict[str, int] | None = None
 broken: set[str] = set()
 
 
 def select_collectives(communicator: Communicator) -> CollTable:
-    """Choose the collectives of one communicator: for each function, in each of its forms, the highest priority.
+    """Ask every component: for each function, in each of its forms, the highest priority serves.
 
     A component that offers `bcast` serves those of `Bcast`, `Ibcast` and `Bcast_init` whose method its module has;
     `ibcast` or `bcast_init` stands for that form alone.  Raises ComponentError when a form is left without a module.
     """
-    global generation
-    kind = (communicator.size, communicator.remote_size, communicator.is_inter, "topology" in communicator.attributes)
-    if generation != registry.generation:
-        decisions.clear()
-        generation = registry.generation
-    decision = decisions.get(kind)
-    if decision is None:
-        return decide(communicator, kind)
-    record.frameworks["coll"] = decision.verdicts
-    return decision.plan.table([make(communicator) for make in decision.makers])
-
-
-def decide(communicator: Communicator, kind: Kind) -> CollTable:
-    """Ask every component."""
     global of_world
     declare()
     found, by_name = candidates("coll")
@@ -101,7 +65,7 @@ def decide(communicator: Communicator, kind: Kind) -> CollTable:
     # Whoever watches queries, or wants to be told of them, sees each.
     watched = hooks.manager is not None or registry.value("coll_base_verbose") > 0
     if len(makers) == len(offers) and lasting and not watched:
-        decisions[kind] = Decision(plan, makers, dict(record.frameworks["coll"]))
+        plan.keep(communicator, makers, dict(record.frameworks["coll"]))
     return plan.table([candidate.offer.modules[0] for candidate in offers])
 
 
@@ -208,7 +172,9 @@ REMEMBERED: dict[str, set[str]] = {}
 
 def forget() -> None:
     """Before another bring-up in the same process: nothing is decided."""
+    from ompy.mca.coll import forget_plans
+
     global of_world
-    decisions.clear()
+    forget_plans()
     of_world = None
     broken.clear()

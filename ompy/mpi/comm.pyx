@@ -10,7 +10,7 @@ from ompy.mpi.errhandler cimport (
     Errhandler, call_errhandler, create_errhandler, get_errhandler, handle_makers, set_errhandler,
 )
 from ompy.mpi.group cimport Group, checked, compare, new_group
-from ompy.mpi.handle cimport forget, is_predefined, predefine
+from ompy.mpi.handle cimport blank, forget, is_predefined, predefine
 from ompy.mpi.info cimport Info, hints, new_info
 from ompy.mpi.object_collectives cimport ObjectCollectives
 from ompy.mpi.request cimport new_request
@@ -183,7 +183,8 @@ cdef class Comm(ObjectCollectives):
         try:
             parent = self.live()
             made = self.heir(communicators.duplicate(parent, self.kept_by_duplicate()), type(self), info)
-            attributes.copy_attrs(self, parent.attributes, made.comm.attributes)
+            if "keyvals" in parent.attributes:
+                attributes.copy_attrs(self, parent.attributes, made.comm.attributes)
         except MPIError as error:
             hand_over(error, self.comm)
         return made
@@ -283,7 +284,8 @@ cdef class Comm(ObjectCollectives):
             self.live()
             if is_predefined(self):
                 raise MPIError(ERR_COMM, f"{self.comm.name} can't be freed")
-            attributes.delete_attrs(self, self.comm.attributes)
+            if "keyvals" in self.comm.attributes:
+                attributes.delete_attrs(self, self.comm.attributes)
             communicators.free_communicator(self.comm)
         except MPIError as error:
             hand_over(error, self.comm)
@@ -453,11 +455,11 @@ cdef class Comm(ObjectCollectives):
         cdef Comm made
         if core is None:
             return new_comm(None)
-        made = new_comm(core) if cls is None else cls.__new__(cls)
+        made = new_comm(core) if cls is None else blank(cls)
         made.comm = core
         if "errhandler" in self.comm.attributes:
             core.attributes["errhandler"] = self.comm.attributes["errhandler"]
-        if hints(info):
+        if info is not None and hints(info):
             core.attributes["info"] = hints(info)
         return made
 
@@ -472,7 +474,7 @@ cdef Comm new_comm(object core):
     else:
         topology = comm.attributes.get("topology")
         cls = classes["intra" if topology is None else topology.kind]
-    made = cls.__new__(cls)
+    made = blank(cls)
     made.comm = comm
     return made
 

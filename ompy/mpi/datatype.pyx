@@ -3,13 +3,14 @@
 # distutils: extra_compile_args=-Os
 """Datatypes: predefined, derived, packed (MPI-4.1, chapter 5)."""
 
+from cpython.array cimport array, clone
+
 from ompy.core.basic cimport BASIC_TYPES
 from ompy.core.typemap cimport Typemap, create_struct, predefined
-from ompy.mpi.handle cimport Handle, forget, predefine
+from ompy.mpi.handle cimport Handle, blank, forget, predefine
 from ompy.mpi.packing cimport Packing, checked
 
 import operator
-from array import array
 
 from ompy.core.basic import describe
 from ompy.core.errors import ERR_ARG, ERR_TYPE, MPIError
@@ -51,14 +52,18 @@ DISTRIBUTE_DFLT_DARG = -1
 
 
 cdef object description_of(Typemap typemap):
-    if typemap.description is None:
+    cdef object kept = typemap.description
+    if type(kept) is tuple:
+        combiner, base, values = kept
+        typemap.description = Description(combiner, values, [base])
+    elif kept is None:
         # Made by a component, not by a constructor of this layer.
-        typemap.description = Description(COMBINER_DUP, {}, [typemap.create_dup()])
+        typemap.description = Description(COMBINER_DUP, (), [typemap.create_dup()])
     return typemap.description
 
 
 cdef Datatype new_handle(type cls, Typemap typemap):
-    cdef Datatype made = cls.__new__(cls)
+    cdef Datatype made = blank(cls)
     made.typemap = typemap
     return made
 
@@ -70,37 +75,98 @@ cdef Datatype borrow(Typemap typemap):
     return made
 
 
-cdef Datatype derive(type cls, int combiner, Typemap base, dict parameters):
-    """Call the core's constructor of the combiner's name with the parameters, in their order."""
-    cdef Typemap made
-    for name, value in parameters.items():
-        if not isinstance(value, array):
-            parameters[name] = integer(name, value)
-    arguments = dict(parameters)
-    if "order" in arguments:
-        order = arguments.pop("order")
-        if order not in (ORDER_C, ORDER_FORTRAN):
-            raise MPIException(ERR_ARG, f"order: ORDER_C or ORDER_FORTRAN expected, not {order}")
-        arguments["fortran"] = order == ORDER_FORTRAN
+# A constructor of the core, called with the arguments that a description keeps.
+ctypedef Typemap (*Constructor)(Typemap base, tuple values)
+
+
+cdef Datatype derive(Datatype datatype, object combiner, Constructor constructor, tuple values):
+    """What a constructor makes of the datatype.  Its description is a tuple until somebody asks for it."""
+    cdef Typemap made, base = checked(datatype)
     try:
-        made = getattr(base, f"create_{COMBINERS[combiner].lower()}")(*arguments.values())
+        made = constructor(base, values)
     except MPIError as error:
         hand_over(error, None)
-    made.description = Description(combiner, parameters, [base])
-    return new_handle(cls, made)
+    made.description = (combiner, base, values)
+    return new_handle(type(datatype), made)
+
+
+cdef Typemap duplicated(Typemap base, tuple values):
+    return base.create_dup()
+
+
+cdef Typemap contiguous(Typemap base, tuple values):
+    return base.create_contiguous(values[0])
+
+
+cdef Typemap vector(Typemap base, tuple values):
+    return base.create_vector(values[0], values[1], values[2])
+
+
+cdef Typemap hvector(Typemap base, tuple values):
+    return base.create_hvector(values[0], values[1], values[2])
+
+
+cdef Typemap indexed(Typemap base, tuple values):
+    return base.create_indexed(values[0], values[1])
+
+
+cdef Typemap hindexed(Typemap base, tuple values):
+    return base.create_hindexed(values[0], values[1])
+
+
+cdef Typemap indexed_block(Typemap base, tuple values):
+    return base.create_indexed_block(values[0], values[1])
+
+
+cdef Typemap hindexed_block(Typemap base, tuple values):
+    return base.create_hindexed_block(values[0], values[1])
+
+
+cdef Typemap subarray(Typemap base, tuple values):
+    cdef array sizes = values[0], subsizes = values[1], starts = values[2]
+    return base.box(<int> len(sizes), <Py_ssize_t *> sizes.data.as_longlongs, <Py_ssize_t *> subsizes.data.as_longlongs,
+                    <Py_ssize_t *> starts.data.as_longlongs, is_fortran(values[3]))
+
+
+cdef Typemap darray(Typemap base, tuple values):
+    return base.create_darray(values[0], values[1], values[2], values[3], values[4], values[5], is_fortran(values[6]))
+
+
+cdef Typemap resized(Typemap base, tuple values):
+    return base.create_resized(values[0], values[1])
+
+
+cdef bint is_fortran(object order) except -1:
+    if order != ORDER_C and order != ORDER_FORTRAN:
+        raise MPIException(ERR_ARG, f"order: ORDER_C or ORDER_FORTRAN expected, not {order}")
+    return order == ORDER_FORTRAN
 
 
 cdef object integer(str name, object value):
+    if type(value) is int:
+        return value
     try:
         return operator.index(value)
     except TypeError:
         raise TypeError(f"{name}: an integer expected, not {type(value).__name__}") from None
 
 
-cdef object integers(str name, object values, Py_ssize_t expected=-1):
+# What `integers` makes others of.
+cdef array EMPTY = array("q")
+
+
+cdef array integers(str name, object values, Py_ssize_t expected=-1):
     """A sequence argument as 64-bit integers, which is how a description keeps it."""
+    cdef array converted
+    cdef Py_ssize_t place, number
     try:
-        converted = array("q", values)
+        if type(values) is list or type(values) is tuple:
+            converted = clone(EMPTY, len(values), False)
+            for place in range(len(converted)):
+                number = values[place]
+                converted.data.as_longlongs[place] = number
+        else:
+            converted = array("q", values)
     except TypeError:
         raise TypeError(f"{name}: a sequence of integers expected, not {values!r}") from None
     if expected >= 0 and len(converted) != expected:
@@ -200,9 +266,9 @@ cdef class Datatype(Packing):
 
     def Dup(self) -> Datatype:
         """A new datatype of the same layout; attributes are copied as their keys say (MPI-4.1, 5.1.10)."""
-        cdef Datatype made = derive(type(self), COMBINER_DUP, checked(self), {})
+        cdef Datatype made = derive(self, COMBINER_DUP, duplicated, ())
         description = description_of(self.typemap)
-        made.typemap.description.codes = description.codes
+        description_of(made.typemap).codes = description.codes
         if description.attributes:
             attributes.copy_attrs(self, description.attributes, made.typemap.description.attributes)
         return made
@@ -213,35 +279,37 @@ cdef class Datatype(Packing):
 
     def Create_contiguous(self, count: int) -> Datatype:
         """Type of `count` elements, one after the other (MPI-4.1, 5.1.2)."""
-        return derive(type(self), COMBINER_CONTIGUOUS, checked(self), {"count": count})
+        return derive(self, COMBINER_CONTIGUOUS, contiguous, (integer("count", count),))
 
     def Create_vector(self, count: int, blocklength: int, stride: int) -> Datatype:
         """Type of `count` blocks of `blocklength` elements that begin `stride` elements apart (MPI-4.1, 5.1.2)."""
-        parameters = {"count": count, "blocklength": blocklength, "stride": stride}
-        return derive(type(self), COMBINER_VECTOR, checked(self), parameters)
+        values = integer("count", count), integer("blocklength", blocklength), integer("stride", stride)
+        return derive(self, COMBINER_VECTOR, vector, values)
 
     def Create_hvector(self, count: int, blocklength: int, stride: int) -> Datatype:
         """Type of `count` blocks of `blocklength` elements that begin `stride` bytes apart (MPI-4.1, 5.1.2)."""
-        parameters = {"count": count, "blocklength": blocklength, "stride": stride}
-        return derive(type(self), COMBINER_HVECTOR, checked(self), parameters)
+        values = integer("count", count), integer("blocklength", blocklength), integer("stride", stride)
+        return derive(self, COMBINER_HVECTOR, hvector, values)
 
     def Create_indexed(self, blocklengths, displacements) -> Datatype:
         """Blocks of `blocklengths[i]` elements at `displacements[i]` elements (MPI-4.1, 5.1.2)."""
-        return indexed(self, COMBINER_INDEXED, blocklengths, displacements)
+        lengths = integers("blocklengths", blocklengths)
+        return derive(self, COMBINER_INDEXED, indexed, (lengths, integers("displacements", displacements, len(lengths))))
 
     def Create_hindexed(self, blocklengths, displacements) -> Datatype:
         """Blocks of `blocklengths[i]` elements at `displacements[i]` bytes (MPI-4.1, 5.1.2)."""
-        return indexed(self, COMBINER_HINDEXED, blocklengths, displacements)
+        lengths = integers("blocklengths", blocklengths)
+        return derive(self, COMBINER_HINDEXED, hindexed, (lengths, integers("displacements", displacements, len(lengths))))
 
     def Create_indexed_block(self, blocklength: int, displacements) -> Datatype:
         """Blocks of `blocklength` elements at `displacements[i]` elements (MPI-4.1, 5.1.2)."""
-        parameters = {"blocklength": blocklength, "displacements": integers("displacements", displacements)}
-        return derive(type(self), COMBINER_INDEXED_BLOCK, checked(self), parameters)
+        values = integer("blocklength", blocklength), integers("displacements", displacements)
+        return derive(self, COMBINER_INDEXED_BLOCK, indexed_block, values)
 
     def Create_hindexed_block(self, blocklength: int, displacements) -> Datatype:
         """Blocks of `blocklength` elements at `displacements[i]` bytes (MPI-4.1, 5.1.2)."""
-        parameters = {"blocklength": blocklength, "displacements": integers("displacements", displacements)}
-        return derive(type(self), COMBINER_HINDEXED_BLOCK, checked(self), parameters)
+        values = integer("blocklength", blocklength), integers("displacements", displacements)
+        return derive(self, COMBINER_HINDEXED_BLOCK, hindexed_block, values)
 
     @classmethod
     def Create_struct(cls, blocklengths, displacements, datatypes) -> Datatype:
@@ -256,17 +324,16 @@ cdef class Datatype(Packing):
             made = create_struct(lengths, offsets, types)
         except MPIError as error:
             hand_over(error, None)
-        made.description = Description(COMBINER_STRUCT, {"blocklengths": lengths, "displacements": offsets}, types)
+        made.description = Description(COMBINER_STRUCT, (lengths, offsets), types)
         return new_handle(cls, made)
 
     def Create_subarray(self, sizes, subsizes, starts, order: int = ORDER_C) -> Datatype:
         """The box of `subsizes` elements at `starts` in an array of `sizes` elements (MPI-4.1, 5.1.3)."""
-        parameters = {"sizes": integers("sizes", sizes)}
-        dimensions = len(parameters["sizes"])
-        parameters["subsizes"] = integers("subsizes", subsizes, dimensions)
-        parameters["starts"] = integers("starts", starts, dimensions)
-        parameters["order"] = order
-        return derive(type(self), COMBINER_SUBARRAY, checked(self), parameters)
+        extents = integers("sizes", sizes)
+        dimensions = len(extents)
+        values = (extents, integers("subsizes", subsizes, dimensions), integers("starts", starts, dimensions),
+                  integer("order", order))
+        return derive(self, COMBINER_SUBARRAY, subarray, values)
 
     def Create_darray(self, size: int, rank: int, gsizes, distribs, dargs, psizes, order: int = ORDER_C) -> Datatype:
         """The part of process `rank` of `size` in an array of `gsizes` elements (MPI-4.1, 5.1.4).
@@ -276,17 +343,15 @@ cdef class Datatype(Packing):
             dargs: elements in a block for each dimension, or DISTRIBUTE_DFLT_DARG.
             psizes: processes in each dimension of the grid.
         """
-        parameters = {"size": size, "rank": rank, "gsizes": integers("gsizes", gsizes)}
-        dimensions = len(parameters["gsizes"])
-        parameters["distribs"] = integers("distribs", distribs, dimensions)
-        parameters["dargs"] = integers("dargs", dargs, dimensions)
-        parameters["psizes"] = integers("psizes", psizes, dimensions)
-        parameters["order"] = order
-        return derive(type(self), COMBINER_DARRAY, checked(self), parameters)
+        extents = integers("gsizes", gsizes)
+        dimensions = len(extents)
+        values = (integer("size", size), integer("rank", rank), extents, integers("distribs", distribs, dimensions),
+                  integers("dargs", dargs, dimensions), integers("psizes", psizes, dimensions), integer("order", order))
+        return derive(self, COMBINER_DARRAY, darray, values)
 
     def Create_resized(self, lb: int, extent: int) -> Datatype:
         """The same data with another lower bound and extent, in bytes (MPI-4.1, 5.1.7)."""
-        return derive(type(self), COMBINER_RESIZED, checked(self), {"lb": lb, "extent": extent})
+        return derive(self, COMBINER_RESIZED, resized, (integer("lb", lb), integer("extent", extent)))
 
     Resized = Create_resized
 
@@ -301,17 +366,17 @@ cdef class Datatype(Packing):
     @classmethod
     def Create_f90_integer(cls, r: int) -> Datatype:
         """Fortran's integer of `selected_int_kind(r)` (MPI-4.1, 19.1.9)."""
-        return new_handle(cls, parametrised(COMBINER_F90_INTEGER, {"r": r}, integer_name(r)))
+        return new_handle(cls, parametrised(COMBINER_F90_INTEGER, (r,), integer_name(r)))
 
     @classmethod
     def Create_f90_real(cls, p: int, r: int) -> Datatype:
         """Fortran's real of `selected_real_kind(p, r)`; UNDEFINED for either leaves it open (MPI-4.1, 19.1.9)."""
-        return new_handle(cls, parametrised(COMBINER_F90_REAL, {"p": p, "r": r}, real_name(p, r)))
+        return new_handle(cls, parametrised(COMBINER_F90_REAL, (p, r), real_name(p, r)))
 
     @classmethod
     def Create_f90_complex(cls, p: int, r: int) -> Datatype:
         """Fortran's complex of `selected_real_kind(p, r)`; UNDEFINED for either leaves it open (MPI-4.1, 19.1.9)."""
-        return new_handle(cls, parametrised(COMBINER_F90_COMPLEX, {"p": p, "r": r}, complex_name(p, r)))
+        return new_handle(cls, parametrised(COMBINER_F90_COMPLEX, (p, r), complex_name(p, r)))
 
     @classmethod
     def Match_size(cls, typeclass: int, size: int) -> Datatype:
@@ -329,12 +394,13 @@ cdef class Datatype(Packing):
         Raises:
             Exception: ERR_TYPE for a predefined datatype.
         """
-        description = description_of(checked(self))
-        if description.predefined:
-            raise MPIException(ERR_TYPE, f"datatype: {description.name or 'a predefined datatype'} can't be freed")
-        if not self.borrowed:
-            if description.attributes:
+        if type(checked(self).description) is not tuple:
+            description = description_of(self.typemap)
+            if description.predefined:
+                raise MPIException(ERR_TYPE, f"datatype: {description.name or 'a predefined datatype'} can't be freed")
+            if description.attributes and not self.borrowed:
                 attributes.delete_attrs(self, description.attributes)
+        if not self.borrowed:
             forget(self)
         self.typemap = None
 
@@ -472,23 +538,17 @@ cdef Typemap typemap_of(object datatype):
     return checked(datatype)
 
 
-cdef Datatype indexed(Datatype datatype, int combiner, blocklengths, displacements):
-    lengths = integers("blocklengths", blocklengths)
-    parameters = {"blocklengths": lengths, "displacements": integers("displacements", displacements, len(lengths))}
-    return derive(type(datatype), combiner, checked(datatype), parameters)
-
-
 # (combiner, arguments) -> the typemap that was made: MPI gives the same datatype for the same arguments.
 cdef dict parametrised_typemaps = {}
 
 
-cdef Typemap parametrised(int combiner, dict parameters, str name):
+cdef Typemap parametrised(int combiner, tuple values, str name):
     cdef Typemap made, base = named_typemaps[name]
-    key = (combiner, *parameters.values())
+    key = (combiner, *values)
     if key not in parametrised_typemaps:
         made = base.create_dup()
         character, string, _ = base.description.codes
-        made.description = Description(combiner, parameters, [], codes=(character, string, string))
+        made.description = Description(combiner, values, [], codes=(character, string, string))
         parametrised_typemaps[key] = made
     return parametrised_typemaps[key]
 
@@ -541,7 +601,7 @@ cdef int define_predefined() except -1:
     for code in range(BASIC_TYPES):
         typemap = predefined(code)
         name = describe(code)[0]
-        typemap.description = Description(COMBINER_NAMED, {}, [], f"MPI_{name}", codes_of(code))
+        typemap.description = Description(COMBINER_NAMED, (), [], f"MPI_{name}", codes_of(code))
         named_typemaps[name] = typemap
         handle = new_handle(Datatype, typemap)
         handle_of_basic.append(handle)

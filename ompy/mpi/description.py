@@ -36,38 +36,64 @@ PARAMETRISED = (COMBINER_F90_REAL, COMBINER_F90_COMPLEX, COMBINER_F90_INTEGER, C
 __all__ = [name for name in globals() if name.startswith("COMBINER_")]
 
 
+# The arguments of each constructor by mpi4py's names, in its order, without datatypes.
+PARAMETERS: dict[int, tuple[str, ...]] = {
+    COMBINER_NAMED: (),
+    COMBINER_DUP: (),
+    COMBINER_CONTIGUOUS: ("count",),
+    COMBINER_VECTOR: ("count", "blocklength", "stride"),
+    COMBINER_HVECTOR: ("count", "blocklength", "stride"),
+    COMBINER_INDEXED: ("blocklengths", "displacements"),
+    COMBINER_HINDEXED: ("blocklengths", "displacements"),
+    COMBINER_INDEXED_BLOCK: ("blocklength", "displacements"),
+    COMBINER_HINDEXED_BLOCK: ("blocklength", "displacements"),
+    COMBINER_STRUCT: ("blocklengths", "displacements"),
+    COMBINER_SUBARRAY: ("sizes", "subsizes", "starts", "order"),
+    COMBINER_DARRAY: ("size", "rank", "gsizes", "distribs", "dargs", "psizes", "order"),
+    COMBINER_F90_REAL: ("p", "r"),
+    COMBINER_F90_COMPLEX: ("p", "r"),
+    COMBINER_F90_INTEGER: ("r",),
+    COMBINER_RESIZED: ("lb", "extent"),
+}
+
+
 class Description:
     """One datatype.
 
     Parameters:
         combiner: which constructor made it.
-        parameters: the constructor's arguments by mpi4py's names, in its order, without datatypes.
+        values: the constructor's arguments, as `PARAMETERS` names them; sequences as arrays of 64-bit integers.
         types: typemaps that it was made of.
         name: what `Get_name` returns.
         codes: character, type string and code, where it has them.
     """
 
-    __slots__ = ("attributes", "codes", "combiner", "name", "parameters", "predefined", "types")
+    __slots__ = ("attributes", "codes", "combiner", "name", "predefined", "types", "values")
 
     def __init__(
         self,
         combiner: int,
-        parameters: dict[str, Any],
+        values: tuple[Any, ...],
         types: list[Typemap],
         name: str = "",
         codes: tuple[str, str, str] = ("", "", ""),
     ) -> None:
         self.combiner = combiner
         self.predefined = combiner == COMBINER_NAMED or combiner in PARAMETRISED
-        self.parameters = parameters
+        self.values = values
         self.types = types
         self.name = name
         self.codes = codes
         self.attributes: dict[str, Any] = {}
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The constructor's arguments by their names."""
+        return dict(zip(PARAMETERS[self.combiner], self.values, strict=True))
+
     def contents(self) -> tuple[list[int], list[int]]:
         """Integers and counts as the large-count form of MPI_Type_get_contents lists them; addresses it has none."""
-        values = list(self.parameters.values())
+        values = list(self.values)
         if self.combiner in PARAMETRISED:
             return values, []
         if self.combiner == COMBINER_SUBARRAY:

@@ -30,6 +30,9 @@ cdef class Handle:
     cdef int dispose(self) except -1
 
 
+# A null handle of a family's class, or of a class derived from it, as `cls.__new__(cls)` makes it.
+cdef object blank(type cls)
+
 # Give a predefined handle its public name (`MPI.<name>`): it is constant from now on, pickles by that name, and so do its
 # copies.  A null handle is registered too.  Returns the handle.
 cdef Handle predefine(Handle handle, str name)

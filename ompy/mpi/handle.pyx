@@ -4,12 +4,17 @@
 
 from copyreg import __newobj__
 
+from cpython.object cimport PyObject
 from posix.dlfcn cimport RTLD_LAZY, dlclose, dlopen
 
 from ompy.mpi.foreign import ELSEWHERE
 
 cdef extern from "<dlfcn.h>":
     int RTLD_NOLOAD
+
+cdef extern from "Python.h":
+    ctypedef struct PyTypeObject:
+        object (*tp_new)(type cls, tuple arguments, PyObject *keywords)
 
 
 # (family, id of the core object) -> (predefined handle, its name).  The handles keep their core objects alive, so that the
@@ -124,6 +129,10 @@ cdef bint same(Handle first, Handle second) except -1:
     return first.core() is second.core()
 
 
+cdef object blank(type cls):
+    return (<PyTypeObject *> cls).tp_new(cls, (), NULL)
+
+
 cdef Handle predefine(Handle handle, str name):
     key = (handle.family(), id(handle.core()))
     handle.constant = True
@@ -172,6 +181,8 @@ cdef size_t number(Handle handle) except? 0:
 
 
 cdef int forget(Handle handle) except -1:
+    if not number_of_core:
+        return 0
     core = handle.core()
     numbers = number_of_core.get(handle.family())
     if numbers and core is not None:

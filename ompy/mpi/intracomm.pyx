@@ -103,7 +103,7 @@ cdef class Intracomm(Comm):
             extents, rings = checked_grid(dims, periods, parent.size)
             count = product(extents)
             topology = Cartesian(extents, rings, parent.rank) if parent.rank < count else None
-            return self.arranged(topology, CART)
+            return self.arranged(topology, count, CART)
         except MPIError as error:
             hand_over(error, self.comm)
 
@@ -122,7 +122,8 @@ cdef class Intracomm(Comm):
         try:
             parent = self.live()
             ends, targets = checked_graph(index, edges, parent.size)
-            return self.arranged(Graph(ends, targets, parent.rank) if parent.rank < len(ends) else None, GRAPH)
+            topology = Graph(ends, targets, parent.rank) if parent.rank < len(ends) else None
+            return self.arranged(topology, len(ends), GRAPH)
         except MPIError as error:
             hand_over(error, self.comm)
 
@@ -144,7 +145,8 @@ cdef class Intracomm(Comm):
             out_weights = checked_weights(destweights, len(outgoing), "destweights")
             if in_weights is None or out_weights is None:
                 in_weights = out_weights = None
-            return self.arranged(DistributedGraph(incoming, outgoing, in_weights, out_weights), DIST_GRAPH, info)
+            topology = DistributedGraph(incoming, outgoing, in_weights, out_weights)
+            return self.arranged(topology, parent.size, DIST_GRAPH, info)
         except MPIError as error:
             hand_over(error, self.comm)
 
@@ -168,7 +170,7 @@ cdef class Intracomm(Comm):
                 raise ValueError(f"destinations: {len(starts)} expected, as degrees say, got {len(ends)}")
             costs = checked_weights(weights, len(ends), "weights")
             everyones = self.allgather((starts, ends, costs))
-            return self.arranged(own_edges(everyones, parent.rank), DIST_GRAPH, info)
+            return self.arranged(own_edges(everyones, parent.rank), parent.size, DIST_GRAPH, info)
         except MPIError as error:
             hand_over(error, self.comm)
 
@@ -188,10 +190,9 @@ cdef class Intracomm(Comm):
         except MPIError as error:
             hand_over(error, self.comm)
 
-    def arranged(self, topology, kind, info=None):
-        """A communicator of the processes that have a topology (MPI-4.1, 8.5)."""
-        cdef Communicator parent = self.live()
-        core = communicators.split(parent, UNDEFINED if topology is None else 0, parent.rank, {"topology": topology})
+    def arranged(self, topology, int count, kind, info=None):
+        """A communicator of the first `count` processes, which have a topology (MPI-4.1, 8.5)."""
+        core = communicators.first_ranks(self.live(), count, {"topology": topology})
         return self.heir(core, None if core is None else classes[kind], info)
 
     # --- prefix reductions

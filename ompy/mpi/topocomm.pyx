@@ -240,7 +240,7 @@ cdef class Cartcomm(Topocomm):
             if len(stays) != len(grid.dims):
                 raise ValueError(f"remain_dims: {len(grid.dims)} expected, one a dimension, got {len(stays)}")
             inner, outer = grid.split(stays)
-            core = communicators.split(self.comm, outer.rank, inner.rank, {"topology": inner})
+            core = communicators.part(self.live(), outer.size, outer.rank, grid.beside(stays), {"topology": inner})
             return self.heir(core, classes[CART], None)
         except MPIError as error:
             hand_over(error, self.comm)

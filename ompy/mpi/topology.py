@@ -44,13 +44,19 @@ class Cartesian:
         self.dims = dims
         self.periods = periods
         self.rank = rank
+        self.size = product(dims)
         self.coords = self.coords_of(rank)
-        self.in_neighbors = [peer for axis in range(len(dims)) for peer in self.shift(axis, 1)]
-        self.out_neighbors = self.in_neighbors
+        self.neighbors: list[int] | None = None
 
     @property
-    def size(self) -> int:
-        return product(self.dims)
+    def in_neighbors(self) -> list[int]:
+        if self.neighbors is None:
+            self.neighbors = [peer for axis in range(len(self.dims)) for peer in self.shift(axis, 1)]
+        return self.neighbors
+
+    @property
+    def out_neighbors(self) -> list[int]:
+        return self.in_neighbors
 
     def coords_of(self, rank: int) -> list[int]:
         """Coordinates of a rank.  Errors: ERR_RANK."""
@@ -81,13 +87,26 @@ class Cartesian:
 
     def split(self, stays: list[bool]) -> tuple[Cartesian, Cartesian]:
         """The subgrid of the dimensions that stay, around this rank, and the grid of the others."""
-        parts = []
-        for wanted in (True, False):
-            axes = [axis for axis, remains in enumerate(stays) if remains is wanted]
-            part = Cartesian([self.dims[axis] for axis in axes], [self.periods[axis] for axis in axes], 0)
-            rank = part.rank_of([self.coords[axis] for axis in axes])
-            parts.append(Cartesian(part.dims, part.periods, rank))
-        return parts[0], parts[1]
+        return self.along(stays, True), self.along(stays, False)
+
+    def along(self, stays: list[bool], wanted: bool) -> Cartesian:
+        """The grid of the dimensions that stay, or of those that don't, around this rank."""
+        dims, periods, rank = [], [], 0
+        for extent, ring, coordinate, remains in zip(self.dims, self.periods, self.coords, stays, strict=True):
+            if remains is wanted:
+                dims.append(extent)
+                periods.append(ring)
+                rank = rank * extent + coordinate
+        return Cartesian(dims, periods, rank)
+
+    def beside(self, stays: list[bool]) -> list[int]:
+        """Ranks of the subgrid of the dimensions that stay, in its order."""
+        ranks, step = [self.rank], self.size
+        for extent, coordinate, remains in zip(self.dims, self.coords, stays, strict=True):
+            step //= extent
+            if remains:
+                ranks = [rank + (place - coordinate) * step for rank in ranks for place in range(extent)]
+        return ranks
 
     def stepped(self, axis: int, displacement: int) -> int:
         coords = list(self.coords)

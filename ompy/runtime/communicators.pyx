@@ -5,10 +5,19 @@
 A context id must be the same number in every member and unique in the universe.  Each process numbers the contexts that
 it hands out; the leader of a new group (its rank 0) hands out the group's:
 
-    | job number | leader's world rank | leader's counter |       16, 24 and 24 bits
+    | job number | leader's world rank | leader's counter |       16, 20 and 28 bits
 
-so agreement costs one collective over the parent: every rank contributes the number that it would hand out, and the
-members take that of their leader.
+Where every rank knows who will be a member (Dup, grids and their subgrids), the members need not speak: a communicator has
+contexts in reserve for those made from it, and its members take them in the order of their collective calls, which is the
+same on all.  A communicator begins with a few; when they are used up, its leader broadcasts the first of a block of more.
+
+    comm, context 16, in reserve 17 ... 23       Dup       17, in reserve nothing
+                                                 Dup       18
+    reserve empty: block 1040 ... 2063           Dup       1040, in reserve 1041 ... 1047
+                                                 Dup       1048, in reserve 1049 ... 1055
+
+Where they don't, agreement costs one collective over the parent: every rank contributes the number that it would hand out,
+and the members take that of their leader.
 
     split of 4 ranks by color      rank        0    1    2    3
                                    color       a    b    a    b
@@ -20,17 +29,21 @@ offers is the context.
 """
 
 import marshal
-from array import array
+
+from cpython.array cimport array
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from libc.stdint cimport int64_t, uint64_t
+from libc.stdlib cimport qsort
 
 from ompy.core.basic cimport BASIC_BYTE, BASIC_COUNT
-from ompy.core.communicator cimport Communicator
+from ompy.core.communicator cimport Communicator, new_communicator
 from ompy.core.constants cimport MODE_STANDARD, TAG_COLLECTIVE_LAST, TAG_CONTEXT, UNDEFINED
-from ompy.core.group cimport Group, make_group
+from ompy.core.group cimport Group, make_group, subgroup
 from ompy.core.progress cimport wait
 from ompy.core.proc cimport table
 from ompy.core.request cimport Request
 from ompy.core.typemap cimport predefined
-from ompy.mca.coll cimport ALLGATHER, BARRIER, BCAST, CollectiveCall, CollModule, CollTable
+from ompy.mca.coll cimport ALLGATHER, BARRIER, BCAST, CollectiveCall, CollModule, CollTable, ready_table, release
 from ompy.mca.pml cimport pml
 
 from ompy.core.errors import ERR_GROUP, ERR_INTERN, ERR_RANK, ERR_UNSUPPORTED_OPERATION, MPIError
@@ -40,8 +53,15 @@ from ompy.mca import coll_selection
 cdef enum:
     TAGS = 1 << 29
     FIRST_CONTEXT = 16
+    RANK_SHIFT = 28
+    # Contexts of a communicator: its own, and those in reserve.
+    SPAN = 8
+    # That a leader hands out at once when the reserve is used up.
+    BLOCK = 128 * SPAN
 
-cdef object next_context = None
+# The next that this process hands out, and how many are left.
+cdef uint64_t next_context = 0
+cdef uint64_t contexts_left = 0
 
 # Communicators that the program has freed, on which something is under way: looked at when the next is made or freed.
 cdef list freed = []
@@ -58,11 +78,11 @@ own = None
 
 def begin(instance) -> None:
     """Hand out contexts from now on, over the world of this bring-up."""
-    global rte, world, own, next_context, freed
+    global rte, world, own, next_context, contexts_left, freed
     rte, world, own = instance.rte, instance.world, instance.own
-    base = <long long> rte.job_number << 48 | <long long> world.rank << 24
     freed = []
-    next_context = iter(range(base + FIRST_CONTEXT, base + (1 << 24)))
+    next_context = (<uint64_t> rte.job_number << 48 | <uint64_t> world.rank << RANK_SHIFT) + FIRST_CONTEXT
+    contexts_left = (1 << RANK_SHIFT) - FIRST_CONTEXT
 
 
 def world_communicator():
@@ -70,11 +90,45 @@ def world_communicator():
     return world
 
 
-cdef object new_context():
-    try:
-        return next(next_context)
-    except StopIteration:
-        raise MPIError(ERR_INTERN, "this process has made 2^24 communicators: no context is left") from None
+cdef uint64_t new_contexts(uint64_t count) except 0:
+    """So many one after the other, which nobody else hands out; the first."""
+    global next_context, contexts_left
+    if contexts_left < count:
+        raise MPIError(ERR_INTERN, "this process has handed out 2^28 contexts of communicators: none is left")
+    next_context += count
+    contexts_left -= count
+    return next_context - count
+
+
+cdef uint64_t new_context() except 0:
+    """A communicator's own, and its reserve behind it."""
+    return new_contexts(SPAN)
+
+
+cdef uint64_t reserved(Communicator comm, int groups, int number, uint64_t *reserve) except 0:
+    """The context of one of several disjoint groups of `comm`, without a word where its reserve has as many.
+
+    Every member calls it at the same place in the order of collective calls.
+
+    Parameters:
+        groups: how many communicators are being made, the same in every member.
+        number: which of them this process will be in.
+        reserve: how many contexts it begins with itself.
+    """
+    cdef uint64_t needed = groups, width = SPAN, first
+    if comm.contexts_left < needed:
+        needed = max(needed * SPAN, <uint64_t> BLOCK)
+        first = new_contexts(needed) if comm.rank == 0 else 0
+        if comm.size > 1:
+            bcast_bytes(comm, &first, sizeof(first), 0)
+        comm.next_context, comm.contexts_left = first, needed
+    elif comm.contexts_left < needed * SPAN:
+        width = 1
+    first = comm.next_context
+    comm.next_context += groups * width
+    comm.contexts_left -= groups * width
+    reserve[0] = width - 1
+    return first + number * width
 
 
 cdef tuple identity(int index):
@@ -97,27 +151,37 @@ cdef int index_of(tuple who) except -1:
 
 # --- messages of the library's own
 
+cdef int allgather_numbers(Communicator comm, const int64_t *numbers, int count, int64_t *everyones) except -1:
+    """Each rank's numbers, in rank order."""
+    cdef CollectiveCall call = CollectiveCall.__new__(CollectiveCall)
+    call.send_address, call.recv_address = <size_t> numbers, <size_t> everyones
+    call.send_count = call.recv_count = count
+    call.send_type = call.recv_type = predefined(BASIC_COUNT)
+    return (<CollTable> comm.coll).of(ALLGATHER).run(ALLGATHER, call, comm)
+
+
 cdef list allgather(Communicator comm, list numbers):
     """Each rank's numbers, in rank order."""
     sent = array("q", numbers)
     received = array("q", bytes(8 * len(numbers) * comm.size))
-    cdef CollectiveCall call = CollectiveCall.__new__(CollectiveCall)
-    call.send_address, call.recv_address = sent.buffer_info()[0], received.buffer_info()[0]
-    call.send_count = call.recv_count = len(numbers)
-    call.send_type = call.recv_type = predefined(BASIC_COUNT)
-    (<CollTable> comm.coll).of(ALLGATHER).run(ALLGATHER, call, comm)
+    cdef size_t source = sent.buffer_info()[0], target = received.buffer_info()[0]
+    allgather_numbers(comm, <int64_t *> source, len(numbers), <int64_t *> target)
     width = len(numbers)
     return [list(received[rank * width:(rank + 1) * width]) for rank in range(comm.size)]
 
 
-cdef int bcast_buffer(Communicator comm, object buffer, int root) except -1:
-    """`buffer` is an array.array."""
+cdef int bcast_bytes(Communicator comm, void *data, Py_ssize_t length, int root) except -1:
     cdef CollectiveCall call = CollectiveCall.__new__(CollectiveCall)
-    call.send_address, length = buffer.buffer_info()
-    call.send_count = length * buffer.itemsize
-    call.send_type = predefined(BASIC_BYTE)
+    call.send_address, call.send_count, call.send_type = <size_t> data, length, predefined(BASIC_BYTE)
     call.root = root
     return (<CollTable> comm.coll).of(BCAST).run(BCAST, call, comm)
+
+
+cdef int bcast_buffer(Communicator comm, object buffer, int root) except -1:
+    """`buffer` is an array.array."""
+    cdef size_t address
+    address, length = buffer.buffer_info()
+    return bcast_bytes(comm, <void *> address, length * buffer.itemsize, root)
 
 
 cdef object bcast(Communicator comm, object value, int root):
@@ -135,6 +199,21 @@ cdef int complete(Request request) except -1:
     wait(request)
     if request.error is not None:
         raise request.error
+    return 0
+
+
+cdef int conclude(Request request) except -1:
+    """The end of a blocking call of the PML, whose memory is the caller's."""
+    if request is None:
+        return 0
+    try:
+        wait(request)
+    except BaseException:
+        request.abandon(None)
+        raise
+    error = request.conclude(NULL)
+    if error is not None:
+        raise error
     return 0
 
 
@@ -165,32 +244,40 @@ cdef int tag_below(int tag):
 
 # --- construction and destruction
 
-def make_communicator(context, Group group not None, Group remote_group=None, Communicator local_communicator=None,
-                      str name="", dict attributes=None):
+cdef Communicator make_communicator(uint64_t context, Group group, dict attributes=None, uint64_t reserve=SPAN - 1,
+                                    Group remote_group=None, Communicator local_communicator=None):
     """A core communicator that can be used at once: known to the PML, its collectives chosen.
 
     Parameters:
         context: agreed among the members.
+        reserve: how many contexts behind it are in reserve.
         group, remote_group: local members, and those of the other side of an inter-communicator.
         local_communicator: an inter-communicator's own intra-communicator over `group`.
         attributes: what must be there when collectives are chosen (the topology).
     """
-    cdef Communicator comm = Communicator(context, group, remote_group, name)
+    cdef Communicator comm = new_communicator(context, group, remote_group, "")
     if freed:
         give_back()
+    comm.next_context, comm.contexts_left = context + 1, reserve
     comm.local_communicator = local_communicator
     if attributes:
         comm.attributes.update(attributes)
     pml.add_comm(comm)
-    comm.coll = coll_selection.select_collectives(comm)
+    comm.coll = ready_table(comm)
+    if comm.coll is None:
+        comm.coll = coll_selection.select_collectives(comm)
     return comm
 
 
 def free_communicator(Communicator comm not None) -> None:
     """Let go of a communicator; what is under way on it completes (MPI-4.1, 7.4.3)."""
     comm.mark_freed()
-    freed.append(comm)
-    give_back()
+    if comm.under_way:
+        freed.append(comm)
+    else:
+        let_go(comm)
+    if freed:
+        give_back()
 
 
 cdef int give_back() except -1:
@@ -202,11 +289,17 @@ cdef int give_back() except -1:
         return 0
     freed = [comm for comm in freed if (<Communicator> comm).under_way]
     for comm in over:
-        for module in (<CollTable> comm.coll).modules():
-            (<CollModule> module).free()
-        pml.del_comm(comm)
-        if comm.local_communicator is not None:
-            free_communicator(comm.local_communicator)
+        let_go(comm)
+    return 0
+
+
+cdef int let_go(Communicator comm) except -1:
+    cdef CollTable collectives = comm.coll
+    comm.coll = None
+    pml.del_comm(comm)
+    release(collectives)
+    if comm.local_communicator is not None:
+        free_communicator(comm.local_communicator)
     return 0
 
 
@@ -235,9 +328,29 @@ def duplicate(Communicator comm not None, dict attributes=None):
     """The same members in the same order, in a context of their own (MPI-4.1, 7.4.2)."""
     if comm.is_inter:
         return paired(comm, meet(comm, [new_context(), new_context()]), lambda row: True, attributes)
-    context = array("q", [new_context() if comm.rank == 0 else 0])
-    bcast_buffer(comm, context, 0)
-    return make_communicator(context[0], comm.group, attributes=attributes)
+    cdef uint64_t reserve, context = reserved(comm, 1, 0, &reserve)
+    return make_communicator(context, comm.group, attributes, reserve)
+
+
+def first_ranks(Communicator comm not None, int count, dict attributes=None):
+    """A communicator of the first `count` ranks, which every member knows; None for the others."""
+    cdef uint64_t reserve, context = reserved(comm, 1, 0, &reserve)
+    if comm.rank >= count:
+        return None
+    group = comm.group if count == comm.size else members_of(comm.group, range(count))
+    return make_communicator(context, group, attributes, reserve)
+
+
+def part(Communicator comm not None, int parts, int number, ranks, dict attributes=None):
+    """A communicator for each part of one, where every member knows how it is divided.
+
+    Parameters:
+        parts: how many there are.
+        number: of this process's part.
+        ranks: whose part it is, in order.
+    """
+    cdef uint64_t reserve, context = reserved(comm, parts, number, &reserve)
+    return make_communicator(context, members_of(comm.group, ranks), attributes, reserve)
 
 
 cdef class Duplication:
@@ -249,7 +362,7 @@ cdef class Duplication:
 cdef int duplication_arrived(object state, Request request) except -1:
     cdef Duplication duplication = state
     if request.error is None:
-        duplication.made(make_communicator(duplication.context[0], duplication.parent.group, attributes=duplication.attributes))
+        duplication.made(make_communicator(duplication.context[0], duplication.parent.group, duplication.attributes))
     return 0
 
 
@@ -284,11 +397,48 @@ def split(Communicator comm not None, long long color, int key, dict attributes=
         if color == UNDEFINED:
             return None
         return paired(comm, rows, lambda row: row[2] == color, None, lambda row: row[3])
-    rows = allgather(comm, [new_context(), color, key])
-    if color == UNDEFINED:
-        return None
-    ranks = sorted((rank for rank in range(comm.size) if rows[rank][1] == color), key=lambda rank: rows[rank][2])
-    return make_communicator(rows[ranks[0]][0], subgroup(comm.group, ranks), attributes=attributes)
+    return split_one(comm, color, key, attributes)
+
+
+cdef struct Member:
+    int64_t context                              # that it would hand out
+    int64_t color
+    int64_t key
+    int64_t rank
+
+
+cdef int before(const void *first, const void *second) noexcept nogil:
+    """By key, then by rank."""
+    cdef const Member *one = <const Member *> first
+    cdef const Member *other = <const Member *> second
+    if one.key != other.key:
+        return -1 if one.key < other.key else 1
+    return -1 if one.rank < other.rank else 1
+
+
+cdef Communicator split_one(Communicator comm, long long color, int key, dict attributes):
+    """`split` of an intra-communicator."""
+    cdef Member mine = Member(0, color, key, comm.rank)
+    cdef Member *everyone = <Member *> PyMem_Malloc(comm.size * (sizeof(Member) + sizeof(int)))
+    cdef int *ranks = <int *> (everyone + comm.size)
+    cdef int rank, size = 0
+    if everyone == NULL:
+        raise MemoryError()
+    try:
+        mine.context = new_context()
+        allgather_numbers(comm, <int64_t *> &mine, sizeof(Member) // sizeof(int64_t), <int64_t *> everyone)
+        if color == UNDEFINED:
+            return None
+        for rank in range(comm.size):
+            if everyone[rank].color == color:
+                everyone[size] = everyone[rank]
+                size += 1
+        qsort(everyone, size, sizeof(Member), before)
+        for rank in range(size):
+            ranks[rank] = everyone[rank].rank
+        return make_communicator(everyone[0].context, subgroup(comm.group, size, ranks), attributes)
+    finally:
+        PyMem_Free(everyone)
 
 
 def create(Communicator comm not None, Group group not None):
@@ -296,7 +446,7 @@ def create(Communicator comm not None, Group group not None):
 
     Every rank of the parent calls it; disjoint groups at the same time are allowed.  Errors: ERR_GROUP.
     """
-    ranks = ranks_in(comm.group, group)
+    check_members(comm.group, group)
     if comm.is_inter:
         # A group's order travels as each member's rank in it.
         rows = meet(comm, [new_context(), new_context(), group.rank])
@@ -306,12 +456,12 @@ def create(Communicator comm not None, Group group not None):
     rows = allgather(comm, [new_context()])
     if group.rank == UNDEFINED:
         return None
-    return make_communicator(rows[ranks[0]][0], group)
+    return make_communicator(rows[comm.group.rank_of(group.members[0])][0], group)
 
 
 def create_group(Communicator comm not None, Group group not None, int tag):
     """`create`, called by the members of the group alone; `tag` keeps concurrent calls apart (MPI-4.1, 7.4.2)."""
-    return make_communicator(lead(comm, group, ranks_in(comm.group, group), tag), group)
+    return make_communicator(lead(comm, group, tag), group)
 
 
 def from_group(Group group not None, str stringtag):
@@ -319,31 +469,38 @@ def from_group(Group group not None, str stringtag):
     return create_group(world, group, number_of(stringtag))
 
 
-cdef object lead(Communicator comm, Group group, list ranks, int tag):
-    """The context that the group's leader hands out to its members, who have `ranks` in `comm`."""
-    cdef int below = tag_below(tag)
+cdef uint64_t lead(Communicator comm, Group group, int tag) except 0:
+    """The context that the group's leader hands out to its members."""
+    cdef uint64_t context = 0
+    cdef int below = tag_below(tag), rank
+    check_members(comm.group, group)
     if group.rank == UNDEFINED:
         raise MPIError(ERR_GROUP, "group: this process must be a member")
     if group.rank != 0:
-        return recv(comm, ranks[0], below)
+        conclude(pml.recv(<size_t> &context, sizeof(context), predefined(BASIC_BYTE), comm.group.rank_of(group.members[0]),
+                          below, comm, NULL))
+        return context
     context = new_context()
-    data = array("b", marshal.dumps(context))
-    for request in [send(comm, data, rank, below) for rank in ranks[1:]]:
-        complete(request)
+    for rank in range(1, group.size):
+        conclude(pml.send(<size_t> &context, sizeof(context), predefined(BASIC_BYTE), comm.group.rank_of(group.members[rank]),
+                          below, MODE_STANDARD, comm))
     return context
 
 
-cdef list ranks_in(Group parent, Group group):
-    """Ranks in the parent of the group's members.  Errors: ERR_GROUP for one that isn't there."""
-    ranks = [parent.rank_of(index) for index in group.indices()]
-    if UNDEFINED in ranks:
-        raise MPIError(ERR_GROUP, f"group: its rank {ranks.index(UNDEFINED)} is not in the communicator's group")
-    return ranks
+cdef int check_members(Group parent, Group group) except -1:
+    """Errors: ERR_GROUP for a member that is not in the parent."""
+    cdef int rank
+    if group is not parent:
+        for rank in range(group.size):
+            if parent.rank_of(group.members[rank]) == UNDEFINED:
+                raise MPIError(ERR_GROUP, f"group: its rank {rank} is not in the communicator's group")
+    return 0
 
 
-cdef Group subgroup(Group group, list ranks):
-    indices = group.indices()
-    return make_group([indices[rank] for rank in ranks])
+cdef Group members_of(Group group, object ranks):
+    """The members of some ranks, each but once."""
+    cdef array numbers = array("i", ranks)
+    return subgroup(group, <int> len(numbers), numbers.data.as_ints)
 
 
 cdef int number_of(str text):
@@ -376,10 +533,10 @@ cdef object paired(Communicator comm, tuple sides, taken, dict attributes, order
     if not mine or not theirs or comm.rank not in mine:
         return None
     local_leader, remote_leader = sides[0][mine[0]], sides[1][theirs[0]]
-    group = subgroup(comm.group, mine)
+    group = members_of(comm.group, mine)
     local = make_communicator(local_leader[1], group)
-    return make_communicator(min(local_leader[0], remote_leader[0]), group, subgroup(comm.remote_group, theirs), local,
-                             attributes=attributes)
+    return make_communicator(min(local_leader[0], remote_leader[0]), group, attributes, 0, members_of(comm.remote_group, theirs),
+                             local)
 
 
 def connect(Communicator local not None, int local_leader, Communicator peer, int remote_leader, int tag):
@@ -419,7 +576,7 @@ cdef object joined(Communicator local, object context, object local_context, obj
     if set(indices) & set(local.group.indices()):
         raise MPIError(ERR_GROUP, "the two groups of an inter-communicator must not share a process")
     own = make_communicator(local_context, local.group)
-    return make_communicator(context, local.group, make_group(indices), own)
+    return make_communicator(context, local.group, None, 0, make_group(indices), own)
 
 
 def from_groups(Group local_group not None, int local_leader, Group remote_group not None, int remote_leader, str stringtag):

@@ -7,8 +7,8 @@ from ompy.core.constants cimport ANY_SOURCE
 from ompy.core.errors import ERR_UNSUPPORTED_OPERATION, MPIError
 from ompy.core.proc cimport Proc
 
-# A context counts a process's communicators in its low 24 bits, the process that made it above them: 1024 processes with
-# 262144 communicators each have numbers of their own.
+# A context counts a process's communicators in its low 28 bits, the process that made it above them: 1024 processes with
+# 262144 contexts each have numbers of their own.
 cdef enum:
     COUNT_BITS = 18
     MAKER_BITS = 10
@@ -24,7 +24,7 @@ cdef class Scope:
     def __cinit__(self, Communicator communicator not None):
         cdef uint64_t context = communicator.context
         self.communicator = communicator
-        self.number = <uint32_t> ((context >> 24 & ((1 << MAKER_BITS) - 1)) << COUNT_BITS | context & ((1 << COUNT_BITS) - 1))
+        self.number = <uint32_t> ((context >> 28 & ((1 << MAKER_BITS) - 1)) << COUNT_BITS | context & ((1 << COUNT_BITS) - 1))
 
     cdef int world_rank(self, int rank) except -2:
         cdef Proc proc

@@ -1,9 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Registered memory kept for the next transfer; pictured in `registration.pxd`."""
 
-from bisect import bisect_left, bisect_right
-from collections import OrderedDict
-from weakref import WeakSet
+# The C modules and the class themselves: what `collections` and `weakref` import besides costs every rank's start.
+from _bisect import bisect_left, bisect_right
+from _collections import OrderedDict
+from _weakrefset import WeakSet
 
 from ompy.core.errors import ERR_NO_MEM, MPIError
 

@@ -8,7 +8,7 @@ from libc.string cimport memcpy
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.core.registration cimport RegistrationCache
 
-from functools import partial
+from _functools import partial
 
 from ompy.core.errors import ERR_INTERN, MPIError
 

@@ -106,7 +106,8 @@ cdef class CollPlan:
         """Serve all communicators of one's kind until a parameter is set.
 
         Parameters:
-            comm: the communicator; two are of one kind when they have as many ranks on each side and both a topology or neither.
+            comm: the communicator; two are of one kind when they have as many ranks on each side, and both a topology or
+                neither.
             makers: what makes each module for a communicator, by their numbers.
             record: what became of each component.
         """

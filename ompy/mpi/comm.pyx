@@ -14,6 +14,7 @@ from ompy.mpi.handle cimport blank, forget, is_predefined, predefine
 from ompy.mpi.info cimport Info, hints, new_info
 from ompy.mpi.object_collectives cimport ObjectCollectives
 from ompy.mpi.request cimport new_request
+from ompy.runtime.communicators cimport duplicate, free_communicator, split
 
 from ompy.core.errors import ERR_ARG, ERR_COMM, MPIError
 from ompy.mpi import attributes, error_codes
@@ -182,8 +183,8 @@ cdef class Comm(ObjectCollectives):
         cdef Comm made
         try:
             parent = self.live()
-            made = self.heir(communicators.duplicate(parent, self.kept_by_duplicate()), type(self), info)
-            if "keyvals" in parent.attributes:
+            made = self.heir(duplicate(parent, self.kept_by_duplicate()), type(self), info)
+            if parent.attributes and "keyvals" in parent.attributes:
                 attributes.copy_attrs(self, parent.attributes, made.comm.attributes)
         except MPIError as error:
             hand_over(error, self.comm)
@@ -239,7 +240,7 @@ cdef class Comm(ObjectCollectives):
         try:
             if color < 0 and color != UNDEFINED:
                 raise MPIError(ERR_ARG, f"color: a number that isn't negative, or UNDEFINED, expected, got {color}")
-            return self.heir(communicators.split(self.live(), color, key), None, None)
+            return self.heir(split(self.live(), color, key), None, None)
         except MPIError as error:
             hand_over(error, self.comm)
 
@@ -264,10 +265,10 @@ cdef class Comm(ObjectCollectives):
             takes_part = split_type in (COMM_TYPE_SHARED, COMM_TYPE_HW_UNGUIDED)
             if split_type in (COMM_TYPE_HW_GUIDED, COMM_TYPE_RESOURCE_GUIDED):
                 takes_part = hints(info).get(RESOURCE_KEY) == SHARED_MEMORY
-            made = communicators.split(parent, communicators.host_number() if takes_part else UNDEFINED, key)
+            made = split(parent, communicators.host_number() if takes_part else UNDEFINED, key)
             if made is not None and split_type == COMM_TYPE_HW_UNGUIDED:
                 if made.size == parent.size:
-                    communicators.free_communicator(made)
+                    free_communicator(made)
                     made = None
                 elif info is not None and info.entries is not None:
                     info.entries[RESOURCE_KEY] = SHARED_MEMORY
@@ -284,9 +285,9 @@ cdef class Comm(ObjectCollectives):
             self.live()
             if is_predefined(self):
                 raise MPIError(ERR_COMM, f"{self.comm.name} can't be freed")
-            if "keyvals" in self.comm.attributes:
+            if self.comm.attributes and "keyvals" in self.comm.attributes:
                 attributes.delete_attrs(self, self.comm.attributes)
-            communicators.free_communicator(self.comm)
+            free_communicator(self.comm)
         except MPIError as error:
             hand_over(error, self.comm)
         forget(self)
@@ -447,7 +448,7 @@ cdef class Comm(ObjectCollectives):
             hand_over(error, self.comm)
 
     cdef dict kept_by_duplicate(self):
-        if self.comm is not None and "topology" in self.comm.attributes:
+        if self.comm is not None and self.comm.attributes and "topology" in self.comm.attributes:
             return {"topology": self.comm.attributes["topology"]}
         return None
 
@@ -457,7 +458,7 @@ cdef class Comm(ObjectCollectives):
             return new_comm(None)
         made = new_comm(core) if cls is None else blank(cls)
         made.comm = core
-        if "errhandler" in self.comm.attributes:
+        if self.comm.attributes and "errhandler" in self.comm.attributes:
             core.attributes["errhandler"] = self.comm.attributes["errhandler"]
         if info is not None and hints(info):
             core.attributes["info"] = hints(info)

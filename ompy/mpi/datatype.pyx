@@ -4,13 +4,12 @@
 """Datatypes: predefined, derived, packed (MPI-4.1, chapter 5)."""
 
 from cpython.array cimport array, clone
+from cpython.number cimport PyNumber_Index
 
 from ompy.core.basic cimport BASIC_TYPES
 from ompy.core.typemap cimport Typemap, create_struct, predefined
 from ompy.mpi.handle cimport Handle, blank, forget, predefine
 from ompy.mpi.packing cimport Packing, checked
-
-import operator
 
 from ompy.core.basic import describe
 from ompy.core.errors import ERR_ARG, ERR_TYPE, MPIError
@@ -146,7 +145,7 @@ cdef object integer(str name, object value):
     if type(value) is int:
         return value
     try:
-        return operator.index(value)
+        return PyNumber_Index(value)
     except TypeError:
         raise TypeError(f"{name}: an integer expected, not {type(value).__name__}") from None
 

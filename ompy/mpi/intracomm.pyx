@@ -13,6 +13,7 @@ from ompy.mpi.handle cimport predefine
 from ompy.mpi.info cimport Info, hints
 from ompy.mpi.object_reductions cimport prefix
 from ompy.mpi.request cimport Prequest, Request
+from ompy.runtime.communicators cimport create_group, first_ranks
 
 from ompy.core.errors import ERR_TAG, MPIError
 from ompy.mpi.attributes import delete_attrs
@@ -44,7 +45,7 @@ cdef class Intracomm(Comm):
             tag: keeps apart the calls that threads make at the same time.
         """
         try:
-            return self.heir(communicators.create_group(self.live(), checked(group, "group"), tag), None, None)
+            return self.heir(create_group(self.live(), checked(group, "group"), tag), None, None)
         except MPIError as error:
             hand_over(error, self.comm)
 
@@ -192,7 +193,7 @@ cdef class Intracomm(Comm):
 
     def arranged(self, topology, int count, kind, info=None):
         """A communicator of the first `count` processes, which have a topology (MPI-4.1, 8.5)."""
-        core = communicators.first_ranks(self.live(), count, {"topology": topology})
+        core = first_ranks(self.live(), count, {"topology": topology})
         return self.heir(core, None if core is None else classes[kind], info)
 
     # --- prefix reductions

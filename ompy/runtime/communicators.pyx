@@ -35,7 +35,7 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport qsort
 
-from ompy.core.basic cimport BASIC_BYTE, BASIC_COUNT
+from ompy.core.basic cimport BASIC_BYTE
 from ompy.core.communicator cimport Communicator, new_communicator
 from ompy.core.constants cimport MODE_STANDARD, TAG_COLLECTIVE_LAST, TAG_CONTEXT, UNDEFINED
 from ompy.core.group cimport Group, make_group, subgroup
@@ -43,7 +43,8 @@ from ompy.core.progress cimport wait
 from ompy.core.proc cimport table
 from ompy.core.request cimport Request
 from ompy.core.typemap cimport predefined
-from ompy.mca.coll cimport ALLGATHER, BARRIER, BCAST, CollectiveCall, CollModule, CollTable, ready_table, release
+from ompy.mca.agreement cimport gather, share
+from ompy.mca.coll cimport BARRIER, BCAST, CollectiveCall, CollModule, CollTable, ready_table, release
 from ompy.mca.pml cimport pml
 
 from ompy.core.errors import ERR_GROUP, ERR_INTERN, ERR_RANK, ERR_UNSUPPORTED_OPERATION, MPIError
@@ -120,7 +121,7 @@ cdef uint64_t reserved(Communicator comm, int groups, int number, uint64_t *rese
         needed = max(needed * SPAN, <uint64_t> BLOCK)
         first = new_contexts(needed) if comm.rank == 0 else 0
         if comm.size > 1:
-            bcast_bytes(comm, &first, sizeof(first), 0)
+            share(comm, <int64_t *> &first, 1)
         comm.next_context, comm.contexts_left = first, needed
     elif comm.contexts_left < needed * SPAN:
         width = 1
@@ -151,37 +152,23 @@ cdef int index_of(tuple who) except -1:
 
 # --- messages of the library's own
 
-cdef int allgather_numbers(Communicator comm, const int64_t *numbers, int count, int64_t *everyones) except -1:
-    """Each rank's numbers, in rank order."""
-    cdef CollectiveCall call = CollectiveCall.__new__(CollectiveCall)
-    call.send_address, call.recv_address = <size_t> numbers, <size_t> everyones
-    call.send_count = call.recv_count = count
-    call.send_type = call.recv_type = predefined(BASIC_COUNT)
-    return (<CollTable> comm.coll).of(ALLGATHER).run(ALLGATHER, call, comm)
-
-
 cdef list allgather(Communicator comm, list numbers):
     """Each rank's numbers, in rank order."""
-    sent = array("q", numbers)
-    received = array("q", bytes(8 * len(numbers) * comm.size))
-    cdef size_t source = sent.buffer_info()[0], target = received.buffer_info()[0]
-    allgather_numbers(comm, <int64_t *> source, len(numbers), <int64_t *> target)
+    cdef array sent = array("q", numbers)
+    cdef array received = array("q", bytes(8 * len(numbers) * comm.size))
+    gather(comm, <int64_t *> sent.data.as_longlongs, <int64_t *> received.data.as_longlongs, <int> len(numbers))
     width = len(numbers)
     return [list(received[rank * width:(rank + 1) * width]) for rank in range(comm.size)]
 
 
-cdef int bcast_bytes(Communicator comm, void *data, Py_ssize_t length, int root) except -1:
-    cdef CollectiveCall call = CollectiveCall.__new__(CollectiveCall)
-    call.send_address, call.send_count, call.send_type = <size_t> data, length, predefined(BASIC_BYTE)
-    call.root = root
-    return (<CollTable> comm.coll).of(BCAST).run(BCAST, call, comm)
-
-
 cdef int bcast_buffer(Communicator comm, object buffer, int root) except -1:
     """`buffer` is an array.array."""
-    cdef size_t address
-    address, length = buffer.buffer_info()
-    return bcast_bytes(comm, <void *> address, length * buffer.itemsize, root)
+    cdef CollectiveCall call = CollectiveCall.__new__(CollectiveCall)
+    call.send_address, length = buffer.buffer_info()
+    call.send_count = length * buffer.itemsize
+    call.send_type = predefined(BASIC_BYTE)
+    call.root = root
+    return (<CollTable> comm.coll).of(BCAST).run(BCAST, call, comm)
 
 
 cdef object bcast(Communicator comm, object value, int root):
@@ -269,7 +256,7 @@ cdef Communicator make_communicator(uint64_t context, Group group, dict attribut
     return comm
 
 
-def free_communicator(Communicator comm not None) -> None:
+cpdef int free_communicator(Communicator comm) except -1:
     """Let go of a communicator; what is under way on it completes (MPI-4.1, 7.4.3)."""
     comm.mark_freed()
     if comm.under_way:
@@ -278,6 +265,7 @@ def free_communicator(Communicator comm not None) -> None:
         let_go(comm)
     if freed:
         give_back()
+    return 0
 
 
 cdef int give_back() except -1:
@@ -309,8 +297,15 @@ def settle(Communicator comm not None) -> None:
     (<CollTable> comm.coll).of(BARRIER).run(BARRIER, call, comm)
 
 
+# Of this process's host, once it was asked for.
+cdef object host = None
+
+
 def host_number() -> int:
     """A number that processes have in common exactly when they can share memory: drawn from host name and boot."""
+    global host
+    if host is not None:
+        return host
     from hashlib import blake2b
     from os import uname
 
@@ -319,20 +314,26 @@ def host_number() -> int:
             boot = source.read()
     except OSError:
         boot = b""
-    return int.from_bytes(blake2b(uname().nodename.encode() + boot, digest_size=7).digest(), "little")
+    host = int.from_bytes(blake2b(uname().nodename.encode() + boot, digest_size=7).digest(), "little")
+    return host
 
 
 # --- from one communicator
 
-def duplicate(Communicator comm not None, dict attributes=None):
+cpdef Communicator duplicate(Communicator comm, dict attributes=None):
     """The same members in the same order, in a context of their own (MPI-4.1, 7.4.2)."""
+    cdef uint64_t reserve, context
     if comm.is_inter:
-        return paired(comm, meet(comm, [new_context(), new_context()]), lambda row: True, attributes)
-    cdef uint64_t reserve, context = reserved(comm, 1, 0, &reserve)
+        return duplicate_inter(comm, attributes)
+    context = reserved(comm, 1, 0, &reserve)
     return make_communicator(context, comm.group, attributes, reserve)
 
 
-def first_ranks(Communicator comm not None, int count, dict attributes=None):
+def duplicate_inter(Communicator comm, dict attributes):
+    return paired(comm, meet(comm, [new_context(), new_context()]), lambda row: True, attributes)
+
+
+cpdef Communicator first_ranks(Communicator comm, int count, dict attributes=None):
     """A communicator of the first `count` ranks, which every member knows; None for the others."""
     cdef uint64_t reserve, context = reserved(comm, 1, 0, &reserve)
     if comm.rank >= count:
@@ -390,14 +391,16 @@ def iduplicate(Communicator comm not None, made, dict attributes=None):
     return request
 
 
-def split(Communicator comm not None, long long color, int key, dict attributes=None):
+cpdef Communicator split(Communicator comm, long long color, int key, dict attributes=None):
     """One communicator for each color, ordered by key, then by rank; None for color UNDEFINED (MPI-4.1, 7.4.2)."""
-    if comm.is_inter:
-        rows = meet(comm, [new_context(), new_context(), color, key])
-        if color == UNDEFINED:
-            return None
-        return paired(comm, rows, lambda row: row[2] == color, None, lambda row: row[3])
-    return split_one(comm, color, key, attributes)
+    return split_inter(comm, color, key) if comm.is_inter else split_intra(comm, color, key, attributes)
+
+
+def split_inter(Communicator comm, long long color, int key):
+    rows = meet(comm, [new_context(), new_context(), color, key])
+    if color == UNDEFINED:
+        return None
+    return paired(comm, rows, lambda row: row[2] == color, None, lambda row: row[3])
 
 
 cdef struct Member:
@@ -416,8 +419,7 @@ cdef int before(const void *first, const void *second) noexcept nogil:
     return -1 if one.rank < other.rank else 1
 
 
-cdef Communicator split_one(Communicator comm, long long color, int key, dict attributes):
-    """`split` of an intra-communicator."""
+cdef Communicator split_intra(Communicator comm, long long color, int key, dict attributes):
     cdef Member mine = Member(0, color, key, comm.rank)
     cdef Member *everyone = <Member *> PyMem_Malloc(comm.size * (sizeof(Member) + sizeof(int)))
     cdef int *ranks = <int *> (everyone + comm.size)
@@ -426,7 +428,7 @@ cdef Communicator split_one(Communicator comm, long long color, int key, dict at
         raise MemoryError()
     try:
         mine.context = new_context()
-        allgather_numbers(comm, <int64_t *> &mine, sizeof(Member) // sizeof(int64_t), <int64_t *> everyone)
+        gather(comm, <int64_t *> &mine, <int64_t *> everyone, sizeof(Member) // sizeof(int64_t))
         if color == UNDEFINED:
             return None
         for rank in range(comm.size):
@@ -459,7 +461,7 @@ def create(Communicator comm not None, Group group not None):
     return make_communicator(rows[comm.group.rank_of(group.members[0])][0], group)
 
 
-def create_group(Communicator comm not None, Group group not None, int tag):
+cpdef Communicator create_group(Communicator comm, Group group, int tag):
     """`create`, called by the members of the group alone; `tag` keeps concurrent calls apart (MPI-4.1, 7.4.2)."""
     return make_communicator(lead(comm, group, tag), group)
 
@@ -535,8 +537,8 @@ cdef object paired(Communicator comm, tuple sides, taken, dict attributes, order
     local_leader, remote_leader = sides[0][mine[0]], sides[1][theirs[0]]
     group = members_of(comm.group, mine)
     local = make_communicator(local_leader[1], group)
-    return make_communicator(min(local_leader[0], remote_leader[0]), group, attributes, 0, members_of(comm.remote_group, theirs),
-                             local)
+    remote_group = members_of(comm.remote_group, theirs)
+    return make_communicator(min(local_leader[0], remote_leader[0]), group, attributes, 0, remote_group, local)
 
 
 def connect(Communicator local not None, int local_leader, Communicator peer, int remote_leader, int tag):

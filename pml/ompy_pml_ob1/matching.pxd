@@ -7,7 +7,8 @@
 #     unexpected  each message stands in all four queues that a receive may ask for; it takes the head of the one.
 #
 # The cost of a match is at most four look-ups, whatever the depth.  A queue that has become empty stays in its table, since
-# the same pair is likely to come again, until the table is full.
+# the same pair is likely to come again, until the table is full.  A table has no memory until its first queue: many
+# communicators are made and freed without one.
 from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
@@ -102,16 +103,17 @@ cdef class Matching:
     cdef QueueTable unexpected
     cdef uint64_t serial
     cdef Direct *direct             # of the thread that waits in a blocking receive, or NULL
-    cdef Request shown              # stands for it on the job board
+    cdef Request shown              # stands for it on the job board; made at the first wait
     cdef readonly size_t posted_count, unexpected_count
     cdef size_t wild_source_count, wild_tag_count, wild_both_count
     cdef dict failures              # source or ANY_SOURCE -> why nothing more can come from there; mostly None
-    cdef dict early                 # (source, sequence) -> bytes of a message that overtook another
+    cdef dict early                 # (source, sequence) -> bytes of a message that overtook another; mostly None
     cdef PyObject *unused[MOST_UNUSED]           # RecvRequests of this communicator, with a reference to each
     cdef int unused_count
     cdef bint closed                # the communicator is gone: nothing is kept for it any more
 
     cdef PeerRoutes routes(self, int rank)
+    cdef Request waiting(self)      # `shown`
     # Give back what was kept for the next receives.
     cdef int close(self) except -1
     cdef int post(self, Posted *posted, Request request, int source, int tag) except -1

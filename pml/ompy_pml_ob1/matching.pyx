@@ -1,5 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Matching queues of one communicator; see `matching.pxd` for how they work."""
+cimport cython
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
@@ -16,18 +17,11 @@ cdef inline size_t bucket_of(QueueTable *table, int source, int tag) noexcept no
     return <size_t> (key >> 32) & (table.bucket_count - 1)
 
 
-cdef int open_table(QueueTable *table) except -1:
-    table.bucket_count = FIRST_BUCKETS
-    table.used = 0
-    table.spare = NULL
-    table.buckets = <Queue **> calloc(FIRST_BUCKETS, sizeof(Queue *))
-    if table.buckets == NULL:
-        raise MemoryError("no memory for matching queues")
-    return 0
-
-
 cdef inline Queue *look_up(QueueTable *table, int source, int tag) noexcept nogil:
-    cdef Queue *queue = table.buckets[bucket_of(table, source, tag)]
+    cdef Queue *queue
+    if table.buckets == NULL:
+        return NULL
+    queue = table.buckets[bucket_of(table, source, tag)]
     while queue != NULL:
         if queue.source == source and queue.tag == tag:
             return queue
@@ -36,15 +30,15 @@ cdef inline Queue *look_up(QueueTable *table, int source, int tag) noexcept nogi
 
 
 cdef int grow(QueueTable *table) except -1:
-    cdef size_t old_count = table.bucket_count, bucket
+    cdef size_t old_count = table.bucket_count, bucket, count = old_count * 2 if old_count else FIRST_BUCKETS
     cdef Queue **old = table.buckets
-    cdef Queue **buckets = <Queue **> calloc(old_count * 2, sizeof(Queue *))
+    cdef Queue **buckets = <Queue **> calloc(count, sizeof(Queue *))
     cdef Queue *queue
     cdef Queue *chain
     if buckets == NULL:
         raise MemoryError("no memory for matching queues")
     table.buckets = buckets
-    table.bucket_count = old_count * 2
+    table.bucket_count = count
     for bucket in range(old_count):
         queue = old[bucket]
         while queue != NULL:
@@ -140,20 +134,15 @@ cdef void free_message(Unexpected *message) noexcept:
     free(message)
 
 
+@cython.freelist(16)
 cdef class Matching:
     """The queues of one communicator."""
 
     def __cinit__(self, Communicator communicator not None):
         self.communicator = communicator
-        self.early = {}
-        self.shown = Request.__new__(Request)
-        self.shown.operation = RECV
-        self.shown.communicator = communicator
         self.peers = <Peer *> calloc(max(communicator.remote_size, 1), sizeof(Peer))
         if self.peers == NULL:
             raise MemoryError("no memory for a communicator's peers")
-        open_table(&self.posted)
-        open_table(&self.unexpected)
 
     def __dealloc__(self):
         if self.unexpected.buckets != NULL:
@@ -174,6 +163,13 @@ cdef class Matching:
                     self.remove(message)
                     free_message(message)
                 queue = queue.chain
+
+    cdef Request waiting(self):
+        if self.shown is None:
+            self.shown = Request.__new__(Request)
+            self.shown.operation = RECV
+            self.shown.communicator = self.communicator
+        return self.shown
 
     cdef int close(self) except -1:
         # Each refers to this object: without this, neither would ever go.

@@ -101,11 +101,12 @@ cdef class Dispatcher(Receiver):
         peer = &matching.peers[envelope.source]
         if envelope.sequence != peer.expected_sequence:
             # It overtook another one, on another route.
+            matching.early = matching.early or {}
             matching.early[(envelope.source, envelope.sequence)] = data[:length]
             return 0
         peer.expected_sequence += 1
         self.match(matching, data, length)
-        if matching.early:
+        if matching.early is not None:
             self.match_early(matching, envelope.source)
         return 0
 
@@ -114,9 +115,12 @@ cdef class Dispatcher(Receiver):
         while True:
             data = matching.early.pop((source, matching.peers[source].expected_sequence), None)
             if data is None:
-                return 0
+                break
             matching.peers[source].expected_sequence += 1
             self.match(matching, data, len(data))
+        if not matching.early:
+            matching.early = None
+        return 0
 
     cdef int match(self, Matching matching, const char *data, size_t length) except -1:
         cdef const Envelope *envelope = <const Envelope *> data
@@ -182,8 +186,9 @@ cdef class Dispatcher(Receiver):
         if context in self.matchings:
             raise MPIError(ERR_INTERN, f"context {context:#x} is in use twice")
         self.matchings[context] = matching
-        for data in self.strangers.pop(context, ()):
-            self.arrive_envelope(matching, data, len(data))
+        if self.strangers:
+            for data in self.strangers.pop(context, ()):
+                self.arrive_envelope(matching, data, len(data))
         return 0
 
     cdef int drop(self, Communicator comm) except -1:
@@ -253,8 +258,8 @@ cdef class Ob1(Pml):
         comm.pml = matching
         enter()
         try:
-            for proc in table.known():
-                if proc.failure is not None:
+            for proc in table.procs:
+                if proc is not None and proc.failure is not None:
                     self.fail_peer(matching, proc)
             return self.dispatcher.add(matching)
         finally:
@@ -444,9 +449,10 @@ cdef class Ob1(Pml):
     cdef RecvRequest wait_directly(self, Matching matching, Direct *direct):
         """Stand in line with the posted ones.  The request that has carried on, None when the message is there."""
         cdef RecvRequest request
-        matching.shown.peer = direct.source
-        matching.shown.tag = direct.tag
-        matching.shown.nbytes = direct.capacity
+        cdef Request shown = matching.waiting()
+        shown.peer = direct.source
+        shown.tag = direct.tag
+        shown.nbytes = direct.capacity
         direct.serial = matching.serial
         matching.serial += 1
         direct.over = False
@@ -454,7 +460,7 @@ cdef class Ob1(Pml):
         matching.direct = direct
         matching.communicator.under_way += 1
         try:
-            wait_for(&direct.over, matching.shown)
+            wait_for(&direct.over, shown)
         except BaseException:
             self.withdraw_direct(matching, direct)
             raise

@@ -6,14 +6,15 @@ There would be two hundred shared objects otherwise, each of which costs a rank 
 several compiled modules imports this one in its `__init__.py`; their stubs (`request.pyi`) tell what is in it.  One whose
 modules are compiled one by one, as a small component's are, does without.
 
-It comes before Python's own finders, which would try every way to spell a module's file, and lists each folder once.
+It comes before Python's own finders, which would try every way to spell a module's file, and lists each folder once; so it
+finds the plain modules beside the compiled ones as well.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec
+from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec, SourceFileLoader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,16 +34,21 @@ class Finder:
     def find_spec(cls, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
         if path is None or not name.startswith("ompy"):
             return None
-        stub = name.rpartition(".")[2] + ".pyi"
+        module = name.rpartition(".")[2]
         for folder in path:
             names = cls.listings.get(folder)
             if names is None:
                 names = cls.listings[folder] = listing(folder)
-            if stub in names:
-                together = f"{folder}/{TOGETHER}"
-                spec = ModuleSpec(name, ExtensionFileLoader(name, together), origin=together)
-                spec.has_location = True
-                return spec
+            loader: ExtensionFileLoader | SourceFileLoader
+            if f"{module}.py" in names:
+                loader = SourceFileLoader(name, f"{folder}/{module}.py")
+            elif f"{module}.pyi" in names:
+                loader = ExtensionFileLoader(name, f"{folder}/{TOGETHER}")
+            else:
+                continue
+            spec = ModuleSpec(name, loader, origin=loader.path)
+            spec.has_location = True
+            return spec
         return None
 
 

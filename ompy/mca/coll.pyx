@@ -178,6 +178,11 @@ cdef CollTable ready_table(Communicator comm):
     return plan.table([make(comm) for make in plan.makers])
 
 
+def ready(Communicator comm not None):
+    """`ready_table`, for callers in plain Python."""
+    return ready_table(comm)
+
+
 cdef int release(CollTable table) except -1:
     cdef CollPlan plan = table.plan
     cdef CollModule module

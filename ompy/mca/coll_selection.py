@@ -39,12 +39,16 @@ broken: set[str] = set()
 
 
 def select_collectives(communicator: Communicator) -> CollTable:
-    """Ask every component: for each function, in each of its forms, the highest priority serves.
+    """As was decided for the kind, or by asking every component: for each function, in each of its forms, the highest priority.
 
     A component that offers `bcast` serves those of `Bcast`, `Ibcast` and `Bcast_init` whose method its module has;
     `ibcast` or `bcast_init` stands for that form alone.  Raises ComponentError when a form is left without a module.
     """
+    from ompy.mca.coll import ready
+
     global of_world
+    if (table := ready(communicator)) is not None:
+        return table
     declare()
     found, by_name = candidates("coll")
     answers = [(it, *query(it, by_name, communicator)) for it in found if it.name not in broken]

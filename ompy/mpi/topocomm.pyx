@@ -239,8 +239,8 @@ cdef class Cartcomm(Topocomm):
             stays = [bool(remains) for remains in remain_dims]
             if len(stays) != len(grid.dims):
                 raise ValueError(f"remain_dims: {len(grid.dims)} expected, one a dimension, got {len(stays)}")
-            inner, outer = grid.split(stays)
-            core = communicators.part(self.live(), outer.size, outer.rank, grid.beside(stays), {"topology": inner})
+            inner, ranks, parts, number = grid.split(stays)
+            core = communicators.part(self.live(), parts, number, ranks, {"topology": inner})
             return self.heir(core, classes[CART], None)
         except MPIError as error:
             hand_over(error, self.comm)

@@ -45,8 +45,14 @@ class Cartesian:
         self.periods = periods
         self.rank = rank
         self.size = product(dims)
-        self.coords = self.coords_of(rank)
+        self.place: list[int] | None = None
         self.neighbors: list[int] | None = None
+
+    @property
+    def coords(self) -> list[int]:
+        if self.place is None:
+            self.place = self.coords_of(self.rank)
+        return self.place
 
     @property
     def in_neighbors(self) -> list[int]:
@@ -85,28 +91,25 @@ class Cartesian:
             raise MPIError(ERR_DIMS, f"direction: 0 to {len(self.dims) - 1} expected, got {axis}")
         return self.stepped(axis, -displacement), self.stepped(axis, displacement)
 
-    def split(self, stays: list[bool]) -> tuple[Cartesian, Cartesian]:
-        """The subgrid of the dimensions that stay, around this rank, and the grid of the others."""
-        return self.along(stays, True), self.along(stays, False)
+    def split(self, stays: list[bool]) -> tuple[Cartesian, list[int], int, int]:
+        """The subgrid of the dimensions that stay, around this rank.
 
-    def along(self, stays: list[bool], wanted: bool) -> Cartesian:
-        """The grid of the dimensions that stay, or of those that don't, around this rank."""
-        dims, periods, rank = [], [], 0
+        Returns:
+            it, the ranks here of those in it, how many such subgrids there are, and which of them it is.
+        """
+        dims, periods, rank, parts, number = [], [], 0, 1, 0
+        ranks, step = [self.rank], self.size
         for extent, ring, coordinate, remains in zip(self.dims, self.periods, self.coords, stays, strict=True):
-            if remains is wanted:
+            step //= extent
+            if remains:
                 dims.append(extent)
                 periods.append(ring)
                 rank = rank * extent + coordinate
-        return Cartesian(dims, periods, rank)
-
-    def beside(self, stays: list[bool]) -> list[int]:
-        """Ranks of the subgrid of the dimensions that stay, in its order."""
-        ranks, step = [self.rank], self.size
-        for extent, coordinate, remains in zip(self.dims, self.coords, stays, strict=True):
-            step //= extent
-            if remains:
-                ranks = [rank + (place - coordinate) * step for rank in ranks for place in range(extent)]
-        return ranks
+                ranks = [other + (place - coordinate) * step for other in ranks for place in range(extent)]
+            else:
+                parts *= extent
+                number = number * extent + coordinate
+        return Cartesian(dims, periods, rank), ranks, parts, number
 
     def stepped(self, axis: int, displacement: int) -> int:
         coords = list(self.coords)

@@ -1,5 +1,5 @@
 # ob1: MPI's matching in software, over any byte transports.
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 
 from ompy.core.communicator cimport Communicator
 from ompy.core.proc cimport Proc
@@ -17,6 +17,7 @@ from ompy_pml_ob1.send_request cimport SendRequest
 
 cdef enum:
     RECENT = 64                     # communicators that are found without a dictionary
+    CLOSED = 1024                   # contexts of freed ones, for which messages may still come; none is used twice
 
 
 cdef class Dispatcher(Receiver):
@@ -24,7 +25,7 @@ cdef class Dispatcher(Receiver):
     cdef Engine engine
     cdef dict matchings             # context -> Matching
     cdef dict strangers             # context -> messages for a communicator that is not made here yet
-    cdef object closed              # contexts of those freed last
+    cdef uint64_t closed[CLOSED]    # contexts of those freed last, each where its hash says
     cdef void *recent[RECENT]       # Matching, by the low bits of the context
     cdef unsigned long long matched, kept         # messages that found their receive posted, and that did not
 

@@ -1,7 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """ob1: MPI's matching in software, over any byte transports."""
-from collections import deque
-
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t, uint64_t
@@ -36,8 +34,8 @@ from ompy_pml_ob1.send_request cimport SendRequest
 interface = INTERFACE
 
 
-# Contexts of communicators that were freed here last, for which messages may still come; no context is used twice.
-cdef int CLOSED = 4096
+cdef inline size_t slot_of(uint64_t context) noexcept nogil:
+    return <size_t> (context * 0x9E3779B97F4A7C15u >> 32) & (CLOSED - 1)
 
 
 cdef class Dispatcher(Receiver):
@@ -45,7 +43,6 @@ cdef class Dispatcher(Receiver):
         self.engine = engine
         self.matchings = {}
         self.strangers = {}
-        self.closed = deque(maxlen=CLOSED)
 
     cdef int arrive(self, Btl btl, Endpoint endpoint, const char *data, size_t length) except -1:
         cdef const Envelope *envelope = <const Envelope *> data
@@ -57,7 +54,7 @@ cdef class Dispatcher(Receiver):
         if recent == NULL or (<Matching> recent).communicator.context != envelope.context:
             matching = self.matchings.get(envelope.context)
             if matching is None:
-                if envelope.context in self.closed:
+                if self.closed[slot_of(envelope.context)] == envelope.context:
                     return 0                     # nobody will receive it
                 # A faster peer already uses a communicator that is still being made here.
                 self.strangers.setdefault(envelope.context, []).append(data[:length])
@@ -194,7 +191,7 @@ cdef class Dispatcher(Receiver):
     cdef int drop(self, Communicator comm) except -1:
         cdef Matching matching = self.matchings.pop(comm.context, None)
         self.recent[comm.context & (RECENT - 1)] = NULL
-        self.closed.append(comm.context)
+        self.closed[slot_of(comm.context)] = comm.context
         if matching is not None:
             matching.close()
         return 0

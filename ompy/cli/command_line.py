@@ -44,8 +44,8 @@ OPTIONS = (
     ),
     Option(
         "--x -x",
-        "NAME[=VALUE],...",
-        "give the ranks variables; without a value, what they are here; NAME* for all such",
+        "NAME,...[=VALUE]",
+        "give the ranks variables; without a value, what they are here; NAME* for all such; a value is all behind =",
         local=True,
     ),
     Option("--env", "NAME VALUE", "give the ranks of this program a variable", local=True),

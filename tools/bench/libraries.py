@@ -54,7 +54,9 @@ class Library:
     def variables(self, settings: dict[str, str] | None = None) -> dict[str, str]:
         """Its environment variables, and some more."""
         threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-        return {**os.environ, **self.environment, **threads, **(settings or {})}
+        # Without bytecode each process would compile the sources of a library in Python anew.
+        outer = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        return {**outer, **self.environment, **threads, **(settings or {})}
 
     def run(self, ranks: int, *arguments: str, timeout: float = 300, settings: dict[str, str] | None = None) -> Printed:
         """Run a program with more environment variables, for at most so many seconds."""

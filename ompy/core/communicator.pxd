@@ -21,7 +21,7 @@ cdef class Communicator:
     # What may yet send or receive here: requests from begin to finish, receives that wait without one, and holds.  PML and
     # collectives serve a communicator that was freed until there is nothing (MPI-4.1, 7.4.3).
     cdef readonly int under_way
-    cdef int next_collective_tag
+    cdef int next_collective_tag, next_persistent_tag
     # Contexts for communicators that will be made from this one, the same in every member: the first, and how many.
     cdef uint64_t next_context
     cdef uint64_t contexts_left
@@ -31,6 +31,8 @@ cdef class Communicator:
 
     # A tag of the library's own for the next collective call; calls come in the same order on every rank.
     cdef int collective_tag(self)
+    # Another one for a persistent collective, which may still be used when those of calls come round.
+    cdef int persistent_tag(self)
 
 
 cdef Communicator new_communicator(uint64_t context, Group group, Group remote_group, str name)

@@ -3,7 +3,7 @@
 """Communicators as PMLs and collectives see them."""
 cimport cython
 
-from ompy.core.constants cimport TAG_COLLECTIVE_FIRST, TAG_COLLECTIVE_LAST
+from ompy.core.constants cimport TAG_COLLECTIVE_FIRST, TAG_COLLECTIVE_LAST, TAG_PERSISTENT, TAGS
 
 
 cdef class Communicator:
@@ -22,6 +22,11 @@ cdef class Communicator:
     cdef int collective_tag(self):
         cdef int tag = self.next_collective_tag
         self.next_collective_tag = tag - 1 if tag > TAG_COLLECTIVE_LAST else TAG_COLLECTIVE_FIRST
+        return tag
+
+    cdef int persistent_tag(self):
+        cdef int tag = self.next_persistent_tag
+        self.next_persistent_tag = tag - 1 if tag > TAG_PERSISTENT - TAGS + 1 else TAG_PERSISTENT
         return tag
 
     def take_collective_tag(self):
@@ -48,6 +53,7 @@ cdef void fill_in(Communicator made, uint64_t context, Group group, Group remote
     made.attributes = {}
     made.name = name
     made.next_collective_tag = TAG_COLLECTIVE_FIRST
+    made.next_persistent_tag = TAG_PERSISTENT
 
 
 cdef Communicator new_communicator(uint64_t context, Group group, Group remote_group, str name):

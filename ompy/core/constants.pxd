@@ -10,10 +10,18 @@ cdef enum:
 
 # Tags below zero belong to the library: MPI_ANY_TAG never matches them (ob1 and every other PML hold to that), so that
 # collectives share a communicator's context with the program's messages.
+#
+#    -2          -16 ... -2^30      then four ranges of 2^28, down to -2^31
+#    contexts    collective calls   persistent collectives | agreements | partitioned: agreements | channels
 cdef enum:
+    TAG_CONTEXT = -2                    # agreement on a new communicator's context, outside any collective
     TAG_COLLECTIVE_FIRST = -16          # schedules count down from here, one tag a collective call
     TAG_COLLECTIVE_LAST = -1073741824
-    TAG_CONTEXT = -2                    # agreement on a new communicator's context, outside any collective
+    TAGS = 268435456                    # of a range; each of the following is its first, and the highest
+    TAG_PERSISTENT = -1073741825        # one tag a persistent collective
+    TAG_AGREEMENT = -1342177281         # agreements under a tag of the program's, modulo TAGS
+    TAG_PARTITIONED = -1610612737       # the same for partitioned messages,
+    TAG_CHANNEL = -1879048193           # which then have channels, numbered modulo TAGS
 
 # What a function that can be refused for want of resources returns.  Never an exception: back-pressure is ordinary.
 cdef enum:

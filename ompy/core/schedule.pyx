@@ -4,7 +4,7 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.ref cimport PyObject, Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.string cimport memcpy, memset
 
-from ompy.core.constants cimport MODE_STANDARD, TAG_COLLECTIVE_LAST
+from ompy.core.constants cimport MODE_STANDARD
 from ompy.core.convertor cimport copy_typed
 from ompy.core.progress cimport ProgressSource, register_source, unregister_source, wait
 from ompy.mca cimport pml as layer
@@ -119,10 +119,8 @@ cdef class Schedule(Request):
             PyMem_Free(self.flight)
 
     cdef int persist(self) except -1:
-        # A call's tag comes round again after 2**30 calls, when it is long over; this one may still be used, so it is
-        # moved to the range below.
         self.persistent = True
-        self.tag += TAG_COLLECTIVE_LAST
+        self.tag = self.communicator.persistent_tag()
         return 0
 
     # -- writing ------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from libc.string cimport memset
 
 from ompy.core.basic cimport BASIC_INT64_T
 from ompy.core.board cimport IRECV, ISEND
-from ompy.core.constants cimport MODE_STANDARD, TAG_COLLECTIVE_LAST
+from ompy.core.constants cimport MODE_STANDARD, TAG_CHANNEL, TAG_PARTITIONED, TAGS
 from ompy.core.progress cimport progress
 from ompy.core.typemap cimport predefined
 from ompy.mca.pml cimport pml
@@ -16,18 +16,14 @@ from ompy.core.errors import ERR_ARG, ERR_REQUEST, MPIError
 
 cdef Typemap number_type = predefined(BASIC_INT64_T)
 
-# The tags below those of collectives and of agreements, half of them for channels.  Tags of the program's that differ by a
-# multiple of it share their order, and the numbers of channels come round.
-cdef enum:
-    SHARE = 1 << 28
 
-
+# Tags of the program's that differ by a multiple of TAGS share their order, and the numbers of channels come round.
 cdef int agreement_tag(int tag) noexcept:
-    return TAG_COLLECTIVE_LAST - 1 - 2 * SHARE - tag % SHARE
+    return TAG_PARTITIONED - tag % TAGS
 
 
 cdef int channel_tag(int64_t channel) noexcept:
-    return <int> (TAG_COLLECTIVE_LAST - 1 - 3 * SHARE - channel % SHARE)
+    return <int> (TAG_CHANNEL - channel % TAGS)
 
 
 cdef PartitionedRequest new_partitioned(int partitions, bint sends):

@@ -37,7 +37,7 @@ from libc.stdlib cimport qsort
 
 from ompy.core.basic cimport BASIC_BYTE
 from ompy.core.communicator cimport Communicator, new_communicator
-from ompy.core.constants cimport MODE_STANDARD, TAG_COLLECTIVE_LAST, TAG_CONTEXT, UNDEFINED
+from ompy.core.constants cimport MODE_STANDARD, TAG_AGREEMENT, TAG_CONTEXT, TAGS, UNDEFINED
 from ompy.core.group cimport Group, make_group, subgroup
 from ompy.core.progress cimport wait
 from ompy.core.proc cimport table
@@ -50,9 +50,7 @@ from ompy.mca.pml cimport pml
 from ompy.core.errors import ERR_GROUP, ERR_INTERN, ERR_RANK, ERR_UNSUPPORTED_OPERATION, MPIError
 from ompy.mca import coll_selection
 
-# Tags below all collective ones, for agreements under a tag of the program's.
 cdef enum:
-    TAGS = 1 << 29
     FIRST_CONTEXT = 16
     RANK_SHIFT = 28
     # Contexts of a communicator: its own, and those in reserve.
@@ -224,9 +222,9 @@ cdef object swap(Communicator comm, object value, int peer, int tag):
     return theirs
 
 
-cdef int tag_below(int tag):
+cdef int agreement_tag(int tag):
     """A tag of the program's as one that neither a program nor a collective uses."""
-    return TAG_COLLECTIVE_LAST - 1 - tag % TAGS
+    return TAG_AGREEMENT - tag % TAGS
 
 
 # --- construction and destruction
@@ -474,7 +472,7 @@ def from_group(Group group not None, str stringtag):
 cdef uint64_t lead(Communicator comm, Group group, int tag) except 0:
     """The context that the group's leader hands out to its members."""
     cdef uint64_t context = 0
-    cdef int below = tag_below(tag), rank
+    cdef int below = agreement_tag(tag), rank
     check_members(comm.group, group)
     if group.rank == UNDEFINED:
         raise MPIError(ERR_GROUP, "group: this process must be a member")
@@ -556,7 +554,7 @@ def connect(Communicator local not None, int local_leader, Communicator peer, in
         raise MPIError(ERR_RANK, f"local_leader: a rank from 0 to {local.size - 1} expected, got {local_leader}")
     answer = None
     if local.rank == local_leader:
-        answer = introduce(local, peer, remote_leader, tag_below(tag))
+        answer = introduce(local, peer, remote_leader, agreement_tag(tag))
     context, local_context, members = bcast(local, answer, local_leader)
     return joined(local, context, local_context, members)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from array import array
 
 import pytest
 
@@ -79,3 +80,27 @@ def test_collectives_serve_again_after_a_communicator_is_freed(comm):
         assert other.allreduce(other.rank + turn) == 2 * turn + 1
         other.Barrier()
         other.Free()
+
+
+@pytest.mark.ompy(2)
+def test_agreements_under_tags_of_the_program_never_meet_persistent_collectives(comm):
+    """Every tag that might be the same number below, while messages of persistent collectives have come."""
+    peers = comm.Dup()
+    half = comm.Split(comm.rank)
+    data = array("q", range(3000))
+    found = [array("q", bytes(24_000)) for _ in range(40)]
+    collectives = [peers.Allreduce_init(data, one) for one in found]
+    if comm.rank:
+        MPI.Prequest.Startall(collectives)
+    for tag in range(100):
+        inter = half.Create_intercomm(0, peers, 1 - peers.rank, tag)
+        assert inter.Get_remote_size() == 1
+        inter.Free()
+    if not comm.rank:
+        MPI.Prequest.Startall(collectives)
+    for collective, one in zip(collectives, found, strict=True):
+        collective.Wait()
+        assert one[-1] == 2 * data[-1]
+        collective.Free()
+    half.Free()
+    peers.Free()

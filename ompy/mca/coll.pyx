@@ -102,21 +102,21 @@ cdef class CollPlan:
         self.before = before
         self.verdicts = verdicts
 
-    def keep(self, Communicator comm not None, list makers not None, dict record not None):
+    def keep(self, Communicator comm not None, list makers not None, dict told not None):
         """Serve all communicators of one's kind until a parameter is set.
 
         Parameters:
             comm: the communicator; two are of one kind when they have as many ranks on each side, and both a topology or
                 neither.
             makers: what makes each module for a communicator, by their numbers.
-            record: what became of each component.
+            told: what became of each component.
         """
         global generation
         if generation != registry.generation:
             plans.clear()
             generation = registry.generation
         self.makers = makers
-        self.record = record
+        self.record = told
         self.spare = []
         plans[kind_of(comm)] = self
 

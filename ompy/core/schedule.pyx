@@ -120,7 +120,7 @@ cdef class Schedule(Request):
 
     cdef int persist(self) except -1:
         self.persistent = True
-        self.tag = self.communicator.persistent_tag()
+        self.tag = (<Communicator> self.communicator).persistent_tag()
         return 0
 
     # -- writing ------------------------------------------------------------------------------------------------------

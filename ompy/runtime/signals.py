@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import signal
 
@@ -22,11 +23,21 @@ HANDLED = (
 STACKS_SIGNAL = signal.SIGRTMIN + 5
 
 
+def above_streams(descriptor: int) -> int:
+    """The descriptor, moved behind those of the standard streams."""
+    if descriptor > 2:
+        return descriptor
+    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
+    os.close(descriptor)
+    return moved
+
+
 class SignalQueue:
     """Catches the signals that a launcher deals with; `descriptor` is readable when there is one."""
 
     def __init__(self) -> None:
-        self.descriptor, self.writer = os.pipe()
+        # Never 0, 1 or 2, should one of them be closed here: what is done with a stream would be done with the pipe.
+        self.descriptor, self.writer = map(above_streams, os.pipe())
         os.set_blocking(self.descriptor, False)
         os.set_blocking(self.writer, False)
         signal.set_wakeup_fd(self.writer, warn_on_full_buffer=False)

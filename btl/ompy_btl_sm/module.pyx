@@ -20,8 +20,8 @@ from ompy.mca.btl cimport (
 from ompy_btl_sm.endpoint cimport Card, Incoming, SmEndpoint, has_gone, move
 from ompy_btl_sm.inbox cimport Inbox
 from ompy_btl_sm.ring cimport (
-    HEAD, LINE, Reader, RingHeader, Writer, acquire32, begin_writing, end_writing, has_space, is_good, lines, offered, own_ahead, peek, publish, reserve,
-    restore as restore_memory, round_size, withdraw as withdraw_memory,
+    HEAD, LINE, Reader, RingHeader, Writer, acquire32, begin_writing, end_writing, has_space, is_good, lines, offered,
+    own_ahead, peek, publish, reserve, restore as restore_memory, round_size, withdraw as withdraw_memory,
 )
 from ompy_btl_sm.joint_copy cimport JointCopy, help_along, receive_jointly
 from ompy_btl_sm.ring_copy cimport CACHED, LONG, MEASURED, STREAMING, Trial, open_trial, write_long

@@ -4,12 +4,12 @@
 #     window    |AABBAABB AABBAABB|               shared memory: the file's bytes at their places
 #     parts     |-- rank 0 -|-- rank 1 -|         each rank moves a part between the window and the file, as it is
 #
-# To write, every rank's convertor puts its pieces into the window, and then the parts are written; to read, the parts are read,
-# and every rank's convertor picks its pieces out: one copy, and no message.  The ranks agree on each window by one allgather of a Row
-# each.
+# To write, every rank's convertor puts its pieces into the window, and then the parts are written; to read, the parts are
+# read, and every rank's convertor picks its pieces out: one copy, and no message.  The ranks agree on each window by one
+# allgather of a Row each.
 #
-# A window without holes, as its pieces' fingerprint shows, is written as it is.  One with holes is read first, where nobody else
-# can write to them meanwhile; else each rank writes its own pieces.
+# A window without holes, as its pieces' fingerprint shows, is written as it is.  One with holes is read first, where nobody
+# else can write to them meanwhile; else each rank writes its own pieces.
 from libc.stdint cimport int64_t
 
 from ompy.core.convertor cimport Convertor

@@ -84,7 +84,7 @@ cdef class Exchange:
                     self.probe.stretch(&run.place)
                     mine.following = <int64_t> run.place
         self.mine = mine.nbytes
-        self.window.gather(&mine)
+        self.window.gather_rows(&mine)
         self.raise_failures()
         self.low, self.high, self.following = INT64_MAX, 0, INT64_MAX
         for rank in range(self.window.communicator.size):
@@ -109,7 +109,7 @@ cdef class Exchange:
         memset(&mine, 0, sizeof(Row))
         mine.end = end
         mine.failed = self.failed()
-        self.window.gather(&mine)
+        self.window.gather_rows(&mine)
         self.raise_failures()
 
     cdef int raise_failures(self) except -1:

@@ -5,9 +5,9 @@
 #
 #     sum(g(end) - g(beginning)) == g(high) - g(low)
 #
-# With g(x) = BASE**x modulo the prime 2**61 - 1 this is an equation of polynomials in BASE of no higher degree than a window has
-# bytes: where the pieces do not tile, fewer than `window` values of BASE of 2**61 would solve it.  And equal blocks at equal
-# distances, which most views are made of, are a geometric series, as quickly added up as a single one.
+# With g(x) = BASE**x modulo the prime 2**61 - 1 this is an equation of polynomials in BASE of no higher degree than a window
+# has bytes: where the pieces do not tile, fewer than `window` values of BASE of 2**61 would solve it.  And equal blocks at
+# equal distances, which most views are made of, are a geometric series, as quickly added up as a single one.
 from libc.stdint cimport int64_t, uint64_t
 
 cdef enum:

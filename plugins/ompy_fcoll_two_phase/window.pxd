@@ -27,7 +27,7 @@ cdef class Window:
     # Memory for so many bytes of the file, the same on all ranks; False on all where it can't be had.
     cdef bint make_room(self, Py_ssize_t size) except -1
     # All ranks' rows, by all of them together.
-    cdef int gather(self, const Row *mine) except -1
+    cdef int gather_rows(self, const Row *mine) except -1
     # By all ranks together: none goes on before all are here.
     cdef int meet(self) except -1
     cdef int close(self) except -1

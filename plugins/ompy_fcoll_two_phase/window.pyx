@@ -40,7 +40,7 @@ cdef class Window:
         self.fingerprint.prepare(size + PAGE)
         return True
 
-    cdef int gather(self, const Row *mine) except -1:
+    cdef int gather_rows(self, const Row *mine) except -1:
         return gather(self.communicator, <const int64_t *> mine, <int64_t *> self.rows, sizeof(Row) // sizeof(int64_t))
 
     cdef int meet(self) except -1:

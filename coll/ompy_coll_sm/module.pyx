@@ -107,8 +107,9 @@ cdef class SmModule(CollModule):
         return scan(area, call, function == SCAN)
 
     cpdef int free(self) except -1:
-        """The communicator is gone."""
+        """The communicator is gone; the next one asks for memory anew."""
         self.area = None
+        self.unusable = False
         if self.room is not None:
             self.room.leave()
             self.room = None

@@ -8,7 +8,7 @@ from libc.string cimport memcpy
 from ompy.core.basic cimport BASIC_BYTE
 from ompy.core.convertor cimport unpack_all
 from ompy.core.typemap cimport Typemap, create_struct, predefined
-from ompy.mpi.datatype cimport datatype_of
+from ompy.mpi.datatype cimport datatype_of, description_of
 from ompy.mpi.external cimport external_size, pack_external, unpack_external
 from ompy.mpi.memory cimport buffer_over
 
@@ -30,7 +30,7 @@ cdef class Datarep:
 
     cdef Typemap laid_out(self, Typemap typemap):
         cdef Py_ssize_t size
-        description = typemap.description
+        description = None if typemap.description is None else description_of(typemap)
         if description is None or description.predefined:
             size = self.size_of(typemap)
             return typemap if size == typemap.size else predefined(BASIC_BYTE).create_contiguous(size)
@@ -87,7 +87,8 @@ cdef class Registered(Datarep):
 
     cdef Py_ssize_t size_of(self, Typemap typemap) except -1:
         cdef Py_ssize_t size
-        if typemap.description is None or typemap.description.predefined:
+        description = None if typemap.description is None else description_of(typemap)
+        if description is None or description.predefined:
             size = self.extent_fn(datatype_of(typemap))
             if size < 0:
                 raise MPIError(ERR_CONVERSION, f"data representation {self.name}: its extent_fn gave {size}")

@@ -13,3 +13,5 @@ cdef class Datatype(Packing):
 cdef Datatype datatype_of_code(object code)
 # A handle on the typemap: the predefined object itself (MPI.INT) where there is one.
 cdef Datatype datatype_of(Typemap typemap)
+# Its Description, made now where nobody has asked for it yet.
+cdef object description_of(Typemap typemap)

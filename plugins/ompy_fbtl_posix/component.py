@@ -11,12 +11,21 @@ COMPONENT = Component(
     interface="ompy_fbtl_posix.module",
     summary="pread and pwrite on a descriptor; gaps in a view are read along where that is quicker",
     parameters=(
-        Parameter("priority", int, 10, level=6, help="how much this component wants to serve; the highest does"),
+        Parameter(
+            "priority",
+            int,
+            10,
+            unit="points",
+            range=(0, 1000000),
+            level=6,
+            help="how much this component wants to serve; the highest does",
+        ),
         Parameter(
             "sieve_distance",
             int,
             16384,
             unit="bytes",
+            range=(0, 1 << 40),
             level=6,
             help="from one piece of a view to the next, on the average: pieces that lie farther apart are read one by one",
         ),

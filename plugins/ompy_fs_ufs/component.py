@@ -10,7 +10,17 @@ COMPONENT = Component(
     version="0.1.0",
     interface=1,
     summary="whatever file system the operating system has mounted",
-    parameters=(Parameter("priority", int, 10, level=6, help="how much this component wants to serve; the highest does"),),
+    parameters=(
+        Parameter(
+            "priority",
+            int,
+            10,
+            unit="points",
+            range=(0, 1000000),
+            level=6,
+            help="how much this component wants to serve; the highest does",
+        ),
+    ),
     capabilities={"descriptor": True},
 )
 

@@ -118,12 +118,12 @@ cdef class Ompio(IoModule):
 
     cpdef int set_size(self, Py_ssize_t size) except -1:
         """Collective: one rank does it."""
-        self.by_rank_0(self.fs.resize, size, f"can't have {size} bytes")
+        self.by_rank_0((<object> self.fs).resize, size, f"can't have {size} bytes")
         return 0
 
     cpdef int preallocate(self, Py_ssize_t size) except -1:
         """Collective: one rank does it."""
-        self.by_rank_0(self.fs.preallocate, size, f"has no room for {size} bytes")
+        self.by_rank_0((<object> self.fs).preallocate, size, f"has no room for {size} bytes")
         return 0
 
     def by_rank_0(self, change, size, words: str) -> None:

@@ -10,7 +10,17 @@ COMPONENT = Component(
     version="0.1.0",
     interface="ompy_sharedfp_sm.module",
     summary="a number in memory that the ranks of one host share",
-    parameters=(Parameter("priority", int, 30, level=6, help="how much this component wants to serve; the highest does"),),
+    parameters=(
+        Parameter(
+            "priority",
+            int,
+            30,
+            unit="points",
+            range=(0, 1000000),
+            level=6,
+            help="how much this component wants to serve; the highest does",
+        ),
+    ),
     capabilities={"reach": "host"},
 )
 

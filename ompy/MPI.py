@@ -130,5 +130,6 @@ try:
 finally:
     if _collects:
         _gc.enable()
+    del _gc
 
 # No `__getattr__` here: the interpreter looks every `MPI.SUM` of a program up three times as slowly in a module that has one.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -64,8 +65,18 @@ def test_what_does_not_end_is_told_and_keeps_what_it_had(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(BENCH))
     from libraries import library
 
-    program = tmp_path / "endless.py"
-    program.write_text("import time\nprint('{}', flush=True)\ntime.sleep(1000)\n")
+    program, told = tmp_path / "endless.py", str(tmp_path / "told")
+    os.mkfifo(told)
+    program.write_text(f"import time\nprint('{{}}', flush=True)\nopen({told!r}, 'w').close()\ntime.sleep(1000)\n")
+    communicate = subprocess.Popen.communicate
+
+    def once_it_has_printed(started, **options):
+        with open(told) as fifo:
+            fifo.read()
+        monkeypatch.undo()
+        return communicate(started, **options)
+
+    monkeypatch.setattr(subprocess.Popen, "communicate", once_it_has_printed)
     printed = library("ompy").run(1, str(program), timeout=1)
     assert printed.lines == ["{}"]
     assert printed.failure == "not within 1 s"

@@ -5,6 +5,7 @@ from array import array
 from libc.stdint cimport int64_t
 
 from ompy.core.basic cimport BASIC_INT64_T
+from ompy.core.checksum cimport crc32c
 from ompy.core.communicator cimport Communicator
 from ompy.core.segment cimport Segment, attach, create
 from ompy.core.typemap cimport predefined
@@ -54,10 +55,8 @@ def gathered(Communicator comm not None, numbers) -> list[list[int]]:
 
 def common(Communicator comm not None, str text not None) -> str:
     """Rank 0's text, for all."""
-    from zlib import crc32
-
     cdef bytes mine = text.encode(errors="surrogatepass")
-    rows = gathered(comm, [len(mine), crc32(mine)])
+    rows = gathered(comm, [len(mine), crc32c(0, <const char *> mine, len(mine))])
     if all(row == rows[0] for row in rows):
         return text
     words = array("q", bytes(8 * (rows[0][0] // 8 + 1)) if comm.rank else mine.ljust(8 * (len(mine) // 8 + 1), b"\0"))

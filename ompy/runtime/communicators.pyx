@@ -36,6 +36,7 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport qsort
 
 from ompy.core.basic cimport BASIC_BYTE
+from ompy.core.checksum cimport crc32c
 from ompy.core.communicator cimport Communicator, new_communicator
 from ompy.core.constants cimport MODE_STANDARD, TAG_AGREEMENT, TAG_CONTEXT, TAGS, UNDEFINED
 from ompy.core.group cimport Group, make_group, subgroup
@@ -504,8 +505,8 @@ cdef Group members_of(Group group, object ranks):
 
 
 cdef int number_of(str text):
-    from zlib import crc32
-    return crc32(text.encode()) % TAGS
+    cdef bytes encoded = text.encode()
+    return <int> (crc32c(0, <const char *> encoded, len(encoded)) % <unsigned> TAGS)
 
 
 # --- from two groups

@@ -133,7 +133,7 @@ except Exception as error:
     assert "missing" in str(error)
 else:
     raise AssertionError
-print(rte.rank, rte.size, rte.local_rank, rte.local_size, rte.secret.hex(), flush=True)
+print(f"{rte.rank} {rte.size} {rte.local_rank} {rte.local_size} {rte.secret.hex()}\\n", end="", flush=True)
 rte.finalize()
 """
 

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 from posix.unistd cimport usleep
 
-from ompy.core.progress cimport waiting
+from ompy.core.progress cimport events_made, waiting
 from ompy.mca.rpi cimport INTERFACE, KIND_ACKNOWLEDGEMENT, KIND_SYNCHRONOUS, Detached, MpiLayer
 from ompy_raw.job cimport join, leave
 from ompy_raw.tile cimport FOREVER, ready
@@ -65,6 +65,7 @@ cdef class RawRpi(Rpi):
 
     cdef int resume(self) except -1:
         """The program acts again: a wait that is still posted is called off."""
+        self.asked = False
         if self.in_wait:
             self.in_wait = False
             self.acquire()
@@ -324,6 +325,12 @@ cdef class RawRpi(Rpi):
             return self.flush()
         if waiting:
             if not self.in_wait:
+                # First a round in which nobody had anything to do: what ends the program's wait may be another source's, and
+                # the chip would then take the tile for one that waits while it computes.
+                if not self.asked or self.events_seen != events_made:
+                    self.asked = True
+                    self.events_seen = events_made
+                    return 0
                 patient = not (self.posted or self.unacknowledged or self.probing)
                 self.probing = False
                 self.in_wait = True

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @click.option("--repeat", type=click.IntRange(1), default=20, show_default=True, help="So many times.")
 @click.option("--save", type=click.Path(file_okay=False, path_type=Path), help="Folder for each failure's program and script.")
 @click.option("--shrink", default=60.0, show_default=True, help="Seconds for making a failing program small.")
-@click.option("--silence", default=20.0, show_default=True, help="Seconds without a program's end that are a hang.")
+@click.option("--silence", default=60.0, show_default=True, help="Seconds without a program's end that are a hang.")
 @click.option("--launcher", default="", metavar="COMMAND", help="Of another library: mpiexec, with arguments, without -n.")
 @click.option("--python", default="", metavar="FILE", help="The interpreter of the ranks, which has mpi4py.")
 def fuzz(

@@ -148,6 +148,7 @@ cdef inline bint parse_array(object message, bint writable, Py_ssize_t blocks, S
 cdef inline bint parse_typed_array(object message, bint writable, Py_ssize_t blocks, Spec *spec) except -1:
     """The fast path of [array, datatype] and [array, count, datatype].  False: nothing was done."""
     cdef Py_ssize_t items, count = 1, nbytes, extent, whole
+    cdef bint fits
     cdef PyObject **item
     cdef PyObject *typemap
     cdef ArrayHead *array
@@ -176,6 +177,7 @@ cdef inline bint parse_typed_array(object message, bint writable, Py_ssize_t blo
                 return False
             count = nbytes // extent
         whole = count
+        fits = (<Typemap> typemap).contiguous     # as many as there is room for
         if blocks > 1:
             if count % blocks != 0:
                 return False
@@ -186,7 +188,8 @@ cdef inline bint parse_typed_array(object message, bint writable, Py_ssize_t blo
         count = <object> item[1]
         if count < 0 or product_overflows(count, blocks, &whole):
             return False
-    if not lies_within(<Typemap> typemap, whole, 0, nbytes):
+        fits = False
+    if not fits and not lies_within(<Typemap> typemap, whole, 0, nbytes):
         return False
     Py_INCREF(<object> item[0])
     Py_INCREF(<object> typemap)

@@ -3,6 +3,8 @@
 # distutils: extra_compile_args=-Os
 """Intra-communicators: one group (MPI-4.1, 7.2), and the topologies and inter-communicators made from it."""
 
+from cpython.object cimport PyObject
+
 from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport UNDEFINED
 from ompy.mca.coll cimport EXSCAN, SCAN
@@ -27,6 +29,18 @@ from ompy.mpi.topology import (
 from ompy.runtime import communicators
 
 __all__ = ["COMM_SELF", "COMM_WORLD", "Intracomm"]
+
+cdef extern from "Python.h":
+    ctypedef struct PyMethodDef:
+        pass
+    ctypedef struct PyMethodDescrObject:
+        PyMethodDef *d_method
+    ctypedef struct PyTypeObject:
+        PyObject *tp_dict
+    PyTypeObject PyMethodDescr_Type
+    PyTypeObject *Py_TYPE(object)
+    object PyDescr_NewMethod(type cls, PyMethodDef *method)
+    void PyType_Modified(type cls)
 
 
 cdef class Intracomm(Comm):
@@ -292,6 +306,19 @@ cdef object own_edges(list everyones, int rank):
     return DistributedGraph(sources, destinations, in_weights if weighted else None, out_weights if weighted else None)
 
 
+cdef int own_methods() except -1:
+    """Methods that are inherited become the class's own: the interpreter calls straight those of an object's very class,
+    and for the others looks up first, at each call, whether the object's class is derived from theirs."""
+    cdef dict own = <dict> (<PyTypeObject *> Intracomm).tp_dict
+    for base in Intracomm.__mro__[1:]:
+        for name, method in base.__dict__.items():
+            if Py_TYPE(method) == &PyMethodDescr_Type and name not in own and not name.startswith("_"):
+                own[name] = PyDescr_NewMethod(Intracomm, (<PyMethodDescrObject *> method).d_method)
+    PyType_Modified(Intracomm)
+    return 0
+
+
+own_methods()
 classes["intra"] = Intracomm
 
 COMM_SELF = Intracomm()

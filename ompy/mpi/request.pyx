@@ -8,6 +8,7 @@ from ompy.core.communicator cimport Hold
 from ompy.core.constants cimport UNDEFINED
 from ompy.core.progress cimport progress, wait, wait_until
 from ompy.core.request cimport Request as CoreRequest
+from ompy.core.request cimport sent
 from ompy.core.status cimport StatusRecord, set_empty
 from ompy.mpi.buffers cimport keep
 from ompy.mpi.generalized cimport GeneralizedRequest
@@ -406,11 +407,14 @@ cdef inline bint is_active(Request handle) noexcept:
 
 
 cdef inline int wait_for(Request handle) except -1:
-    if is_active(handle) and not handle.request.complete:
-        try:
-            wait(handle.request)
-        except MPIError as error:                # nobody can complete it any more
-            hand_over(error, handle.request.communicator)
+    return wait_long(handle) if is_active(handle) and not handle.request.complete else 0
+
+
+cdef int wait_long(Request handle) except -1:
+    try:
+        wait(handle.request)
+    except MPIError as error:                    # nobody can complete it any more
+        hand_over(error, handle.request.communicator)
     return 0
 
 
@@ -435,6 +439,10 @@ cdef int settle(Request handle, StatusRecord *status) except -1:
         if status != NULL:
             set_empty(status)
         return 0
+    if core is sent:                             # shared by all sends that were over at once: nothing to retire or release
+        if status != NULL:
+            status[0] = sent.status
+        return become_null(handle)
     if type(core) is GeneralizedRequest:
         return settle_generalized(handle, <GeneralizedRequest> core, status)
     if core.persistent:

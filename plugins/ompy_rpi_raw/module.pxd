@@ -38,10 +38,11 @@ cdef class RawRpi(Rpi):
     cdef uint32_t run[RUN_WORDS]
     cdef uint32_t burst[BURST_WORDS]
     cdef bint attached, in_wait, busy, probing
-    cdef bint asked                              # by a wait that has not been posted yet
-    cdef unsigned long long events_seen          # of all sources, by then
+    cdef unsigned long long events_seen          # of all sources, when a wait last asked this one
     cdef int unacknowledged
     cdef readonly int64_t messages_sent, packets_sent, messages_received, messages_unexpected
+
+    cdef bint post_wait(self) except -1
 
     # -- a version's own: its packets ...
     cdef int first_header(self, const Envelope *envelope, int payload_words, uint32_t *words) noexcept

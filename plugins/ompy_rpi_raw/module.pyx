@@ -65,7 +65,6 @@ cdef class RawRpi(Rpi):
 
     cdef int resume(self) except -1:
         """The program acts again: a wait that is still posted is called off."""
-        self.asked = False
         if self.in_wait:
             self.in_wait = False
             self.acquire()
@@ -327,14 +326,10 @@ cdef class RawRpi(Rpi):
             if not self.in_wait:
                 # First a round in which nobody had anything to do: what ends the program's wait may be another source's, and
                 # the chip would then take the tile for one that waits while it computes.
-                if not self.asked or self.events_seen != events_made:
-                    self.asked = True
+                if self.events_seen != events_made:
                     self.events_seen = events_made
                     return 0
-                patient = not (self.posted or self.unacknowledged or self.probing)
-                self.probing = False
-                self.in_wait = True
-                if not self.tile.begin_wait(FOREVER, patient):
+                if not self.post_wait():
                     return 0
             elif not ready(self.tile.state):
                 return 0
@@ -350,6 +345,20 @@ cdef class RawRpi(Rpi):
         finally:
             self.busy = False
         return events + self.flush()
+
+    cdef bint post_wait(self) except -1:
+        """Let time pass until the network brings a word; True: it has."""
+        patient = not (self.posted or self.unacknowledged or self.probing)
+        self.probing = False
+        self.in_wait = True
+        return self.tile.begin_wait(FOREVER, patient)
+
+    cpdef bint may_sleep(self) except -1:
+        if self.busy or not self.attached:
+            return True
+        if self.arrived or self.acknowledgements:
+            return False
+        return not (ready(self.tile.state) if self.in_wait else self.post_wait())
 
     cdef int close_scope(self, uint32_t scope) except -1:
         cdef Stored message

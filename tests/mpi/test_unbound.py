@@ -54,3 +54,18 @@ def test_help_shows_how_a_method_is_called(name):
     assert getattr(getattr(MPI, cls), method).__doc__.split("\n")[0].startswith(f"{method}(self, ") or (
         f"{method}(self, " in getattr(getattr(MPI, cls), method).__doc__.split("\n")[0]
     )
+
+
+def test_an_intracommunicator_calls_its_own_methods_and_still_inherits_them():
+    """The interpreter calls straight only methods of an object's very class."""
+    for name in ("Isend", "Recv", "bcast", "Get_rank", "Free"):
+        assert MPI.Intracomm.__dict__[name].__objclass__ is MPI.Intracomm
+        assert getattr(MPI.Cartcomm, name) is MPI.Intracomm.__dict__[name]
+        assert MPI.Intracomm.__dict__[name].__doc__ == getattr(MPI.Comm, name).__doc__
+
+    class Derived(MPI.Intracomm):
+        def Get_rank(self):
+            return super().Get_rank() + 1
+
+    assert Derived(MPI.COMM_SELF).Get_rank() == 1
+    assert MPI.Comm.Get_size(MPI.COMM_SELF) == 1

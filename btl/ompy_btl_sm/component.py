@@ -250,7 +250,7 @@ def choices(kernel_copies: bool, has_heap: bool, joint_size: int) -> str:
 
 def own_heap(context: Context, local_size: int) -> tuple[bytes, int, int] | None:
     """This process's shared heap, where there are peers for it and the kernel lets them at what lies outside too."""
-    from ompy_btl_sm.single_copy import refusal
+    from ompy.core.reach import refusal
 
     if context.value("shared_heap") == "none" or context.value("backing") == "file" or local_size < 2 or refusal():
         return None
@@ -264,7 +264,7 @@ def single_copy(context: Context) -> bool:
     choice = context.value("single_copy")
     if choice == "none":
         return False
-    from ompy_btl_sm.single_copy import pays, refusal
+    from ompy.core.reach import pays, refusal
 
     reason = refusal()
     if reason:

@@ -2,6 +2,7 @@
 from libc.stdint cimport uint64_t
 
 from ompy.core.doorbell cimport RemoteDoorbell
+from ompy.core.reach cimport Reach
 from ompy.core.segment cimport Segment
 from ompy.mca.btl cimport Endpoint
 from ompy_btl_sm.ring cimport Reader, Writer
@@ -17,15 +18,6 @@ cdef class Card:
     cdef readonly size_t probe_address           # of PROBE, in the process's memory
     cdef readonly bytes heap                     # where its shared heap is; b"" for none
     cdef readonly size_t heap_address, heap_size
-
-
-# How this process gets at the peer's memory, for use without the GIL.
-cdef struct Reach:
-    int pid
-    int pidfd                                    # readable once the peer is gone; -1 when not watched
-    char *heap                                   # where the peer's heap is mapped here, NULL while it is not
-    uint64_t heap_address                        # in the peer
-    uint64_t heap_size                           # 0: it can't be mapped
 
 
 cdef class Incoming:
@@ -62,8 +54,3 @@ cdef class SmEndpoint(Endpoint):
     # Gone without closing its rings?
     cdef bint is_dead(self) except -1
     cdef int close(self) except -1
-
-
-# A MoveFunction and a GoneFunction (see `joint_copy.pxd`); `peer` is a Reach.
-cdef int move(void *peer, size_t here, uint64_t there, size_t size, bint inward) noexcept nogil
-cdef bint has_gone(void *peer) noexcept nogil

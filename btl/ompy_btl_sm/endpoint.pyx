@@ -3,43 +3,23 @@
 import os
 
 from libc.stdint cimport uint64_t
-from libc.string cimport memcpy
 
 from ompy.core.atomic cimport acquire32, full_fence, release, release32
 from ompy.core.doorbell cimport RemoteDoorbell, ring
 from ompy.core.errors import MPIError
 from ompy.core.heap cimport map_heap
+from ompy.core.reach import host_identity
+from ompy.core.reach cimport has_gone
 from ompy.mca.btl cimport Endpoint
 from ompy_btl_sm.inbox cimport announce
 from ompy_btl_sm.ring cimport CARD_SIZE, make, open_reader, peek
-from ompy_btl_sm.single_copy cimport read_memory, write_memory
 
 cdef extern from "<string.h>":
     size_t strnlen(const char *text, size_t limit) nogil
 
-cdef extern from *:
-    """
-    #include <errno.h>
-    #include <poll.h>
-    #include <signal.h>
-    static int ompy_is_readable(int descriptor) {
-        struct pollfd one = {descriptor, POLLIN, 0};
-        return poll(&one, 1, 0) > 0;
-    }
-    static int ompy_is_alive(int pid) { return kill(pid, 0) == 0 || errno != ESRCH; }
-    """
-    bint is_alive "ompy_is_alive"(int pid) noexcept nogil
-    bint is_readable "ompy_is_readable"(int descriptor) noexcept nogil
-
 PROBE = b"ompy cma"
 # Kept for the life of the process: peers read it to learn whether they can.
 cdef bytes probe_bytes = PROBE
-
-
-def host_identity() -> str:
-    """Equal for processes that can map each other's memory: same boot, process name space and user."""
-    with open("/proc/sys/kernel/random/boot_id") as boot:
-        return f"{boot.read().strip()}/{os.readlink('/proc/self/ns/pid')}/{os.geteuid()}"
 
 
 cdef class Card:
@@ -173,22 +153,3 @@ cdef class SmEndpoint(Endpoint):
             self.heap = None
         self.reach.heap_size = 0
         return 0
-
-
-cdef int move(void *peer, size_t here, uint64_t there, size_t size, bint inward) noexcept nogil:
-    cdef Reach *reach = <Reach *> peer
-    cdef uint64_t offset = there - reach.heap_address
-    if reach.heap != NULL and offset < reach.heap_size:
-        if inward:
-            memcpy(<char *> here, reach.heap + offset, size)
-        else:
-            memcpy(reach.heap + offset, <char *> here, size)
-        return 0
-    if inward:
-        return read_memory(reach.pid, here, there, size)
-    return write_memory(reach.pid, here, there, size)
-
-
-cdef bint has_gone(void *peer) noexcept nogil:
-    cdef Reach *reach = <Reach *> peer
-    return is_readable(reach.pidfd) if reach.pidfd >= 0 else not is_alive(reach.pid)

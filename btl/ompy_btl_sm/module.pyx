@@ -13,11 +13,12 @@ from ompy.core.errors import ERR_INTERN, ERR_OTHER, ERR_PROC_FAILED, ERR_RMA_RAN
 from ompy.core.heap cimport holds
 from ompy.core.proc cimport Proc
 from ompy.core.progress cimport exclude_watchers, goal, unregister_source
+from ompy.core.reach cimport allow_peers, can_read, has_gone, move
 from ompy.core.segment cimport page_size
 from ompy.mca.btl cimport (
     FLAG_ASYNCHRONOUS, FLAG_GET, FLAG_IN_ORDER, FLAG_PUT, FLAG_SEND, FLAG_SENDI, INTERFACE, Btl, Descriptor, Endpoint,
 )
-from ompy_btl_sm.endpoint cimport Card, Incoming, SmEndpoint, has_gone, move
+from ompy_btl_sm.endpoint cimport Card, Incoming, SmEndpoint
 from ompy_btl_sm.inbox cimport Inbox
 from ompy_btl_sm.ring cimport (
     HEAD, LINE, Reader, RingHeader, Writer, acquire32, begin_writing, end_writing, has_space, is_good, lines, offered,
@@ -25,8 +26,8 @@ from ompy_btl_sm.ring cimport (
 )
 from ompy_btl_sm.joint_copy cimport JointCopy, help_along, receive_jointly
 from ompy_btl_sm.ring_copy cimport CACHED, LONG, MEASURED, STREAMING, Trial, open_trial, write_long
-from ompy_btl_sm.single_copy cimport allow_peers, can_read
-from ompy_btl_sm.endpoint import PROBE, host_identity
+from ompy.core.reach import host_identity
+from ompy_btl_sm.endpoint import PROBE
 
 interface = INTERFACE
 

@@ -38,6 +38,7 @@ cdef class Window:
     cdef Py_ssize_t *units
     cdef size_t *addresses
     cdef public object module                    # OscModule: who serves the window
+    cdef public object parent                    # the communicator that it is made from, until it is served: to agree over
     cdef public object memory                    # keeps this process's memory alive
     cdef public dict attributes                  # what the MPI layer keeps: keyvals, error handler, info
     cdef public str name

@@ -11,6 +11,7 @@ class Window:
     size: int
     unit: int
     module: Any
+    parent: Any
     memory: Any
     attributes: dict[Any, Any]
     name: str

@@ -2,8 +2,10 @@
 #
 # LIFE CYCLE
 #   open     When a window is made, on every rank of it, each component's `query` sees it (`context.window`), and the one with
-#            the highest priority serves it: the same one on every rank, so a query may depend only on what all ranks know
-#            (flavor, sizes, units, parameters).  The window's private communicator can carry messages and collectives.
+#            the highest priority serves it: the same one on every rank, so a query depends only on what all ranks know
+#            (flavor, sizes, units, parameters), or what they tell one another in it: it is collective, and
+#            `window.parent`, from which the window is made, can carry collectives meanwhile.  Afterwards the window's
+#            private communicator carries messages and collectives.
 #            `open` is then called on the one that was chosen: from there on, other ranks may ask for its memory.
 #   access   Within epochs that the synchronisation methods open and close, the origin calls put, get, ... for a target.
 #   close    `free` is collective.  When it returns no other rank will touch this process's memory, and everything that the

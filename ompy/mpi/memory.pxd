@@ -21,5 +21,5 @@ cdef int check_room(Typemap typemap, Py_ssize_t count, Py_ssize_t offset, Py_ssi
 cdef buffer buffer_over(size_t address, Py_ssize_t nbytes, object owner, bint readonly)
 # Fresh memory, 64-byte aligned, freed with the buffer.
 cdef buffer allocate_buffer(Py_ssize_t nbytes, bint clear)
-# The same in the shared heap, where there is one and the memory is not short.
+# The same in the shared heap, where there is one, in pages of its own.
 cdef buffer allocate_shared(Py_ssize_t nbytes, bint clear)

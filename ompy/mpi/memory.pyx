@@ -74,7 +74,7 @@ cdef class Allocation:
 
     def __cinit__(self, Py_ssize_t nbytes, bint clear, bint shared):
         cdef bint zeroed = False
-        if shared and nbytes >= SMALLEST_SHARED:
+        if shared:
             self.memory = take(<size_t> nbytes, &zeroed)
         # At least a byte, so that empty memory has an address of its own.
         if self.memory == NULL and posix_memalign(&self.memory, ALIGNMENT, <size_t> max(nbytes, 1)) != 0:
@@ -273,7 +273,7 @@ cdef buffer allocate_buffer(Py_ssize_t nbytes, bint clear):
 
 
 cdef buffer allocate_shared(Py_ssize_t nbytes, bint clear):
-    cdef Allocation allocation = Allocation(nbytes, clear, True)
+    cdef Allocation allocation = Allocation(nbytes, clear, nbytes > 0)
     return buffer_over(<size_t> allocation.memory, nbytes, allocation, False)
 
 
@@ -292,7 +292,7 @@ def Alloc_mem(size: int, info=None) -> buffer:
     """
     if size < 0:
         raise MPIException(ERR_ARG, f"size: a number of bytes expected, not {size}")
-    cdef Allocation allocation = Allocation(size, False, True)
+    cdef Allocation allocation = Allocation(size, False, size >= SMALLEST_SHARED)
     allocations[<size_t> allocation.memory] = allocation
     return buffer_over(<size_t> allocation.memory, size, None, False)
 

@@ -375,14 +375,11 @@ cdef Win created(cls, int flavor, size_t address, Py_ssize_t size, Py_ssize_t un
         if parent is None:
             raise MPIError(ERR_COMM, "comm: COMM_SELF expected, which there is none of before MPI is initialised")
         if flavor == FLAVOR_SHARED:
-            contiguous = given.get("alloc_shared_noncontig", "false").lower() not in ("true", "1", "yes")
-            made.window = windows.create_shared(parent, size, unit, contiguous)
+            made.window = windows.create_shared(parent, size, unit, given)
         else:
-            made.window = windows.create(parent, flavor, address, size, unit, memory)
+            made.window = windows.create(parent, flavor, address, size, unit, memory, given)
     except MPIError as error:
         hand_over(error, parent)
-    if given:
-        made.window.attributes["info"] = given
     return made
 
 

@@ -12,32 +12,34 @@ from ompy.mca import selection
 from ompy.runtime import communicators
 
 
-def create(Communicator comm not None, int flavor, size_t address, Py_ssize_t size, Py_ssize_t unit, memory=None):
+def create(Communicator comm not None, int flavor, size_t address, Py_ssize_t size, Py_ssize_t unit, memory, dict hints):
     """A window on `size` bytes at `address`; collective (MPI-4.1, 12.2.1, 12.2.2 and 12.2.4).
 
     Parameters:
         unit: bytes of one displacement at this rank.
         memory: what keeps the bytes alive.
+        hints: the program's, by key.
 
     Errors: ERR_COMM for an inter-communicator, ERR_SIZE and ERR_DISP for numbers that make no sense, on every rank.
     """
     rows = gathered(comm, size, unit)
-    own = communicators.duplicate(comm)
     addresses = [address if rank == comm.rank else 0 for rank in range(comm.size)]
-    return opened(own, flavor, rows, addresses, memory)
+    return opened(comm, flavor, rows, addresses, memory, hints)
 
 
-def create_shared(Communicator comm not None, Py_ssize_t size, Py_ssize_t unit, bint contiguous):
+def create_shared(Communicator comm not None, Py_ssize_t size, Py_ssize_t unit, dict hints):
     """A window on new memory that all members see; collective (MPI-4.1, 12.2.3).
 
     Parameters:
         size: bytes of this rank's part.
-        contiguous: each part begins where that of the rank before ends; else on a page of its own.
+        hints: with "alloc_shared_noncontig" true, each part begins on a page of its own; else where that of the rank before
+            ends.
 
     Errors: those of `create`, and ERR_RMA_SHARED when the members are not all on one host.
     """
     cdef Segment segment = None
     cdef Py_ssize_t total = 0
+    cdef bint contiguous = hints.get("alloc_shared_noncontig", "false").lower() not in ("true", "1", "yes")
     rows = gathered(comm, size, unit)
     hosts = {row[2] for row in rows}
     if len(hosts) > 1:
@@ -48,9 +50,8 @@ def create_shared(Communicator comm not None, Py_ssize_t size, Py_ssize_t unit, 
         starts.append(total)
         total += nbytes if contiguous else (nbytes + page_size - 1) // page_size * page_size
     segment = shared_memory(comm, "ompy-window", max(total, 1))
-    own = communicators.duplicate(comm)
     addresses = [<size_t> segment.address + <size_t> start for start in starts]
-    return opened(own, FLAVOR_SHARED, rows, addresses, segment)
+    return opened(comm, FLAVOR_SHARED, rows, addresses, segment, hints)
 
 
 def free_window(Window window not None) -> None:
@@ -62,10 +63,15 @@ def free_window(Window window not None) -> None:
     window.module = window.memory = None
 
 
-cdef object opened(Communicator own, int flavor, list rows, list addresses, object memory):
+cdef object opened(Communicator comm, int flavor, list rows, list addresses, object memory, dict hints):
+    cdef Communicator own = communicators.duplicate(comm)
     cdef Window window = Window(own, flavor, [row[0] for row in rows], [row[1] for row in rows], addresses, memory)
     own.name = "MPI_WIN"
+    if hints:
+        window.attributes["info"] = hints
+    window.parent = comm
     window.module = selection.select_onesided(window)
+    window.parent = None
     return window
 
 

@@ -5,12 +5,8 @@ from ompy_osc_pt2pt.orders cimport Orders
 
 
 cdef class Accesses(Orders):
-    # Raises ERR_RMA_SYNC unless an epoch is open towards the target.
-    cdef int check_epoch(self, int target) except -1
-    # Epoch, amount and range.
-    cdef int check(self, Access access, Py_ssize_t nbytes) except -1
     cdef Request order_accumulate(self, Access access, int kind)
     # Receives the answer to an order that fetches.
     cdef Request fetching(self, Access access, int number, Py_ssize_t nbytes)
     # An accumulate into this rank's own memory.
-    cdef Request own_accumulate(self, Access access, int code)
+    cdef Request own_accumulate(self, Access access)

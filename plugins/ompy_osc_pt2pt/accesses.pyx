@@ -8,37 +8,24 @@ from ompy.core.convertor cimport copy_typed, pack_all
 from ompy.core.request cimport Request
 from ompy.core.typemap cimport predefined
 from ompy.core.window cimport FLAVOR_DYNAMIC
+from ompy.mca.accumulate cimport NO_OP, check_operation, combine, swap_if_equal
 from ompy.mca.osc cimport Access
 from ompy.mca.pml cimport pml
 from ompy_osc_pt2pt.header cimport (
     KIND_ACCUMULATE, KIND_COMPARE_AND_SWAP, KIND_GET, KIND_GET_ACCUMULATE, KIND_PUT, Order,
 )
 from ompy_osc_pt2pt.orders cimport Orders
-from ompy_osc_pt2pt.service cimport combine, operation_code, swap_if_equal
-
-from ompy.core.errors import ERR_ARG, ERR_OP, ERR_TYPE, MPIError
+from ompy_osc_pt2pt.service cimport operation_code
 
 
 cdef class Accesses(Orders):
     """How this rank reads and writes the others' memory."""
 
-    cdef int check_epoch(self, int target) except -1:
-        raise NotImplementedError
-
-    cdef int check(self, Access access, Py_ssize_t nbytes) except -1:
-        """Epoch, amount and range; `nbytes` are the origin's."""
-        cdef Py_ssize_t there = access.target_count * access.target_type.size
-        self.check_epoch(access.target)
-        if nbytes != there:
-            raise MPIError(ERR_ARG, f"origin and target differ: {nbytes} bytes of data here, {there} bytes "
-                                    f"({access.target_count} elements) at rank {access.target}")
-        return self.window.check_range(access.target, access.displacement, access.target_count, access.target_type)
-
     cpdef Request put(self, Access access):
         """Write to the target's memory; a short put is complete here at once."""
         cdef Order order
         cdef Py_ssize_t nbytes = access.origin_count * access.origin_type.size
-        self.check(access, nbytes)
+        self.may_access(access, nbytes)
         if nbytes == 0:
             return None
         if access.target == self.rank:
@@ -55,7 +42,7 @@ cdef class Accesses(Orders):
         cdef Order order
         cdef Request request
         cdef Py_ssize_t nbytes = access.origin_count * access.origin_type.size
-        self.check(access, nbytes)
+        self.may_access(access, nbytes)
         if nbytes == 0:
             return None
         if access.target == self.rank:
@@ -78,14 +65,13 @@ cdef class Accesses(Orders):
 
     cpdef Request accumulate(self, Access access):
         """Combine the origin's data into the target's memory."""
-        cdef int code = operation_code(access.operation)
         cdef Py_ssize_t nbytes = access.origin_count * access.origin_type.size
-        self.check(access, nbytes)
+        self.may_access(access, nbytes)
         if nbytes == 0:
             return None
-        self.check_operation(access)
+        check_operation(access)
         if access.target == self.rank:
-            return self.own_accumulate(access, code)
+            return self.own_accumulate(access)
         return self.promise(access, self.order_accumulate(access, KIND_ACCUMULATE))
 
     cdef Request order_accumulate(self, Access access, int kind):
@@ -98,25 +84,24 @@ cdef class Accesses(Orders):
     cpdef Request get_accumulate(self, Access access):
         """Combine, and fetch what was there before; with NO_OP the origin's side is not looked at."""
         cdef Order order
-        cdef int code = operation_code(access.operation)
-        cdef bint reads = access.operation.name == "NO_OP"
+        cdef bint reads = access.operation is NO_OP
         cdef Py_ssize_t nbytes = access.result_count * access.result_type.size
-        self.check(access, nbytes)
+        self.may_access(access, nbytes)
         if not reads:
-            self.check(access, access.origin_count * access.origin_type.size)
+            self.may_access(access, access.origin_count * access.origin_type.size)
         if nbytes == 0:
             return None
         if not reads:
-            self.check_operation(access)
+            check_operation(access)
         if access.target == self.rank:
             place = <size_t> self.service.locate(access.displacement, access.target_count, access.target_type)
             # Origin and result may not overlap, so the order of the two copies is free.
             copy_typed(<char *> <size_t> place, access.target_count, access.target_type,
                        <char *> access.result_address, access.result_count, access.result_type)
-            return None if reads else self.own_accumulate(access, code)
+            return None if reads else self.own_accumulate(access)
         memset(&order, 0, sizeof(order))
         order.kind = KIND_GET_ACCUMULATE
-        order.operation = code
+        order.operation = operation_code(access.operation)
         if not reads:
             # The number is drawn when the order is sent, and the answer can't come before it.
             self.send_with_data(access, &order)
@@ -141,7 +126,7 @@ cdef class Accesses(Orders):
         cdef char *place
         access.target_count = access.result_count = 1
         access.target_type = access.result_type = access.origin_type
-        self.check(access, nbytes)
+        self.may_access(access, nbytes)
         pair = bytearray(2 * nbytes)
         pack_all(<char *> access.compare_address, 1, access.origin_type, PyByteArray_AS_STRING(pair))
         pack_all(<char *> access.origin_address, 1, access.origin_type, PyByteArray_AS_STRING(pair) + nbytes)
@@ -159,16 +144,9 @@ cdef class Accesses(Orders):
                         predefined(BASIC_BYTE))
         return self.promise(access, self.fetching(access, order.number, nbytes))
 
-    cdef Request own_accumulate(self, Access access, int code):
+    cdef Request own_accumulate(self, Access access):
         cdef char *place = self.service.locate(access.displacement, access.target_count, access.target_type)
         packed = bytearray(access.origin_count * access.origin_type.size)
         pack_all(<char *> access.origin_address, access.origin_count, access.origin_type, PyByteArray_AS_STRING(packed))
-        combine(code, PyByteArray_AS_STRING(packed), place, access.target_count, access.target_type)
+        combine(access.operation, PyByteArray_AS_STRING(packed), place, access.target_count, access.target_type)
         return None
-
-    def check_operation(self, Access access not None):
-        """ERR_OP or ERR_TYPE unless the operation makes sense for the two types (MPI-4.1, 12.3.4)."""
-        if not access.operation.defined_on(access.target_type):
-            raise MPIError(ERR_OP, f"op: {access.operation.name} is not defined on the target's datatype")
-        if access.origin_type.basic != access.target_type.basic:
-            raise MPIError(ERR_TYPE, "origin and target of an accumulate must be of one and the same predefined datatype")

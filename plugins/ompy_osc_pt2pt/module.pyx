@@ -1,19 +1,17 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Epochs of one-sided communication over messages (MPI-4.1, 12.5): who may access when."""
-from cpython.mem cimport PyMem_Calloc, PyMem_Free
-
 from ompy.core.board cimport WIN_FENCE, WIN_FREE, WIN_LOCK, WIN_START, WIN_WAIT
 from ompy.core.atomic cimport full_fence
 from ompy.core.progress cimport progress, wait as wait_for
 from ompy.core.request cimport Request
 from ompy.core.window cimport (
-    ASSERT_NOCHECK, ASSERT_NOPRECEDE, ASSERT_NOSUCCEED, FLAVOR_DYNAMIC, LOCK_EXCLUSIVE, LOCK_SHARED, Window,
+    ASSERT_NOCHECK, ASSERT_NOPRECEDE, ASSERT_NOSUCCEED, FLAVOR_DYNAMIC, LOCK_SHARED, Window,
 )
 from ompy.mca.osc cimport INTERFACE
 from ompy_osc_pt2pt.accesses cimport Accesses
 from ompy_osc_pt2pt.header cimport FLAG_SHARED, KIND_COMPLETE, KIND_FENCE, KIND_LOCK, KIND_POST, KIND_UNLOCK
 
-from ompy.core.errors import ERR_ARG, ERR_LOCKTYPE, ERR_RMA_ATTACH, ERR_RMA_FLAVOR, ERR_RMA_SYNC, MPIError
+from ompy.core.errors import ERR_ARG, ERR_RMA_ATTACH, ERR_RMA_FLAVOR, ERR_RMA_SYNC, MPIError
 
 interface = INTERFACE
 
@@ -33,37 +31,16 @@ cdef class Pt2pt(Accesses):
     def __init__(self, Window window not None, Py_ssize_t inline_limit=4096):
         Accesses.__init__(self, window, inline_limit)
         self.unchecked = set()
-        self.locked = <char *> PyMem_Calloc(self.ranks, 1)
-        if self.locked == NULL:
-            raise MemoryError()
-
-    def __dealloc__(self):
-        PyMem_Free(self.locked)
 
     cpdef int open(self) except -1:
         """Take orders from now on."""
         return self.service.open()
 
-    # -- what is allowed ----------------------------------------------------------------------------------------------
-
-    cdef int check_epoch(self, int target) except -1:
-        if self.fenced or self.locked_all or self.locked[target]:
-            return 0
-        if self.started is not None and target in self.started:
-            return 0
-        raise MPIError(ERR_RMA_SYNC, f"no epoch is open towards rank {target}: call Fence, Start, Lock or Lock_all first")
-
-    cdef int check_target(self, int target) except -1:
-        if not (self.locked_all or self.locked[target]):
-            raise MPIError(ERR_RMA_SYNC, f"rank {target} is not locked: flushing is for epochs of Lock and Lock_all")
-        return 0
-
     # -- fence --------------------------------------------------------------------------------------------------------
 
     cpdef int fence(self, int assertion) except -1:
         """Every rank has entered, and all accesses to this one are complete."""
-        if self.started is not None or self.locked_all:
-            raise MPIError(ERR_RMA_SYNC, "Fence within an epoch of Start or Lock_all: Complete or Unlock_all it first")
+        self.may_fence()
         full_fence()
         if self.ranks <= FEW_RANKS and self.window.flavor != FLAVOR_DYNAMIC:
             self.exchange_words()
@@ -109,24 +86,18 @@ cdef class Pt2pt(Accesses):
     cpdef int start(self, list ranks, int assertion) except -1:
         """Returns when every one of the ranks has posted."""
         cdef Request posted
-        if self.started is not None:
-            raise MPIError(ERR_RMA_SYNC, "Start again before Complete")
+        self.may_start()
         if not assertion & ASSERT_NOCHECK:
             posted = self.service.posts.need(ranks, WIN_START)
             if not posted.complete:
                 wait_for(posted)
             if posted.error is not None:
                 raise posted.error
-        self.fenced = False
-        self.started = list(ranks)
-        return 0
+        return self.begin_towards(ranks)
 
     cpdef int complete(self) except -1:
         """Accesses are complete here; each target learns when they are there."""
-        cdef list ranks = self.started
-        if ranks is None:
-            raise MPIError(ERR_RMA_SYNC, "Complete without Start")
-        self.started = None
+        cdef list ranks = self.end_started()
         for rank in ranks:
             self.tell(rank, KIND_COMPLETE)
         self.complete_at(ranks, self.window.flavor != FLAVOR_DYNAMIC)
@@ -162,22 +133,18 @@ cdef class Pt2pt(Accesses):
 
     cpdef int lock(self, int target, int kind, int assertion) except -1:
         """Returns when the target's memory is ours."""
-        if kind != LOCK_EXCLUSIVE and kind != LOCK_SHARED:
-            raise MPIError(ERR_LOCKTYPE, f"lock_type: LOCK_EXCLUSIVE or LOCK_SHARED expected, got {kind}")
-        if self.locked[target] or self.locked_all:
-            raise MPIError(ERR_RMA_SYNC, f"rank {target} is locked by this process already")
+        self.may_lock(target, kind)
         if assertion & ASSERT_NOCHECK:
             self.unchecked.add(target)
         else:
             self.heed(target, self.ask(target, KIND_LOCK, FLAG_SHARED if kind == LOCK_SHARED else 0, WIN_LOCK))
-        self.locked[target] = kind
+        self.note_lock(target, kind)
         return 0
 
     cpdef int unlock(self, int target) except -1:
         """Accesses are complete at the target, then others may have it."""
-        if not self.locked[target]:
-            raise MPIError(ERR_RMA_SYNC, f"Unlock: this process has not locked rank {target}")
-        self.locked[target] = 0
+        self.may_unlock(target)
+        self.note_unlock(target)
         if target in self.unchecked:
             self.unchecked.discard(target)
             self.complete_at((target,), False)
@@ -201,8 +168,7 @@ cdef class Pt2pt(Accesses):
     cpdef int lock_all(self, int assertion) except -1:
         """Returns when every rank's memory is shared with us."""
         cdef int target
-        if self.locked_all or any([self.locked[target] for target in range(self.ranks)]):
-            raise MPIError(ERR_RMA_SYNC, "Lock_all: this process holds locks of the window already")
+        self.may_lock_all()
         self.all_unchecked = assertion & ASSERT_NOCHECK
         if not self.all_unchecked:
             self.heed_all([(target, self.ask(target, KIND_LOCK, FLAG_SHARED, WIN_LOCK)) for target in range(self.ranks)])
@@ -211,8 +177,7 @@ cdef class Pt2pt(Accesses):
 
     cpdef int unlock_all(self) except -1:
         """Accesses are complete everywhere, and all locks given back."""
-        if not self.locked_all:
-            raise MPIError(ERR_RMA_SYNC, "Unlock_all without Lock_all")
+        self.may_unlock_all()
         self.locked_all = False
         if self.all_unchecked:
             self.complete_at(range(self.ranks), False)
@@ -227,11 +192,7 @@ cdef class Pt2pt(Accesses):
 
     cpdef int flush(self, int target, bint local) except -1:
         """Complete accesses to a target, or to all."""
-        cdef int each
-        if target >= 0:
-            self.check_target(target)
-        elif not self.locked_all and not any([self.locked[each] for each in range(self.ranks)]):
-            raise MPIError(ERR_RMA_SYNC, "no rank is locked: flushing is for epochs of Lock and Lock_all")
+        self.may_flush(target)
         self.complete_at(range(self.ranks) if target < 0 else (target,), local)
         return 0
 
@@ -259,10 +220,9 @@ cdef class Pt2pt(Accesses):
 
     cpdef int free(self) except -1:
         """All ranks meet: nobody will order anything of this one."""
-        cdef int target
-        if self.exposure is not None or self.started is not None or self.locked_all \
-                or any([self.locked[target] for target in range(self.ranks)]):
-            raise MPIError(ERR_RMA_SYNC, "Free within an epoch: end it first (Wait, Complete, Unlock or Unlock_all)")
+        if self.exposure is not None:
+            raise MPIError(ERR_RMA_SYNC, "Free between Post and Wait: end the epoch first")
+        self.may_free()
         self.complete_at(range(self.ranks), False)
         self.service.settle()
         self.meet(WIN_FREE)

@@ -1,15 +1,15 @@
 # The origin's half, lower part: orders on their way, and answers awaited.
 from ompy.core.request cimport Request
 from ompy.core.typemap cimport Typemap
-from ompy.mca.osc cimport Access, OscModule
+from ompy.mca.epochs cimport Epochs
+from ompy.mca.osc cimport Access
 from ompy_osc_pt2pt.header cimport Order
 from ompy_osc_pt2pt.service cimport Service
 
 
-cdef class Orders(OscModule):
+cdef class Orders(Epochs):
     cdef Service service
     cdef Py_ssize_t inline_limit                 # bytes of data that travel with their order
-    cdef int rank, ranks
     cdef int next_number
     cdef list pending                            # target -> list of Requests: not yet complete at the origin
     cdef int *look_at                            # target -> length of its list at which complete ones are dropped

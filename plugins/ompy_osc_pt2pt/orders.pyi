@@ -1,5 +1,5 @@
 from ompy.core.window import Window
-from ompy.mca.osc import OscModule
+from ompy.mca.epochs import Epochs
 
-class Orders(OscModule):
+class Orders(Epochs):
     def __init__(self, window: Window, inline_limit: int = 4096) -> None: ...

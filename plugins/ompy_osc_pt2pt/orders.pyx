@@ -14,7 +14,8 @@ from ompy.core.request cimport Request
 from ompy.core.typemap cimport Typemap, predefined
 from ompy.core.window cimport Window
 from ompy.mca.coll cimport BARRIER, CollectiveCall, CollModule, CollTable
-from ompy.mca.osc cimport Access, OscModule
+from ompy.mca.epochs cimport Epochs
+from ompy.mca.osc cimport Access
 from ompy.mca.pml cimport pml
 from ompy_osc_pt2pt.header cimport FLAG_APART, KIND_FLUSH, TAG_FIRST, TAG_LIMIT, TAG_ORDER, padded
 from ompy_osc_pt2pt.service cimport Service
@@ -34,7 +35,7 @@ cdef int kept_promise(object context, Request request) except -1:
     return promised.finish()
 
 
-cdef class Orders(OscModule):
+cdef class Orders(Epochs):
     """What this rank asks of the others' windows.
 
     Parameters:
@@ -43,11 +44,8 @@ cdef class Orders(OscModule):
     """
 
     def __init__(self, Window window not None, Py_ssize_t inline_limit=4096):
-        self.component = "pt2pt"
-        self.window = window
+        Epochs.__init__(self, "pt2pt", window)
         self.inline_limit = inline_limit
-        self.rank = window.communicator.rank
-        self.ranks = window.communicator.size
         self.next_number = TAG_FIRST
         self.pending = [[] for _ in range(self.ranks)]
         self.look_at = <int *> PyMem_Calloc(self.ranks, sizeof(int))

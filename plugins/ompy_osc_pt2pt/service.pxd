@@ -93,7 +93,3 @@ cdef class Service:
 
 # Index of a predefined operation in an order; raises ERR_OP for one that accumulates can't have.
 cdef int operation_code(object operation) except -1
-# Combine packed data with `count` elements at `place`.
-cdef int combine(int code, const char *data, char *place, Py_ssize_t count, Typemap typemap) except -1
-# Whether the elements are the same, in which case `new` is written over them; both are packed.
-cdef bint swap_if_equal(const char *compare, const char *new, char *place, Typemap typemap) except -1

@@ -1,8 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """The target's half of one-sided communication.  See `service.pxd`."""
 from cpython.bytearray cimport PyByteArray_AS_STRING
-from libc.stdlib cimport free, malloc
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcpy
 
 from ompy.core.basic cimport BASIC_BYTE
 from ompy.core.constants cimport ANY_SOURCE, MODE_STANDARD
@@ -12,6 +11,7 @@ from ompy.core.operation cimport Operation, predefined as predefined_operation
 from ompy.core.progress cimport ProgressSource, register_source, unregister_source, wait, wake
 from ompy.core.typemap cimport predefined, span
 from ompy.core.window cimport FLAVOR_DYNAMIC
+from ompy.mca.accumulate cimport combine, swap_if_equal
 from ompy.mca.pml cimport pml
 from ompy_osc_pt2pt.header cimport (
     FLAG_APART, FLAG_SHARED, KIND_ACCUMULATE, KIND_COMPARE_AND_SWAP, KIND_COMPLETE, KIND_FENCE, KIND_FLUSH, KIND_GET,
@@ -32,9 +32,6 @@ cdef tuple OPERATIONS = tuple(
     )
 )
 cdef dict codes = {operation: code for code, operation in enumerate(OPERATIONS)}
-cdef enum:
-    CODE_REPLACE = 0
-    CODE_NO_OP = 1
 
 
 cdef int operation_code(object operation) except -1:
@@ -335,10 +332,10 @@ cdef class Service:
         elif kind == KIND_GET:
             self.answer_from_window(task)
         elif kind == KIND_ACCUMULATE:
-            combine(task.order.operation, task.data, task.place, task.order.count, task.typemap)
+            combine(<Operation> OPERATIONS[task.order.operation], task.data, task.place, task.order.count, task.typemap)
         elif kind == KIND_GET_ACCUMULATE:
             old = self.fetched(task)
-            combine(task.order.operation, task.data, task.place, task.order.count, task.typemap)
+            combine(<Operation> OPERATIONS[task.order.operation], task.data, task.place, task.order.count, task.typemap)
             self.answer(task.origin, task.order.number, old)
         elif kind == KIND_COMPARE_AND_SWAP:
             old = self.fetched(task)
@@ -413,37 +410,3 @@ cdef class Service:
         if answer is not None:
             self.own_answers[order.number] = answer
         return self.carry_out(task)
-
-
-# -- what is done to memory --------------------------------------------------------------------------------------------
-
-cdef int combine(int code, const char *data, char *place, Py_ssize_t count, Typemap typemap) except -1:
-    cdef Py_ssize_t first = 0, nbytes
-    cdef char *laid_out
-    if code == CODE_NO_OP:
-        return 0
-    if code == CODE_REPLACE:
-        unpack_all(data, count * typemap.size, place, count, typemap)
-        return 0
-    if typemap.contiguous:
-        return (<Operation> OPERATIONS[code]).reduce(<char *> data, place, count, typemap)
-    # An operation wants both sides laid out alike.
-    nbytes = span(typemap, count, &first)
-    laid_out = <char *> malloc(max(nbytes, 1))
-    if laid_out == NULL:
-        raise MemoryError(f"no memory for {nbytes} bytes to accumulate from")
-    try:
-        unpack_all(data, count * typemap.size, laid_out - first, count, typemap)
-        (<Operation> OPERATIONS[code]).reduce(laid_out - first, place, count, typemap)
-    finally:
-        free(laid_out)
-    return 0
-
-
-cdef bint swap_if_equal(const char *compare, const char *new, char *place, Typemap typemap) except -1:
-    cdef bytearray now = bytearray(typemap.size)
-    pack_all(place, 1, typemap, PyByteArray_AS_STRING(now))
-    if memcmp(PyByteArray_AS_STRING(now), compare, typemap.size) != 0:
-        return False
-    unpack_all(new, typemap.size, place, 1, typemap)
-    return True

@@ -1,10 +1,9 @@
 """What btl/sm offers, and what it refuses."""
 
 import pytest
-from ompy_btl_sm import single_copy
 from ompy_btl_sm.component import COMPONENT, ompy_query, usual_ring_size
 
-from ompy.core import progress
+from ompy.core import progress, reach
 from ompy.mca.btl import GET, PUT
 from ompy.mca.component import Context, Offer, Refusal
 from ompy.mca.errors import ParameterError
@@ -61,9 +60,9 @@ def test_limit_that_no_ring_can_hold_is_refused(query):
 
 
 def test_single_copy_is_used_when_asked_for_or_when_it_pays(query, monkeypatch):
-    monkeypatch.setattr(single_copy, "pays", lambda: True)
+    monkeypatch.setattr(reach, "pays", lambda: True)
     assert query(single_copy="auto", shared_heap="none").modules[0].flags & (PUT | GET) == PUT | GET
-    monkeypatch.setattr(single_copy, "pays", lambda: False)
+    monkeypatch.setattr(reach, "pays", lambda: False)
     assert not query(single_copy="auto").modules[0].flags & (PUT | GET)
     assert query(single_copy="cma").modules[0].flags & (PUT | GET) == PUT | GET
     assert not query(single_copy="none").modules[0].flags & (PUT | GET)
@@ -84,7 +83,7 @@ def test_memory_of_the_shared_heap_is_exposed_where_other_memory_is_not(query):
 
 @pytest.mark.parametrize("choice", ["auto", "cma"])
 def test_where_the_kernel_refuses_a_line_says_so(query, monkeypatch, capfd, choice):
-    monkeypatch.setattr(single_copy, "refusal", lambda: "process_vm_readv: Operation not permitted")
+    monkeypatch.setattr(reach, "refusal", lambda: "process_vm_readv: Operation not permitted")
     assert not query(single_copy=choice).modules[0].flags & (PUT | GET)
     lines = capfd.readouterr().err.splitlines()
     assert len(lines) == 1

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from ompy_btl_sm.single_copy import refusal
 from ompy_puma.application import Application
 from ompy_puma.btl_wire import kernel_over
 from ompy_puma.capability import GroupCapability
 from ompy_puma.descriptor import ACKNOWLEDGE, READ, SAVE_BOTH, SENDER_OFFSET
 
 from ompy.core.progress import progress_once
+from ompy.core.reach import refusal
 from ompy.mpi.environment import instance
 
 BODY = bytes(range(251)) * 8000  # 2 MB

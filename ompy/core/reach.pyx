@@ -1,13 +1,15 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
-"""Memory of another process read and written by the kernel (process_vm_readv and process_vm_writev)."""
+"""Memory of another process on this host.  See `reach.pxd`."""
 import os
 
-from libc.stdint cimport int64_t
-from libc.string cimport memcmp
+from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memcmp, memcpy
 
 cdef extern from *:
     """
     #include <errno.h>
+    #include <poll.h>
+    #include <signal.h>
     #include <stdint.h>
     #include <string.h>
     #include <sys/prctl.h>
@@ -40,6 +42,12 @@ cdef extern from *:
         return 0;
     }
 
+    static int ompy_is_readable(int descriptor) {
+        struct pollfd one = {descriptor, POLLIN, 0};
+        return poll(&one, 1, 0) > 0;
+    }
+    static int ompy_is_alive(int pid) { return kill(pid, 0) == 0 || errno != ESRCH; }
+
     static int64_t ompy_time(int pid, char *to, char *from, size_t size, int by_kernel) {
         struct timespec begin, end;
         clock_gettime(CLOCK_MONOTONIC, &begin);
@@ -54,6 +62,8 @@ cdef extern from *:
     int64_t time_of "ompy_time"(int pid, char *to, char *origin, size_t size, bint by_kernel) noexcept nogil
     int set_ptracer_any "ompy_allow_peers"() noexcept nogil
     int transfer "ompy_transfer"(int pid, size_t local, size_t remote, size_t size, bint writing) noexcept nogil
+    bint is_alive "ompy_is_alive"(int pid) noexcept nogil
+    bint is_readable "ompy_is_readable"(int descriptor) noexcept nogil
 
 YAMA = "/proc/sys/kernel/yama/ptrace_scope"
 
@@ -113,9 +123,22 @@ cpdef bint can_read(int pid, size_t address, bytes expected) except -1:
     return memcmp(found, <char *> expected, 8) == 0
 
 
-cdef int read_memory(int pid, size_t local, size_t remote, size_t size) noexcept nogil:
-    return transfer(pid, local, remote, size, False)
+def host_identity() -> str:
+    """Equal for processes that can map each other's memory: same boot, process name space and user."""
+    with open("/proc/sys/kernel/random/boot_id") as boot:
+        return f"{boot.read().strip()}/{os.readlink('/proc/self/ns/pid')}/{os.geteuid()}"
 
 
-cdef int write_memory(int pid, size_t local, size_t remote, size_t size) noexcept nogil:
-    return transfer(pid, local, remote, size, True)
+cdef int move(void *reach, size_t here, uint64_t there, size_t size, bint inward) noexcept nogil:
+    cdef char *place = seen(<Reach *> reach, there, size)
+    if place == NULL:
+        return transfer((<Reach *> reach).pid, here, there, size, not inward)
+    if inward:
+        memcpy(<char *> here, place, size)
+    else:
+        memcpy(place, <char *> here, size)
+    return 0
+
+
+cdef bint has_gone(void *reach) noexcept nogil:
+    return is_readable((<Reach *> reach).pidfd) if (<Reach *> reach).pidfd >= 0 else not is_alive((<Reach *> reach).pid)

@@ -1,0 +1,57 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+"""What accumulates do to memory.  See `accumulate.pxd`."""
+from cpython.bytearray cimport PyByteArray_AS_STRING
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcmp
+
+from ompy.core.convertor cimport pack_all, unpack_all
+from ompy.core.operation cimport Operation, predefined
+from ompy.core.typemap cimport Typemap, span
+from ompy.mca.osc cimport Access
+
+from ompy.core.errors import ERR_OP, ERR_TYPE, MPIError
+
+REPLACE = predefined("REPLACE")
+NO_OP = predefined("NO_OP")
+
+
+cdef int check_operation(Access access) except -1:
+    if not access.operation.predefined:
+        raise MPIError(ERR_OP, f"op: a predefined operation expected in an accumulate, not {access.operation.name}")
+    if not access.operation.defined_on(access.target_type):
+        raise MPIError(ERR_OP, f"op: {access.operation.name} is not defined on the target's datatype")
+    if access.origin_type.basic != access.target_type.basic:
+        raise MPIError(ERR_TYPE, "origin and target of an accumulate must be of one and the same predefined datatype")
+    return 0
+
+
+cdef int combine(Operation operation, const char *data, char *place, Py_ssize_t count, Typemap typemap) except -1:
+    cdef Py_ssize_t first = 0, nbytes
+    cdef char *laid_out
+    if operation is NO_OP:
+        return 0
+    if operation is REPLACE:
+        unpack_all(data, count * typemap.size, place, count, typemap)
+        return 0
+    if typemap.contiguous:
+        return operation.reduce(<char *> data, place, count, typemap)
+    # An operation wants both sides laid out alike.
+    nbytes = span(typemap, count, &first)
+    laid_out = <char *> malloc(max(nbytes, 1))
+    if laid_out == NULL:
+        raise MemoryError(f"no memory for {nbytes} bytes to accumulate from")
+    try:
+        unpack_all(data, count * typemap.size, laid_out - first, count, typemap)
+        operation.reduce(laid_out - first, place, count, typemap)
+    finally:
+        free(laid_out)
+    return 0
+
+
+cdef bint swap_if_equal(const char *compare, const char *new, char *place, Typemap typemap) except -1:
+    cdef bytearray now = bytearray(typemap.size)
+    pack_all(place, 1, typemap, PyByteArray_AS_STRING(now))
+    if memcmp(PyByteArray_AS_STRING(now), compare, typemap.size) != 0:
+        return False
+    unpack_all(new, typemap.size, place, 1, typemap)
+    return True

@@ -1,0 +1,3 @@
+from ompy_osc_sm.sharing import Sharing
+
+class Accesses(Sharing): ...

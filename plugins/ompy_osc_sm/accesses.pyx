@@ -1,0 +1,284 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+"""Put, get and accumulates by loads and stores.  See `accesses.pxd`."""
+import os
+
+from cpython.bytearray cimport PyByteArray_AS_STRING
+from libc.stdint cimport uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
+
+from ompy.core.board cimport WIN_FLUSH
+from ompy.core.convertor cimport Convertor, copy_typed, pack_all
+from ompy.core.reach cimport has_gone, move
+from ompy.core.request cimport Request
+from ompy.core.typemap cimport Typemap, span
+from ompy.mca.accumulate cimport NO_OP, check_operation, combine, swap_if_equal
+from ompy.mca.osc cimport Access
+from ompy_osc_sm.desks cimport desk_of, end_combining, try_combining
+from ompy_osc_sm.sharing cimport Sharing
+from ompy_osc_sm.waiting cimport ENDED, Condition
+
+from ompy.core.errors import ERR_OTHER, ERR_PROC_FAILED, MPIError
+
+cdef extern from "Python.h":
+    bint PyGC_Disable()
+    bint PyGC_Enable()
+
+# Looks at `combining` before the wait is one like any other: most accumulates are over by then.
+cdef enum:
+    LOOKS = 400
+
+
+cdef inline int copy(char *origin, Py_ssize_t origin_count, Typemap origin_type,
+                     char *target, Py_ssize_t target_count, Typemap target_type) except -1:
+    if origin_type.contiguous and target_type.contiguous:
+        memcpy(target, origin, origin_count * origin_type.size)
+        return 0
+    return copy_typed(origin, origin_count, origin_type, target, target_count, target_type)
+
+
+cdef class Accesses(Sharing):
+    """How this rank reads and writes the others' memory."""
+
+    cpdef Request put(self, Access access):
+        """Write to the target's memory."""
+        cdef Py_ssize_t nbytes = access.origin_count * access.origin_type.size
+        cdef char *place
+        self.may_access(access, nbytes)
+        if nbytes == 0:
+            return None
+        place = self.place_of(access)
+        if place == NULL:
+            self.put_remote(access)
+        else:
+            copy(<char *> access.origin_address, access.origin_count, access.origin_type,
+                 place, access.target_count, access.target_type)
+        return None
+
+    cpdef Request get(self, Access access):
+        """Read the target's memory."""
+        cdef Py_ssize_t nbytes = access.origin_count * access.origin_type.size
+        cdef char *place
+        self.may_access(access, nbytes)
+        if nbytes == 0:
+            return None
+        place = self.place_of(access)
+        if place == NULL:
+            self.get_remote(access, access.origin_address, access.origin_count, access.origin_type)
+        else:
+            copy(place, access.target_count, access.target_type,
+                 <char *> access.origin_address, access.origin_count, access.origin_type)
+        return None
+
+    cpdef Request accumulate(self, Access access):
+        """Combine the origin's data into the target's memory."""
+        cdef Py_ssize_t nbytes = access.origin_count * access.origin_type.size
+        self.may_access(access, nbytes)
+        if nbytes == 0:
+            return None
+        check_operation(access)
+        self.combine_all(access, False) if not is_plain(access) else self.update(access, False, True, NULL, NULL)
+        return None
+
+    cpdef Request get_accumulate(self, Access access):
+        """Combine, and fetch what was there before; with NO_OP the origin's side is not looked at."""
+        cdef bint reads = access.operation is NO_OP
+        cdef Py_ssize_t nbytes = access.result_count * access.result_type.size
+        self.may_access(access, nbytes)
+        if not reads:
+            self.may_access(access, access.origin_count * access.origin_type.size)
+        if nbytes == 0:
+            return None
+        if reads:
+            if access.target_type.contiguous and access.result_type.contiguous:
+                self.update(access, True, False, NULL, NULL)
+            else:
+                self.combine_all(access, True)
+            return None
+        check_operation(access)
+        if is_plain(access) and access.result_type.contiguous:
+            self.update(access, True, True, NULL, NULL)
+        else:
+            self.combine_all(access, True)
+        return None
+
+    cpdef Request compare_and_swap(self, Access access):
+        """Replace one element if it equals another, and fetch what was there."""
+        cdef Py_ssize_t nbytes = access.origin_type.size
+        access.target_count = access.result_count = 1
+        access.target_type = access.result_type = access.origin_type
+        self.may_access(access, nbytes)
+        if access.origin_type.contiguous:
+            self.update(access, True, True, <char *> access.origin_address, <char *> access.compare_address)
+            return None
+        pair = bytearray(2 * nbytes)
+        pack_all(<char *> access.compare_address, 1, access.origin_type, PyByteArray_AS_STRING(pair))
+        pack_all(<char *> access.origin_address, 1, access.origin_type, PyByteArray_AS_STRING(pair) + nbytes)
+        self.update_quietly(access, True, True, pair, True)
+        return None
+
+    def combine_all(self, Access access, bint fetch):
+        """An accumulate of elements that are not in one piece on both sides."""
+        cdef bint modify = access.operation is not NO_OP
+        packed = bytearray(access.origin_count * access.origin_type.size if modify else 0)
+        if modify:
+            pack_all(<char *> access.origin_address, access.origin_count, access.origin_type, PyByteArray_AS_STRING(packed))
+        self.update_quietly(access, fetch, modify, packed, False)
+
+    def update_quietly(self, Access access, bint fetch, bint modify, bytearray packed, bint swap):
+        """`update` where Python objects are made: a collection of garbage could run a finaliser that accumulates, too."""
+        cdef char *data = PyByteArray_AS_STRING(packed)
+        cdef bint enabled = PyGC_Disable()
+        try:
+            if swap:
+                self.update(access, fetch, modify, data + len(packed) // 2, data)
+            else:
+                self.update(access, fetch, modify, data, NULL)
+        finally:
+            if enabled:
+                PyGC_Enable()
+
+    # -- one at a time ------------------------------------------------------------------------------------------------
+
+    cdef int take_word(self, int target) except -1:
+        cdef int _look
+        if self.ranks == 1:
+            return 0
+        for _look in range(1 if self.crowded else LOOKS):
+            if try_combining(&self.room, target):
+                return 0
+        return self.wait_for_word(target)
+
+    cdef int wait_for_word(self, int target) except -1:
+        cdef Condition condition
+        condition.what = ENDED
+        condition.place = &desk_of(&self.room, target).combining
+        condition.peer = target
+        while not try_combining(&self.room, target):
+            self.await_(&condition, WIN_FLUSH)
+        return 0
+
+    cdef int give_word_back(self, int target) except -1:
+        if self.ranks > 1:
+            end_combining(&self.room, target)
+            self.ring()
+        return 0
+
+    cdef int update(self, Access access, bint fetch, bint modify, const char *packed,
+                    const char *compare) except -1:
+        """Fetch what there is, and change it: with `compare`, to `packed` where it is equal; else by the operation."""
+        cdef char *place = self.place_of(access)
+        cdef char *image
+        cdef Py_ssize_t first = 0, nbytes
+        if place != NULL:
+            self.take_word(access.target)
+            try:
+                self.update_at(access, place, fetch, modify, packed, compare)
+            finally:
+                self.give_word_back(access.target)
+            return 0
+        nbytes = span(access.target_type, access.target_count, &first)
+        image = <char *> malloc(nbytes)
+        if image == NULL:
+            raise MemoryError(f"no memory for {nbytes} bytes of rank {access.target}")
+        try:
+            self.take_word(access.target)
+            try:
+                self.transfer(access, <size_t> image, self.address_of(access) + first, nbytes, True)
+                self.update_at(access, image - first, fetch, modify, packed, compare)
+                if modify:
+                    self.write_back(access, image, first)
+            finally:
+                self.give_word_back(access.target)
+        finally:
+            free(image)
+        return 0
+
+    cdef int update_at(self, Access access, char *place, bint fetch, bint modify, const char *packed,
+                       const char *compare) except -1:
+        if fetch:
+            copy(place, access.target_count, access.target_type,
+                 <char *> access.result_address, access.result_count, access.result_type)
+        if compare != NULL:
+            swap_if_equal(compare, packed, place, access.target_type)
+        elif modify:
+            self.combine_at(access, place, packed)
+        return 0
+
+    cdef int combine_at(self, Access access, char *place, const char *packed) except -1:
+        if packed != NULL:
+            return combine(access.operation, packed, place, access.target_count, access.target_type)
+        return access.operation.reduce(<char *> access.origin_address, place, access.target_count, access.target_type)
+
+    # -- memory that is not seen here ---------------------------------------------------------------------------------
+
+    cdef uint64_t address_of(self, Access access) noexcept:
+        return self.remote[access.target] + access.displacement * self.window.units[access.target]
+
+    cdef int transfer(self, Access access, size_t here, uint64_t there, size_t size, bint inward) except -1:
+        cdef int error = move(self.room.reaches[access.target], here, there, size, inward)
+        if error == 0:
+            return 0
+        if has_gone(self.room.reaches[access.target]):
+            raise MPIError(ERR_PROC_FAILED, self.death_of(access.target))
+        way = "read" if inward else "written"
+        raise MPIError(ERR_OTHER, f"{size} bytes at {there:#x} of rank {access.target} (process "
+                                  f"{self.room.reaches[access.target].pid}) can't be {way}: {os.strerror(error)}")
+
+    cdef int put_remote(self, Access access) except -1:
+        cdef char *image
+        cdef Py_ssize_t first = 0, nbytes
+        if access.origin_type.contiguous and access.target_type.contiguous:
+            return self.transfer(access, access.origin_address, self.address_of(access),
+                                 access.origin_count * access.origin_type.size, False)
+        nbytes = span(access.target_type, access.target_count, &first)
+        image = <char *> malloc(nbytes)
+        if image == NULL:
+            raise MemoryError(f"no memory for {nbytes} bytes for rank {access.target}")
+        try:
+            copy(<char *> access.origin_address, access.origin_count, access.origin_type,
+                 image - first, access.target_count, access.target_type)
+            self.write_back(access, image, first)
+        finally:
+            free(image)
+        return 0
+
+    cdef int get_remote(self, Access access, size_t address, Py_ssize_t count, Typemap typemap) except -1:
+        cdef char *image
+        cdef Py_ssize_t first = 0, nbytes
+        if typemap.contiguous and access.target_type.contiguous:
+            return self.transfer(access, address, self.address_of(access), count * typemap.size, True)
+        nbytes = span(access.target_type, access.target_count, &first)
+        image = <char *> malloc(nbytes)
+        if image == NULL:
+            raise MemoryError(f"no memory for {nbytes} bytes of rank {access.target}")
+        try:
+            self.transfer(access, <size_t> image, self.address_of(access) + first, nbytes, True)
+            copy(image - first, access.target_count, access.target_type, <char *> address, count, typemap)
+        finally:
+            free(image)
+        return 0
+
+    cdef int write_back(self, Access access, char *image, Py_ssize_t first) except -1:
+        """The elements of an image, and nothing of what lies between them."""
+        cdef Convertor convertor
+        cdef char *stretch = NULL
+        cdef Py_ssize_t length
+        cdef uint64_t there = self.address_of(access)
+        if access.target_type.contiguous:
+            return self.transfer(access, <size_t> image, there + first, access.target_count * access.target_type.size, False)
+        convertor = Convertor()
+        convertor.prepare(image - first, access.target_count, access.target_type)
+        while True:
+            length = convertor.stretch(&stretch)
+            if length == 0:
+                return 0
+            self.transfer(access, <size_t> stretch, there + (stretch - (image - first)), length, False)
+            convertor.seek(convertor.position + length)
+
+
+cdef inline bint is_plain(Access access) noexcept:
+    """Do origin and target lie alike, so that an operation takes them as they are?"""
+    if access.origin_type.contiguous and access.target_type.contiguous:
+        return True
+    return access.origin_type is access.target_type and access.origin_count == access.target_count

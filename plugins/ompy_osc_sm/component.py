@@ -1,0 +1,72 @@
+"""osc/sm: one-sided communication by loads and stores, where all processes of a window are on one host."""
+
+from __future__ import annotations
+
+import os
+
+from ompy.core.clock import is_simulated
+from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
+
+FLAVOR_DYNAMIC = 3
+
+COMPONENT = Component(
+    framework="osc",
+    name="sm",
+    version="0.1.0",
+    interface="ompy_osc_sm.module",
+    summary="one-sided communication by loads and stores, among processes of one host",
+    parameters=(
+        Parameter(
+            "priority",
+            int,
+            40,
+            unit="points",
+            range=(0, 1000000),
+            level=6,
+            help="how much this component wants to serve; the highest does",
+        ),
+        Parameter("max_procs", int, 256, unit="processes", range=(1, 4096), level=5, help="larger windows are left to others"),
+        Parameter(
+            "spins",
+            int,
+            300,
+            unit="rounds",
+            range=(0, 1 << 30),
+            level=8,
+            help="rounds of looking before a wait is the progress engine's",
+        ),
+        Parameter(
+            "single_copy",
+            str,
+            "auto",
+            level=5,
+            choices=("auto", "none"),
+            help="what reads and writes memory outside the shared heap: the kernel; with none such windows are left to others",
+        ),
+    ),
+    capabilities={"flavors": ("create", "allocate", "shared"), "reach": "host"},
+)
+
+
+@hookimpl
+def ompy_component() -> Component:
+    return COMPONENT
+
+
+@hookimpl
+def ompy_query(context: Context) -> Offer | Refusal:
+    window, rte = context.window, context.rte
+    if window is None or rte is None:
+        return Refusal("one-sided communication is offered to a window, and none was named")
+    size = window.communicator.size
+    if window.flavor == FLAVOR_DYNAMIC:
+        return Refusal("what a dynamic window holds is known to its owner alone, who has to be asked")
+    if is_simulated():
+        return Refusal("time is simulated: loads and stores would pass by the simulated network")
+    if size > context.value("max_procs"):
+        return Refusal(f"{size} processes are more than osc_sm_max_procs, {context.value('max_procs')}")
+    from ompy_osc_sm.module import SmWindow
+
+    module = SmWindow(window, context.value("spins"), rte.local_size > (os.cpu_count() or 1))
+    reason = module.share(context.value("single_copy") == "auto")
+    return Refusal(reason) if reason else Offer(modules=[module], priority=context.value("priority"))

@@ -1,0 +1,95 @@
+# The words that the ranks of a window share, and the locks among them.  No Python in here: what is begun is ended.
+#
+#     rank 0's heap    | header | desk 0 | desk 1 | ...          zero at first
+#
+#     desk of rank r   | guard  exclusive  sharing  waiting  tickets |     the lock of r's memory
+#                      | combining |                                       who accumulates into it
+#                      | met |                                             how often r has come to a fence
+#                      | turns       8 bytes a rank |                      what rank i has of r's lock, or waits for
+#                      | posted      4 bytes a rank |                      how often rank i has posted to r
+#                      | completed   4 bytes a rank |                      how often rank i has completed towards r
+#
+# The first three are a cache line each.  `met`, `posted` and `completed` have one writer, and only grow: a release when they
+# are written and an acquire when they are read order the accesses before with those after, and no value is ever another one
+# that looks like it (ABA).
+#
+# The lock is fair: who can't have it draws a ticket and has it in the order of tickets, readers that follow one another
+# together.  Whoever gives it back hands it over:
+#
+#     turns    | 0 | HELD shared | 7 exclusive | 8 shared |      rank 1 gives back: | 0 | 0 | HELD exclusive | 8 shared |
+#              exclusive 0  sharing 1  waiting 2                                    exclusive 3  sharing 0  waiting 1
+#
+# `turns` are the truth and the three counts follow from them; both are changed by the holder of `guard` only, who holds it for
+# some ten instructions.  If he is killed in them, the next one finds that out, takes the guard from him and counts again.
+# Taking the guard is an exchange (acquire), letting go of it a release: so the next holder of the lock, who took the guard
+# later, sees what the last one wrote under it, and one that was handed the lock sees it by its turn, which is written with
+# a release by somebody who held the guard.
+from libc.stdint cimport uint32_t, uint64_t
+
+from ompy.core.atomic cimport acquire32, exchange_if32, release32
+from ompy.core.reach cimport Reach
+
+cdef enum:
+    LINE = 64
+    # Of a turn; the lower bits are LOCK_EXCLUSIVE or LOCK_SHARED, the higher ones the ticket.
+    KIND = 3
+    HELD = 4
+    TICKET = 8
+
+cdef struct Header:
+    uint32_t blocked                             # ranks that sleep until something here changes
+    char padding[LINE - 4]
+    uint32_t left                                # ranks that have gone, but for rank 0
+    char more_padding[LINE - 4]
+
+cdef struct Desk:
+    uint32_t guard                               # rank + 1, or 0
+    uint32_t exclusive                           # rank + 1 of the one holder, or 0
+    uint32_t sharing                             # holders that share
+    uint32_t waiting
+    uint64_t tickets                             # drawn so far
+    char padding[LINE - 24]
+    uint32_t combining                           # rank + 1, or 0
+    char more_padding[LINE - 4]
+    uint64_t met
+    char last_padding[LINE - 8]
+
+# One rank's view of them.
+cdef struct Room:
+    Header *header
+    char *desks
+    size_t stride                                # of desks
+    int rank, ranks
+    Reach **reaches                              # the other processes; NULL for this one
+
+
+cdef inline Desk *desk_of(const Room *room, int rank) noexcept nogil:
+    return <Desk *> (room.desks + rank * room.stride)
+
+cdef inline uint64_t *turns_of(const Room *room, int rank) noexcept nogil:
+    return <uint64_t *> (room.desks + rank * room.stride + sizeof(Desk))
+
+cdef inline uint32_t *posted_to(const Room *room, int rank) noexcept nogil:
+    return <uint32_t *> (turns_of(room, rank) + room.ranks)
+
+cdef inline uint32_t *completed_to(const Room *room, int rank) noexcept nogil:
+    return posted_to(room, rank) + room.ranks
+
+
+cdef size_t bytes_needed(int ranks) noexcept nogil
+cdef void lay_out(Room *room, char *memory, int rank, int ranks, Reach **reaches) noexcept nogil
+
+# Whether the lock of the target's memory is this rank's; else it waits in its turn.
+cdef bint ask(const Room *room, int target, uint32_t kind) noexcept nogil
+# Give it back, or wait no more.
+cdef void give_up(const Room *room, int target) noexcept nogil
+# A rank other than this one that holds the lock and whose process has gone, or -1.
+cdef int dead_holder(const Room *room, int target) noexcept nogil
+
+# Whether accumulates into the target's memory are this rank's to make; else another one is at it.
+cdef inline bint try_combining(const Room *room, int target) noexcept nogil:
+    cdef uint32_t *word = &desk_of(room, target).combining
+    return acquire32(word) == 0 and exchange_if32(word, 0, room.rank + 1)
+
+cdef inline void end_combining(const Room *room, int target) noexcept nogil:
+    release32(&desk_of(room, target).combining, 0)

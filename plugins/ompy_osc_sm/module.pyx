@@ -1,0 +1,257 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+"""One-sided communication by loads and stores, among processes of one host (MPI-4.1, chapter 12).
+
+Every access is complete when its call returns, at the origin and at the target; so what ends an epoch only tells others, after
+a fence of the processor's.
+"""
+from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from libc.stdint cimport int32_t, uint32_t, uint64_t
+
+from ompy.core.atomic cimport acquire, acquire32, full_fence, release, release32
+from ompy.core.board cimport WIN_FENCE, WIN_FREE, WIN_LOCK, WIN_START, WIN_WAIT
+from ompy.core.progress cimport progress
+from ompy.core.window cimport ASSERT_NOCHECK, ASSERT_NOSUCCEED, LOCK_SHARED, Window
+from ompy.mca.osc cimport INTERFACE
+from ompy_osc_sm.accesses cimport Accesses
+from ompy_osc_sm.desks cimport ask, completed_to, desk_of, give_up, posted_to, turns_of
+from ompy_osc_sm.waiting cimport GRANTED, PASSED, REACHED, Condition
+
+from ompy.core.errors import ERR_RMA_FLAVOR, ERR_RMA_SYNC, MPIError
+
+interface = INTERFACE
+
+
+cdef class SmWindow(Accesses):
+    """One window whose ranks share a host.
+
+    Parameters:
+        window: which.
+        spins: rounds of looking before a wait is the progress engine's.
+        crowded: ranks outnumber cores.
+    """
+
+    def __init__(self, Window window not None, int spins, bint crowded):
+        Accesses.__init__(self, "sm", window)
+        self.spins = spins
+        self.crowded = crowded
+        self.starts = <uint32_t *> PyMem_Calloc(self.ranks, sizeof(uint32_t))
+        self.waits = <uint32_t *> PyMem_Calloc(self.ranks, sizeof(uint32_t))
+        self.unchecked = <char *> PyMem_Calloc(self.ranks, 1)
+        if self.starts == NULL or self.waits == NULL or self.unchecked == NULL:
+            raise MemoryError()
+
+    def __dealloc__(self):
+        PyMem_Free(self.starts)
+        PyMem_Free(self.waits)
+        PyMem_Free(self.unchecked)
+
+    # -- fence --------------------------------------------------------------------------------------------------------
+
+    cpdef int fence(self, int assertion) except -1:
+        """Every rank has entered, and all accesses to this one are complete."""
+        self.may_fence()
+        self.meet(WIN_FENCE)
+        self.fenced = not assertion & ASSERT_NOSUCCEED
+        return 0
+
+    cdef int meet(self, int operation) except -1:
+        """All ranks are here.  One that was interrupted here goes on waiting when it comes again."""
+        cdef uint64_t turn = self.met + 1
+        cdef uint64_t *word = &desk_of(&self.room, self.rank).met
+        cdef Condition condition
+        cdef int rank
+        full_fence()
+        if word[0] < turn:
+            release(word, turn)
+            self.ring()
+        for rank in range(self.ranks):
+            word = &desk_of(&self.room, rank).met
+            if acquire(word) < turn:
+                condition.what = REACHED
+                condition.place = word
+                condition.value = turn
+                condition.peer = rank
+                self.await_(&condition, operation)
+        self.met = turn
+        full_fence()
+        return self.breathe()
+
+    # -- post, start, complete, wait ----------------------------------------------------------------------------------
+
+    cpdef int post(self, list ranks, int assertion) except -1:
+        """Open this process's memory to the ranks."""
+        cdef int rank
+        cdef uint32_t *word
+        if self.exposed is not None:
+            raise MPIError(ERR_RMA_SYNC, "Post again before Wait or a Test that said yes")
+        self.exposed = ranks
+        full_fence()
+        if not assertion & ASSERT_NOCHECK:
+            for rank in ranks:
+                word = posted_to(&self.room, rank) + self.rank
+                release32(word, word[0] + 1)
+            self.ring()
+        return 0
+
+    cpdef int start(self, list ranks, int assertion) except -1:
+        """Returns when every one of the ranks has posted."""
+        cdef int rank
+        self.may_start()
+        if not assertion & ASSERT_NOCHECK:
+            for rank in ranks:
+                self.await_count(posted_to(&self.room, self.rank) + rank, self.starts[rank], rank, WIN_START)
+            for rank in ranks:
+                self.starts[rank] += 1
+        return self.begin_towards(ranks)
+
+    cpdef int complete(self) except -1:
+        """Tell the targets; accesses are complete already."""
+        cdef int rank
+        cdef uint32_t *word
+        cdef list ranks = self.end_started()
+        full_fence()
+        for rank in ranks:
+            word = completed_to(&self.room, rank) + self.rank
+            release32(word, word[0] + 1)
+        self.ring()
+        return self.breathe()
+
+    cpdef int wait(self) except -1:
+        """Until all ranks of `post` have completed."""
+        cdef int rank
+        cdef list ranks = self.exposed
+        if ranks is None:
+            raise MPIError(ERR_RMA_SYNC, "Wait without Post")
+        for rank in ranks:
+            self.await_count(completed_to(&self.room, self.rank) + rank, self.waits[rank], rank, WIN_WAIT)
+        self.exposed = None
+        for rank in ranks:
+            self.waits[rank] += 1
+        full_fence()
+        return 0
+
+    cpdef bint test(self) except -1:
+        """Whether all ranks of `post` have completed."""
+        cdef int rank
+        if self.exposed is None:
+            raise MPIError(ERR_RMA_SYNC, "Test without Post")
+        for rank in self.exposed:
+            if <int32_t> (acquire32(completed_to(&self.room, self.rank) + rank) - self.waits[rank]) <= 0:
+                progress()
+                return False
+        self.wait()
+        return True
+
+    cdef int await_count(self, uint32_t *word, uint32_t value, int peer, int operation) except -1:
+        cdef Condition condition
+        condition.what = PASSED
+        condition.place = word
+        condition.value = value
+        condition.peer = peer
+        return self.await_(&condition, operation)
+
+    # -- locks --------------------------------------------------------------------------------------------------------
+
+    cpdef int lock(self, int target, int kind, int assertion) except -1:
+        """Returns when the target's memory is ours."""
+        self.may_lock(target, kind)
+        if assertion & ASSERT_NOCHECK:
+            self.unchecked[target] = True
+        else:
+            self.take_lock(target, kind)
+        self.note_lock(target, kind)
+        return 0
+
+    cdef int take_lock(self, int target, int kind) except -1:
+        """The lock is ours, or nothing of it, whatever ends the wait."""
+        cdef Condition condition
+        cdef uint64_t *turn = turns_of(&self.room, target) + self.rank
+        if turn[0]:
+            raise MPIError(ERR_RMA_SYNC, f"another thread of this process waits for the lock of rank {target}")
+        if ask(&self.room, target, kind):
+            return 0
+        condition.what = GRANTED
+        condition.place = turn
+        condition.peer = target
+        try:
+            self.await_(&condition, WIN_LOCK)
+        except BaseException:
+            self.give_back(target)
+            raise
+        return 0
+
+    def give_back(self, int target) -> None:
+        give_up(&self.room, target)
+        self.ring()
+
+    cpdef int unlock(self, int target) except -1:
+        """Others may have the target's memory."""
+        self.may_unlock(target)
+        self.note_unlock(target)
+        full_fence()
+        if self.unchecked[target]:
+            self.unchecked[target] = False
+        else:
+            give_up(&self.room, target)
+            self.ring()
+        return self.breathe()
+
+    cpdef int lock_all(self, int assertion) except -1:
+        """Returns when every rank's memory is shared with us."""
+        cdef int target, taken = 0
+        self.may_lock_all()
+        self.all_unchecked = assertion & ASSERT_NOCHECK
+        if not self.all_unchecked:
+            try:
+                for target in range(self.ranks):
+                    self.take_lock(target, LOCK_SHARED)
+                    taken += 1
+            except BaseException:
+                for target in range(taken):
+                    self.give_back(target)
+                raise
+        self.locked_all = True
+        return 0
+
+    cpdef int unlock_all(self) except -1:
+        """All locks are given back."""
+        cdef int target
+        self.may_unlock_all()
+        self.locked_all = False
+        full_fence()
+        if not self.all_unchecked:
+            for target in range(self.ranks):
+                give_up(&self.room, target)
+            self.ring()
+        return self.breathe()
+
+    cpdef int flush(self, int target, bint local) except -1:
+        """Accesses are complete when their calls return; what is left is the processor's order."""
+        self.may_flush(target)
+        if not local:
+            full_fence()
+        return self.breathe()
+
+    cpdef int sync(self) except -1:
+        """Public and private copy are one; only the processor's order of accesses is left to see to."""
+        full_fence()
+        progress()
+        return 0
+
+    # -- the end ------------------------------------------------------------------------------------------------------
+
+    cpdef int attach(self, size_t address, Py_ssize_t size) except -1:
+        """Only a dynamic window has memory added to it, which this component does not serve."""
+        raise MPIError(ERR_RMA_FLAVOR, "Attach: a window of Create_dynamic expected")
+
+    cpdef int detach(self, size_t address) except -1:
+        """As `attach`."""
+        raise MPIError(ERR_RMA_FLAVOR, "Detach: a window of Create_dynamic expected")
+
+    cpdef int free(self) except -1:
+        """All ranks meet: nobody will access anything of this one."""
+        if self.exposed is not None:
+            raise MPIError(ERR_RMA_SYNC, "Free between Post and Wait: end the epoch first")
+        self.may_free()
+        self.meet(WIN_FREE)
+        return self.leave()

@@ -1,0 +1,20 @@
+# How a window comes to be shared: what its ranks tell one another, once, and what each then maps.
+#
+#     rank 0          takes memory for the words of all, in its heap
+#     all             one gather:  card, where the window's memory and the words are, what can't be
+#     each            meets those that it has not met before (maps their heaps, opens their doorbells)
+#     all             one gather:  has everybody found everything?
+#
+# Both answers are the same on every rank, so the ranks agree whether this component serves the window.
+from libc.stdint cimport uint64_t
+
+from ompy_osc_sm.waiting cimport Waits
+
+
+cdef class Sharing(Waits):
+    cdef char **places                           # where each rank's memory is seen here; NULL: only the kernel gets there
+    cdef uint64_t *remote                        # where it is in its own process
+    cdef char *words                             # of rank 0: the memory of the desks, in its heap, or its own for one rank
+    cdef bint opened
+
+    cdef int leave(self) except -1

@@ -1,0 +1,55 @@
+# How a rank waits for another one's word: it looks for a while, lets the engine work, and at last sleeps on its doorbell, which
+# whoever changes a word rings while anybody sleeps (`Header.blocked`).  No wake-up is lost: who sleeps has counted himself
+# before he arms his doorbell, and arming is a fence in every process (`core/doorbell.pxd`).
+from libc.stdint cimport uint32_t, uint64_t
+
+from ompy.core.atomic cimport acquire32
+from ompy.core.doorbell cimport Bell, after_publishing
+from ompy.mca.epochs cimport Epochs
+from ompy_osc_sm.desks cimport Room
+
+# What is waited for.
+cdef enum What:
+    GRANTED                                      # a turn has been given the lock of `peer`
+    REACHED                                      # a count of 64 bits has reached `value`
+    PASSED                                       # one of 32 bits has grown beyond `value`
+    ENDED                                        # nobody accumulates into the memory of `peer`
+
+cdef struct Condition:
+    What what
+    void *place
+    uint64_t value
+    int peer                                     # whose word it is
+
+
+cdef class Waits(Epochs):
+    cdef Room room
+    cdef list neighbours                         # rank -> Neighbour, or None for this one
+    cdef Bell **bells                            # theirs; NULL for this one
+    cdef int spins
+    cdef bint crowded                            # ranks outnumber cores
+    cdef unsigned int breaths
+
+    # Wake those who sleep until something here changes.
+    cdef inline int ring(self) except -1:
+        after_publishing()
+        if acquire32(&self.room.header.blocked):
+            self.ring_all()
+        return 0
+
+    # A program that only looks at memory still serves who waits for its messages.
+    cdef inline int breathe(self) except -1:
+        self.breaths += 1
+        if self.breaths % 64 == 0:
+            self.breathe_deeply()
+        return 0
+
+    cdef int ring_all(self) except -1
+    cdef int breathe_deeply(self) except -1
+    # Until it is so.  `operation` is what the job board calls it.  ERR_PROC_FAILED once a process that it depends on has died.
+    cdef int await_(self, Condition *condition, int operation) except -1
+    cdef bint spin(self, Condition *condition) except -1
+    cdef int sleep(self, Condition *condition, int operation) except -1
+    # Raises when who is waited for has died.
+    cdef int look_for_the_dead(self, Condition *condition) except -1
+    cdef object death_of(self, int rank)

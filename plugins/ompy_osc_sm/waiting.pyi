@@ -1,0 +1,3 @@
+from ompy.mca.epochs import Epochs
+
+class Waits(Epochs): ...

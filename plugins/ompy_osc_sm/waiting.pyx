@@ -1,0 +1,135 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+"""How a rank waits for another one's word.  See `waiting.pxd`."""
+from time import monotonic
+
+from cpython.mem cimport PyMem_Free
+from libc.stdint cimport int32_t, uint32_t, uint64_t
+
+from ompy.core.atomic cimport acquire, acquire32, add32
+from ompy.core.progress cimport ProgressSource, register_source, unregister_source, wait_until, wake
+from ompy.core.progress cimport progress as poll
+from ompy.core.reach cimport has_gone
+from ompy.core.request cimport Request
+from ompy.mca.epochs cimport Epochs
+from ompy_osc_sm.desks cimport HELD, dead_holder, desk_of
+from ompy_osc_sm.neighbours cimport Neighbour
+
+from ompy.core.errors import ERR_PROC_FAILED, MPIError
+
+cdef extern from "<sched.h>" nogil:
+    int sched_yield()
+
+# Looks at a word between two rounds of the progress engine.
+cdef int LOOKS = 200
+# Seconds between looks at whether who is waited for lives.
+cdef double LOOK_INTERVAL = 0.05
+
+
+cdef inline bint is_so(const Condition *condition) noexcept nogil:
+    if condition.what == GRANTED:
+        return acquire(<uint64_t *> condition.place) & HELD
+    if condition.what == REACHED:
+        return acquire(<uint64_t *> condition.place) >= condition.value
+    if condition.what == PASSED:
+        return <int32_t> (acquire32(<uint32_t *> condition.place) - <uint32_t> condition.value) > 0
+    return acquire32(<uint32_t *> condition.place) == 0
+
+
+cdef bint has_come(void *context) noexcept nogil:
+    return is_so(&(<Sleep> context).condition)
+
+
+cdef class Sleep(ProgressSource):
+    """One wait that is the engine's."""
+    cdef Condition condition
+    cdef Waits window
+    cdef double next_look
+
+    def __cinit__(self):
+        self.ready = has_come
+        self.ready_context = <void *> self
+
+    cpdef int progress(self) except -1:
+        """What is waited for is memory, which the waiter looks at itself."""
+        return 1 if is_so(&self.condition) else 0
+
+
+cdef bint is_over(void *context) except -1:
+    cdef Sleep sleep = <Sleep> context
+    if is_so(&sleep.condition):
+        return True
+    now = monotonic()
+    if now >= sleep.next_look:
+        sleep.next_look = now + LOOK_INTERVAL
+        sleep.window.look_for_the_dead(&sleep.condition)
+    return False
+
+
+cdef class Waits(Epochs):
+    """What the ranks of a window share, and how they wait for one another."""
+
+    def __dealloc__(self):
+        PyMem_Free(self.bells)
+        PyMem_Free(self.room.reaches)
+
+    cdef int ring_all(self) except -1:
+        cdef int rank
+        wake()
+        for rank in range(self.ranks):
+            if self.bells[rank] != NULL and self.bells[rank].armed:
+                (<Neighbour> self.neighbours[rank]).doorbell.ring_now()
+        return 0
+
+    cdef int breathe_deeply(self) except -1:
+        poll()
+        return 0
+
+    cdef int await_(self, Condition *condition, int operation) except -1:
+        if is_so(condition) or self.spin(condition):
+            return 0
+        return self.sleep(condition, operation)
+
+    cdef bint spin(self, Condition *condition) except -1:
+        cdef int _spin, _look
+        for _spin in range(self.spins):
+            if self.crowded:
+                sched_yield()
+            for _look in range(1 if self.crowded else LOOKS):
+                if is_so(condition):
+                    return True
+            if not self.crowded or _spin % 16 == 15:
+                poll()
+        return False
+
+    cdef int sleep(self, Condition *condition, int operation) except -1:
+        cdef Sleep sleep = Sleep()
+        cdef Request shown = Request()
+        sleep.condition = condition[0]
+        sleep.window = self
+        shown.operation = operation
+        shown.communicator = self.window.communicator
+        shown.peer = condition.peer
+        add32(&self.room.header.blocked, 1)
+        register_source(sleep)
+        try:
+            wait_until(is_over, <void *> sleep, shown)
+        finally:
+            unregister_source(sleep)
+            add32(&self.room.header.blocked, -1)
+        return 0
+
+    cdef int look_for_the_dead(self, Condition *condition) except -1:
+        cdef int rank = condition.peer
+        cdef str doing = "before it came to this window's synchronisation"
+        if condition.what == GRANTED:
+            rank = dead_holder(&self.room, condition.peer)
+            doing = f"while it held the lock of rank {condition.peer}"
+        elif condition.what == ENDED:
+            rank = <int> acquire32(&desk_of(&self.room, condition.peer).combining) - 1
+            doing = f"in an accumulate into the memory of rank {condition.peer}"
+        if rank < 0 or rank == self.rank or not has_gone(self.room.reaches[rank]) or is_so(condition):
+            return 0
+        raise MPIError(ERR_PROC_FAILED, f"{self.death_of(rank)} {doing}")
+
+    cdef object death_of(self, int rank):
+        return f"rank {rank} of the window (process {self.room.reaches[rank].pid}) has died"

@@ -1,0 +1,247 @@
+"""Windows whose processes share a host: accesses need nothing of their targets, and nothing of a window is left."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from time import monotonic
+
+import numpy as np
+import pytest
+
+from ompy import MPI
+from ompy.core import heap
+from ompy.mca import selection
+
+FLAVORS = ("allocate", "shared", "create")
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def window_of(flavor, comm, count):
+    """A window of so many doubles, and the memory."""
+    if flavor == "create":
+        memory = np.zeros(count)
+        return MPI.Win.Create(memory, 8, comm=comm), memory
+    make = MPI.Win.Allocate if flavor == "allocate" else MPI.Win.Allocate_shared
+    win = make(8 * count, 8, comm=comm)
+    return win, np.frombuffer(win.tomemory())
+
+
+def verdicts():
+    return {verdict.component: (verdict.chosen, verdict.reason) for verdict in selection.verdicts("osc")}
+
+
+@pytest.mark.ompy(1, 3)
+@pytest.mark.parametrize("flavor", FLAVORS)
+def test_shared_memory_serves_where_it_can(comm, flavor):
+    win, _ = window_of(flavor, comm, 1)
+    assert verdicts()["sm"][0]
+    win.Free()
+    win = MPI.Win.Create_dynamic(comm=comm)
+    assert verdicts()["pt2pt"][0]
+    assert "owner" in verdicts()["sm"][1]
+    win.Free()
+
+
+@pytest.mark.ompy(2, mca={"btl": "self,zmq"})
+def test_without_a_shared_heap_messages_serve(comm):
+    win, _ = window_of("allocate", comm, 1)
+    assert verdicts()["pt2pt"][0]
+    assert verdicts()["sm"] == (False, "rank 0 has no shared heap (btl/sm makes it)")
+    win.Free()
+
+
+@pytest.mark.ompy(2, mca={"osc_sm_single_copy": "none"})
+def test_where_the_kernel_may_not_copy_all_ranks_choose_alike(comm):
+    """Rank 1 alone has memory outside of the heap."""
+    memory = np.frombuffer(MPI.Alloc_mem(80000)) if comm.rank == 0 else np.zeros(10000)
+    win = MPI.Win.Create(memory, 8, comm=comm)
+    assert verdicts()["pt2pt"][0]
+    assert "rank 0 can't get at another one's memory" in verdicts()["sm"][1]
+    win.Fence()
+    win.Put(np.full(1, 5.0), 1 - comm.rank)
+    win.Fence()
+    assert memory[0] == 5
+    win.Free()
+
+
+@pytest.mark.ompy(2)
+@pytest.mark.parametrize("flavor", FLAVORS)
+def test_a_target_that_computes_is_not_needed(comm, flavor):
+    """It looks at its memory and calls nothing of MPI's until it has seen everything."""
+    win, memory = window_of(flavor, comm, 20000)
+    comm.Barrier()
+    if comm.rank == 0:
+        spread = MPI.DOUBLE.Create_vector(3, 1, 2).Commit()
+        old = np.zeros(1)
+        win.Lock(1)
+        win.Put(np.full(10000, 2.0), 1, 10)
+        win.Put(np.full(3, 3.0), 1, (0, 1, spread))
+        win.Accumulate(np.full(3, 4.0), 1, (0, 1, spread))
+        win.Fetch_and_op(np.full(1, 1.0), old, 1, 6)
+        win.Compare_and_swap(np.full(1, 9, "i8"), np.zeros(1, "i8"), np.zeros(1, "i8"), 1, 7)
+        win.Unlock(1)
+        win.Lock(1)
+        win.Put(np.full(1, 8.0), 1, 19999)
+        win.Unlock(1)
+        comm.Recv(bytearray(1), 1)
+        spread.Free()
+    else:
+        end = monotonic() + 10
+        while memory[19999] != 8 and monotonic() < end:
+            pass
+        assert memory[:7].tolist() == [7, 0, 7, 0, 7, 0, 1]
+        assert memory[7:8].view("i8")[0] == 9
+        assert (memory[10:10010] == 2).all()
+        comm.Send(b"x", 0)
+    win.Free()
+
+
+@pytest.mark.ompy(2, 3)
+@pytest.mark.parametrize("flavor", FLAVORS)
+def test_accumulates_of_every_length_and_type_are_atomic(comm, flavor, ompy_seed):
+    """Single elements, vectors, spread ones and exchanges into the same memory: nothing of the sum is lost."""
+    dice = random.Random(ompy_seed + comm.rank)
+    win, memory = window_of(flavor, comm, 600)
+    whole = memory.view("i8")
+    spread = MPI.LONG.Create_vector(100, 1, 3).Commit()
+    added = np.zeros((comm.size, 600), "i8")
+    win.Lock_all()
+    for _ in range(200):
+        target, start, old = dice.randrange(comm.size), dice.randrange(300), np.zeros(300, "i8")
+        kind = dice.choice(["one", "many", "spread", "fetch", "swap"])
+        if kind == "one":
+            win.Fetch_and_op(np.ones(1, "i8"), old[:1], target, start)
+            added[target, start] += 1
+        elif kind == "many":
+            win.Accumulate(np.ones(300, "i8"), target, start)
+            added[target, start : start + 300] += 1
+        elif kind == "fetch":
+            win.Get_accumulate(np.ones(300, "i8"), old, target, start)
+            added[target, start : start + 300] += 1
+        elif kind == "spread":
+            win.Accumulate(np.ones(100, "i8"), target, (start, 1, spread))
+            added[target, start : start + 300 : 3] += 1
+        else:
+            known = np.zeros(1, "i8")
+            while True:
+                win.Compare_and_swap(known + 1, known, old[:1], target, start)
+                win.Flush(target)
+                if old[0] == known[0]:
+                    break
+                known[:] = old[:1]
+            added[target, start] += 1
+    win.Unlock_all()
+    total = comm.allreduce(added)
+    assert (whole == total[comm.rank]).all(), f"seed {ompy_seed}"
+    win.Free()
+    spread.Free()
+
+
+class Late(Exception):
+    """What the signal handler raises."""
+
+
+def raise_late(*_):
+    raise Late
+
+
+def until_late(call):
+    """`call` until the timer's exception ends it."""
+    signal.signal(signal.SIGALRM, raise_late)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        call()
+    except Late:
+        return
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    raise AssertionError("the call was over before the signal came")
+
+
+@pytest.mark.ompy(2)
+def test_an_exception_ends_the_wait_for_a_lock_and_nothing_is_held(comm):
+    win, memory = window_of("allocate", comm, 1)
+
+    if comm.rank == 0:
+        win.Lock(0)
+        comm.Barrier()
+        comm.Recv(bytearray(1), 1)
+        win.Unlock(0)
+        comm.Barrier()
+        for kind in (MPI.LOCK_EXCLUSIVE, MPI.LOCK_SHARED):
+            win.Lock(0, kind)
+            win.Unlock(0)
+    else:
+        comm.Barrier()
+        for kind in (MPI.LOCK_EXCLUSIVE, MPI.LOCK_SHARED):
+            for call in (lambda kind=kind: win.Lock(0, kind), win.Lock_all):
+                until_late(call)
+        with pytest.raises(MPI.Exception, match="has not locked"):
+            win.Unlock(0)
+        win.Lock(1)
+        win.Unlock(1)
+        comm.Send(b"x", 0)
+        comm.Barrier()
+        win.Lock(0)
+        win.Put(np.full(1, 1.0), 0)
+        win.Unlock(0)
+    comm.Barrier()
+    assert comm.rank or memory[0] == 1
+    win.Free()
+
+
+def held():
+    """Numbers of descriptors, of mappings, and of files in shared memory."""
+    with open("/proc/self/maps") as maps:
+        ours = sum("ompy" in line for line in maps)
+    files = sum(f".{os.getpid()}." in name for name in os.listdir("/dev/shm"))
+    return len(os.listdir("/proc/self/fd")), ours, files
+
+
+@pytest.mark.ompy(2)
+@pytest.mark.parametrize("flavor", FLAVORS)
+def test_windows_that_are_freed_leave_nothing(comm, flavor):
+    def use():
+        win, _ = window_of(flavor, comm, 100)
+        win.Fence()
+        win.Put(np.ones(1), 1 - comm.rank)
+        win.Fence()
+        win.Free()
+
+    for _ in range(10):
+        use()
+    comm.Barrier()
+    before, given_out = held(), heap.counters()["top"]
+    for _ in range(300):
+        use()
+    comm.Barrier()
+    assert all(now <= then for now, then in zip(held(), before, strict=True))
+    # A slow rank may still be in the last ones.
+    assert heap.counters()["top"] <= given_out + 16 * PAGE
+
+
+@pytest.mark.ompy(2)
+def test_a_communicator_may_go_before_its_window(comm):
+    mine = comm.Dup()
+    win, memory = window_of("allocate", mine, 1)
+    mine.Free()
+    win.Fence()
+    win.Put(np.full(1, 3.0), 1 - comm.rank)
+    win.Fence()
+    assert memory[0] == 3
+    win.Free()
+
+
+@pytest.mark.ompy(1, 2)
+def test_a_window_without_locks_refuses_them(comm):
+    info = MPI.Info.Create({"no_locks": "true"})
+    win = MPI.Win.Allocate(8, info=info, comm=comm)
+    for call in (lambda: win.Lock(0), win.Lock_all):
+        with pytest.raises(MPI.Exception, match="no_locks") as caught:
+            call()
+        assert caught.value.Get_error_class() == MPI.ERR_RMA_SYNC
+    win.Fence()
+    win.Free()
+    info.Free()

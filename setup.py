@@ -23,6 +23,7 @@ from pathlib import Path
 
 import Cython
 from Cython.Build import cythonize
+from Cython.Build.Dependencies import DependencyTree
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
@@ -44,6 +45,12 @@ def extensions() -> list[Extension]:
     return found
 
 
+def declarations() -> dict[str, str]:
+    """Where the `.pxd` of each module lies."""
+    found = ((path.relative_to(root).with_suffix("").parts, path) for root in ROOTS for path in Path(root).glob("ompy*/**/*.pxd"))
+    return {".".join(name): str(path) for name, path in found}
+
+
 class BuildExtensions(build_ext):
     def build_extensions(self) -> None:
         WORK.mkdir(parents=True, exist_ok=True)
@@ -55,6 +62,9 @@ class BuildExtensions(build_ext):
 
     def compile(self) -> None:
         jobs = self.parallel if isinstance(self.parallel, int) else len(os.sched_getaffinity(0))
+        # Cython would look for each in every folder of its own and Python's path, for ten seconds.  Names are absolute here.
+        lies = declarations()
+        DependencyTree.find_pxd = lambda tree, module, filename=None: lies.get(module)
         modules = cythonize(
             [Extension(f"{e.name.rpartition('.')[0]}.{Path(s).stem}", [s]) for e in self.extensions for s in e.sources],
             build_dir=str(WORK),
@@ -62,7 +72,7 @@ class BuildExtensions(build_ext):
             nthreads=jobs,
             cache=bool(CCACHE),
             shared_utility_qualified_name=HELPERS,
-            compiler_directives={"language_level": 3, "auto_pickle": False},
+            compiler_directives={"language_level": 3, "auto_pickle": False, "emit_code_comments": False},
             quiet=True,
         )
         (WORK / "build.ninja").write_text("\n".join(self.rules(modules)) + "\n")

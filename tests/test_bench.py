@@ -9,6 +9,8 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
+
 BENCH = Path(__file__).resolve().parent.parent / "tools" / "bench"
 ROWS = (
     "latency:8@",
@@ -30,6 +32,7 @@ def run(*options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
+@pytest.mark.long
 def test_a_quick_run_fills_every_kind_of_row(tmp_path):
     page, figures = tmp_path / "page.md", tmp_path / "figures.json"
     page.write_text(PAGE)

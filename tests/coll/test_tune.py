@@ -88,6 +88,7 @@ def test_times_are_kept_for_the_next_run(tmp_path):
     assert table.load(tmp_path / "none.json") == {}
 
 
+@pytest.mark.long
 def test_a_run_writes_rules_that_a_job_takes(tune, run, tmp_path):
     out, times, picture = tmp_path / "rules.toml", tmp_path / "times.json", tmp_path / "{n}.png"
     only = ("--only", "bcast", "--only", "alltoallw", "--only", "barrier")

@@ -7,6 +7,7 @@ from workshop import Workshop
 from written import assert_in_style, assert_typed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("framework", ["fs", "fbtl", "fcoll", "sharedfp"])
 def test_what_is_written_works_and_is_in_style(workshop: Workshop, framework: str) -> None:
     folder = workshop.new(framework, "mine")

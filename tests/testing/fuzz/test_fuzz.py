@@ -113,6 +113,7 @@ def test_a_script_runs_alone(tmp_path: Path) -> None:
     assert result.stdout.count("ok") == 2
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_a_failure_is_given_as_a_short_script_of_few_ranks(faulty) -> None:
     place = Place(3, (("pml", "faulty"), ("pml_faulty_fault", "CountOffByOne")), silence=10.0)

@@ -48,6 +48,7 @@ def wish(fault: str, seed: int, seconds: float = SECONDS) -> campaign.Wish:
     return campaign.Wish(seed, seconds, shrinking=SHRINKING, without=without)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(200)
 @pytest.mark.parametrize("framework", ["pml", "coll", "osc"])
 def test_nothing_is_found_where_no_fault_is(faulty, ompy_seed: int, framework: str) -> None:

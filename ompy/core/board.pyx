@@ -80,21 +80,30 @@ cdef void write_wait(int operation, int peer, int tag, int64_t nbytes, uint64_t 
     end_write()
 
 
+cdef bytes shortened(bytes name):
+    """A name that fits into a record: of a longer one, such as a path, the beginning and the end."""
+    cdef int room = sizeof(mine.communicator) - 1
+    return name if len(name) <= room else name[: room // 3] + b"..." + name[len(name) - (room - room // 3 - 3) :]
+
+
 cdef int note_wait(Request request) except -1:
     cdef Communicator communicator = None
     cdef uint64_t context = 0
     cdef bytes name = b""
+    cdef int operation
     if mine == NULL:
         return 0
     if request is None:
         write_wait(OPERATION_NONE, ANY_SOURCE, -1, 0, 0, name)
         return 0
+    operation = request.operation
     if isinstance(request.communicator, Communicator):
         communicator = request.communicator
+        operation = communicator.purpose or operation
         context = communicator.context
         if communicator.name is not None:
-            name = communicator.name.encode("utf-8", "replace")[: sizeof(mine.communicator) - 1]
-    write_wait(request.operation, world_rank(communicator, request.peer), request.tag, request.nbytes, context, name)
+            name = shortened(communicator.name.encode("utf-8", "replace"))
+    write_wait(operation, world_rank(communicator, request.peer), request.tag, request.nbytes, context, name)
     return 0
 
 

@@ -17,6 +17,7 @@ cdef class Communicator:
     cdef public object local_communicator        # an inter-communicator's intra-communicator over its local group
     cdef public dict attributes                  # what the MPI layer keeps: name, keyvals, topology, error handler, info
     cdef public str name
+    cdef public int purpose                      # an `Operation` (board.pxd) that the library uses it for just now, or 0
     cdef readonly bint freed                     # the program can begin nothing here any more
     # What may yet send or receive here: requests from begin to finish, receives that wait without one, and holds.  PML and
     # collectives serve a communicator that was freed until there is nothing (MPI-4.1, 7.4.3).

@@ -158,6 +158,11 @@ def error_string(code: int) -> str:
     return DESCRIPTIONS.get(code, f"error code {code}")
 
 
+def code_of(error: BaseException) -> int:
+    """The error code by which other ranks hear of it: ERR_OTHER for what is no MPI error."""
+    return error.code if isinstance(error, MPIError) else ERR_OTHER
+
+
 class MPIError(RuntimeError):
     """An MPI error: a class or a code of the program's own, and what went wrong in words.
 

@@ -43,6 +43,12 @@ cdef class Access:
     cdef public View view                        # as it was when the access began
     cdef public Py_ssize_t position, nbytes      # bytes of data: the first one in the view, and how many
     cdef public object settle                    # of a read, None or function(bytes moved) -> bytes of the program's data
+    # Why this rank has no part in a collective access that others wait in: an exception, which the caller of the io component
+    # raises when that has returned; or None.
+    cdef public object problem
+
+    # It has that problem, and so no bytes; the first problem counts.
+    cpdef int refuse(self, object problem) except -1
 
 
 cdef class File:

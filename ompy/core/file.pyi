@@ -30,6 +30,8 @@ class Access:
     position: int
     nbytes: int
     settle: Callable[[int], int] | None
+    problem: BaseException | None
+    def refuse(self, problem: BaseException) -> int: ...
 
 class File:
     communicator: Communicator

@@ -4,7 +4,8 @@ cimport cython
 
 from _thread import allocate_lock
 
-from ompy.core.board cimport FILE_READ, FILE_WRITE
+from ompy.core.board cimport FILE_READ, FILE_WRITE, OPERATION_NONE
+from ompy.core.communicator cimport Communicator
 from ompy.core.progress cimport wake
 
 from ompy.core.errors import ERR_IO, MPIError
@@ -13,6 +14,13 @@ from ompy.core.errors import ERR_IO, MPIError
 @cython.freelist(16)
 cdef class Access:
     """One access to a file; see `file.pxd`."""
+
+    cpdef int refuse(self, object problem) except -1:
+        """This rank moves nothing, for that reason."""
+        if self.problem is None:
+            self.problem = problem
+        self.count = self.nbytes = self.position = 0
+        return 0
 
 
 cdef class File:
@@ -71,15 +79,22 @@ cdef class FileRequest(Request):
     def carry_out(self) -> None:
         """Called once, by the thread that does the work; whoever waits is woken."""
         cdef object error = None
+        cdef Communicator comm = self.file.communicator
         try:
+            if self.access.collective:
+                comm.purpose = self.operation
             nbytes = self.work(self.access)
+            if self.access.problem is not None:
+                raise self.access.problem
             self.status.nbytes = nbytes if self.access.settle is None else self.access.settle(nbytes)
         except MPIError as problem:
             error = problem
         except BaseException as problem:
             error = MPIError(ERR_IO, f"{self.file.path}: {type(problem).__name__}: {problem}")
             error.__cause__ = problem
-        if not self.access.collective:
+        if self.access.collective:
+            comm.purpose = OPERATION_NONE
+        else:
             self.file.pending -= 1
         self.work = None
         if error is None:

@@ -47,6 +47,11 @@ cdef int wait_for(int *word, Request what) except -1
 ctypedef bint (*DoneFunction)(void *context) except -1
 cdef int wait_until(DoneFunction done, void *context, Request what) except -1
 
+# From the first call to the second, what signal handlers raise in this thread's waits is kept, and then raised: for those whose
+# peers wait, too, for what they do next.
+cdef int keep_exceptions() except -1
+cdef int raise_kept() except -1
+
 # Something has changed outside `progress`: threads of this process that sleep in a wait look again.  (The completion of a
 # request wakes them by itself.)
 cdef inline void wake() noexcept:

@@ -9,6 +9,7 @@
 Where ranks outnumber cores the first three are short: whoever one waits for needs the core.
 """
 from cpython.exc cimport PyErr_CheckSignals
+from cpython.pythread cimport PyThread_get_thread_ident
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport realloc
@@ -124,6 +125,9 @@ when_cut = None
 cdef unsigned long long sleeps = 0
 cdef unsigned long long waits = 0
 cdef Doorbell bell = None                        # from the first sleep on
+# Threads that keep what signal handlers raise, and the first exception of each.
+cdef set keepers = set()
+cdef dict kept = {}
 # Of several threads that would sleep in poll(2) one leads; the others sleep behind a bell that it rings when it wakes.
 # If each had the pipe of the doorbell to itself, one could drain what was to wake another.
 cdef bint led = False
@@ -268,6 +272,31 @@ cdef int wait_until(DoneFunction done, void *context, Request what) except -1:
     return wait_long(&never, done, context, what)
 
 
+cdef int keep_exceptions() except -1:
+    keepers.add(PyThread_get_thread_ident())
+    return 0
+
+
+cdef int raise_kept() except -1:
+    global kept
+    keepers.discard(PyThread_get_thread_ident())
+    exception = kept.pop(PyThread_get_thread_ident(), None)
+    if exception is not None:
+        raise exception
+    return 0
+
+
+cdef int check_signals() except -1:
+    """Run signal handlers; what they raise ends the wait, unless it is kept."""
+    if not keepers or PyThread_get_thread_ident() not in keepers:
+        return PyErr_CheckSignals()
+    try:
+        PyErr_CheckSignals()
+    except BaseException as exception:
+        kept.setdefault(PyThread_get_thread_ident(), exception)
+    return 0
+
+
 cdef inline bint is_done(int *word, DoneFunction done, void *context) except -1:
     return word[0] if done == NULL else done(context)
 
@@ -297,7 +326,7 @@ cdef int wait_long(int *word, DoneFunction done, void *context, Request what) ex
                 if engine.owner:
                     with nogil:
                         rest_for(REST)
-                    PyErr_CheckSignals()
+                    check_signals()
                 continue
             while True:
                 if not noted:
@@ -313,7 +342,7 @@ cdef int wait_long(int *word, DoneFunction done, void *context, Request what) ex
                 after = events_made
                 if is_done(word, done, context):
                     return 0
-                PyErr_CheckSignals()
+                check_signals()
                 if after != before:
                     in_vain = 0
                     backstop = shortest_sleep
@@ -362,7 +391,7 @@ cdef inline bint spin_towards(int *word, DoneFunction done, void *context) excep
                 return True
         if engine.owner:
             return False                         # another thread is inside: let it have the GIL
-        PyErr_CheckSignals()
+        check_signals()
         now = clock_now()
         if start == 0:
             start = last_event = now

@@ -11,7 +11,7 @@ from ompy.core.segment cimport Segment, attach, create
 from ompy.core.typemap cimport predefined
 from ompy.mca.coll cimport ALLGATHER, BCAST, CollectiveCall, CollTable
 
-from ompy.core.errors import MPIError, error_string
+from ompy.core.errors import MPIError, code_of, error_string
 
 # A segment's location travels as so many numbers.
 cdef int LOCATION_WORDS = 32
@@ -73,7 +73,7 @@ cpdef Segment shared_memory(Communicator comm, str name, size_t size):
         try:
             segment = create(name, size)
             location = segment.location()
-        except MPIError as error:
+        except BaseException as error:
             problem = error
     words = array("q", location.ljust(8 * LOCATION_WORDS, b"\0"))
     cdef size_t address = words.buffer_info()[0]
@@ -82,11 +82,11 @@ cpdef Segment shared_memory(Communicator comm, str name, size_t size):
     if comm.rank > 0 and location:
         try:
             segment = attach(location, size)
-        except MPIError as error:
+        except BaseException as error:
             problem = error
     try:
         agree(comm, problem, f"{size} bytes of memory for all ranks: not to be had")
-    except MPIError:
+    except BaseException:
         if segment is not None:
             segment.close()
         raise
@@ -95,7 +95,7 @@ cpdef Segment shared_memory(Communicator comm, str name, size_t size):
 
 
 cpdef int agree(Communicator comm, object error, str what) except -1:
-    cdef int64_t code = 0 if error is None else error.code
+    cdef int64_t code = 0 if error is None else code_of(error)
     codes = gathered(comm, [code])
     if error is not None:
         raise error

@@ -12,6 +12,7 @@
 #                    they move what the fbtl component would move (fbtl.pxd, clause 3), and return this rank's bytes.
 #    4 bounds        As fbtl.pxd, clause 4; what several ranks write to the same bytes, one of them has written.
 #    5 errors        A rank that can't finish raises, and so does every rank that waits for it: an MPIError that names the file.
+#                    A rank whose access has a `problem` can't begin: its caller raises that, those who wait for it hear of it.
 #    6 forms         `iread_all` and `iwrite_all` return a request that completes by itself, and any number may be under way,
 #                    begun in the same order on every rank; the base class has them in terms of the blocking forms, by a thread
 #                    that the file has to itself.  A blocking form waits for them first.

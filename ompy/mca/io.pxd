@@ -17,7 +17,8 @@
 #   * `iread` and `iwrite` return at once.  The access holds the program's memory and its view until it is over.
 #   * A collective access (`access.collective`) is called by all ranks in the same order; non-blocking ones stand in it too.
 #   * Errors are MPIErrors of the classes of 14.7 and name the file.  In a collective access that one rank can't finish, no
-#     other rank waits for it for ever.
+#     other rank waits for it for ever.  One that a rank can't even begin comes with a `problem` and without bytes: the rank
+#     takes its part all the same, so that the others hear of it, and the layer above then raises the problem.
 from ompy.core.file cimport Access, File
 from ompy.core.request cimport Request
 from ompy.core.view cimport View

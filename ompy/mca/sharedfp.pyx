@@ -4,8 +4,10 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport int64_t
 
 from ompy.core.communicator cimport Communicator
-from ompy.mca.agreement cimport gather, share
-from ompy.mca.coll cimport BARRIER, CollectiveCall, CollModule, CollTable
+from ompy.mca.agreement cimport agree, gather, share
+from ompy.mca.coll cimport BARRIER, CollectiveCall, CollTable
+
+from ompy.core.errors import MPIError, code_of
 
 interface = INTERFACE
 
@@ -42,17 +44,20 @@ cdef class SharedfpModule:
         """The same by all ranks together."""
         cdef Communicator comm = self.file.communicator
         cdef CollectiveCall call = CollectiveCall.__new__(CollectiveCall)
-        cdef CollModule coll = (<CollTable> comm.coll).of(BARRIER)
-        coll.run(BARRIER, call, comm)
+        problem = None
+        (<CollTable> comm.coll).of(BARRIER).run(BARRIER, call, comm)
         if comm.rank == 0:
-            self.put(value)
-        coll.run(BARRIER, call, comm)
-        return 0
+            try:
+                self.put(value)
+            except Exception as error:
+                problem = error
+        return agree(comm, problem, f"{self.file.path}: the shared pointer can't be set")
 
     cpdef Py_ssize_t ordered(self, Py_ssize_t count) except -1:
         """Where this rank's etypes begin, behind those of lower ranks; by all ranks together."""
         cdef Communicator comm = self.file.communicator
-        cdef int64_t mine = count, before = 0, total = 0, base = 0
+        cdef int64_t mine = count, before = 0, total = 0
+        cdef int64_t base_and_error[2]
         cdef int64_t *counts = <int64_t *> PyMem_Malloc(comm.size * sizeof(int64_t))
         cdef int rank
         if counts == NULL:
@@ -65,10 +70,19 @@ cdef class SharedfpModule:
                 total += counts[rank]
         finally:
             PyMem_Free(counts)
+        problem = None
+        base_and_error[0] = base_and_error[1] = 0
         if comm.rank == 0:
-            base = self.advance(total)
-        share(comm, &base, 1)
-        return base + before
+            try:
+                base_and_error[0] = self.advance(total)
+            except Exception as error:
+                problem = error
+                base_and_error[1] = code_of(error)
+        share(comm, base_and_error, 2)
+        if base_and_error[1]:
+            raise problem or MPIError(base_and_error[1], f"{self.file.path}: the shared pointer can't be moved on rank 0, "
+                                                         "which has the reason")
+        return base_and_error[0] + before
 
     cpdef int free(self) except -1:
         """Collective: the pointer is used no more."""

@@ -65,7 +65,7 @@ cdef class File(FileAccess):
     # -- open, close, delete
 
     @classmethod
-    def Open(cls, Comm comm not None, filename, amode: int = MODE_RDONLY, Info info=None):
+    def Open(cls, Comm comm not None, filename, amode: int = MODE_RDONLY, info: Info = None):
         """Open a file; collective (MPI-4.1, 14.2.1).
 
         Parameters:
@@ -82,10 +82,16 @@ cdef class File(FileAccess):
         from ompy.runtime import files
 
         cdef File made = cls.__new__(cls)
+        cdef int mode = 0
+        path, wanted, problem = str(filename), {}, None
         try:
             if comm.comm is None:
                 raise MPIError(ERR_COMM, "comm: a communicator expected, not COMM_NULL")
-            made.file = files.open_file(comm.comm, os.fsdecode(filename), amode, hints(info))
+            try:
+                path, mode, wanted = os.fsdecode(filename), amode, hints(info)
+            except Exception as error:
+                problem = error
+            made.file = files.open_file(comm.comm, path, mode, wanted, problem)
         except MPIError as error:
             hand_over(error, null_file)
         if "errhandler" in null_file.attributes:
@@ -185,10 +191,18 @@ cdef class File(FileAccess):
 
     # -- hints
 
-    def Set_info(self, Info info not None) -> None:
+    def Set_info(self, info: Info) -> None:
         """Ask for another service; hints that are not known are passed over; collective (MPI-4.1, 14.2.8)."""
+        cdef CoreFile file
+        wanted, problem = {}, None
         try:
-            self.live().hints.agree(self.live().communicator, hints(info), "Set_info")
+            file = self.live()
+            try:
+                wanted = hints(info)
+            except Exception as error:
+                problem = error
+            agree(file.communicator, problem, f"{file.path}: info can't be set")
+            file.hints.agree(file.communicator, wanted, "Set_info")
         except MPIError as error:
             hand_over(error, subject(self))
 
@@ -210,8 +224,8 @@ cdef class File(FileAccess):
 
     # -- view
 
-    def Set_view(self, disp: int = 0, Datatype etype=None, Datatype filetype=None, datarep: str = "native",
-                 Info info=None) -> None:
+    def Set_view(self, disp: int = 0, etype: Datatype = None, filetype: Datatype = None, datarep: str = "native",
+                 info: Info = None) -> None:
         """What this process sees of the file from now on; both pointers go to its start; collective (MPI-4.1, 14.3).
 
         Parameters:
@@ -226,20 +240,21 @@ cdef class File(FileAccess):
         """
         cdef CoreFile file
         cdef View view = None
+        wanted, problem = {}, None
         if etype is None:
             etype = BYTE
         if filetype is None:
             filetype = etype
         try:
             file = self.live()
-            problem = None
             try:
                 view = seen(file, disp, etype, filetype, datarep)
-            except MPIError as error:
+                wanted = hints(info)
+            except Exception as error:
                 problem = error
             agree(file.communicator, problem, f"{file.path}: the view can't be set")
             (<IoModule> file.module).set_view(view)
-            file.hints.agree(file.communicator, hints(info), "info of Set_view")
+            file.hints.agree(file.communicator, wanted, "info of Set_view")
             remember_view(file, view.displacement, etype, filetype, datarep)
         except MPIError as error:
             hand_over(error, subject(self))
@@ -348,13 +363,18 @@ cdef object subject(File handle):
 cdef CoreFile changeable(File handle, size, str what):
     """The core object, whose size may be set to that: on all ranks, or on none."""
     cdef CoreFile file = handle.live()
+    cdef Py_ssize_t nbytes
     problem = None
-    if file.mode & MODE_RDONLY:
-        problem = MPIError(ERR_READ_ONLY, f"{file.path}: opened with MODE_RDONLY")
-    elif file.mode & MODE_SEQUENTIAL:
-        problem = MPIError(ERR_UNSUPPORTED_OPERATION, f"{file.path}: opened with MODE_SEQUENTIAL: its size can't be set")
-    elif size < 0:
-        problem = MPIError(ERR_ARG, f"size: {size} is negative")
+    try:
+        nbytes = size
+        if file.mode & MODE_RDONLY:
+            raise MPIError(ERR_READ_ONLY, f"{file.path}: opened with MODE_RDONLY")
+        if file.mode & MODE_SEQUENTIAL:
+            raise MPIError(ERR_UNSUPPORTED_OPERATION, f"{file.path}: opened with MODE_SEQUENTIAL: its size can't be set")
+        if nbytes < 0:
+            raise MPIError(ERR_ARG, f"size: {size} is negative")
+    except Exception as error:
+        problem = error
     agree(file.communicator, problem, f"{file.path}: can't be {what}")
     return file
 

@@ -4,6 +4,8 @@
 
 from cpython.bytearray cimport PyByteArray_AS_STRING
 
+from libc.string cimport memset
+
 from ompy.core.basic cimport BASIC_BYTE
 from ompy.core.file cimport (
     EXPLICIT, INDIVIDUAL, MODE_RDONLY, MODE_SEQUENTIAL, MODE_WRONLY, SHARED, Access, File as CoreFile,
@@ -12,6 +14,7 @@ from ompy.core.request cimport Request as CoreRequest
 from ompy.core.status cimport StatusRecord, set_empty
 from ompy.core.typemap cimport Typemap, predefined
 from ompy.core.view cimport View
+from ompy.mca.agreement cimport agree
 from ompy.mca.io cimport IoModule
 from ompy.mpi.buffers cimport Spec, keep, parse_recv, parse_send, release
 from ompy.mpi.datarep cimport Datarep
@@ -88,27 +91,46 @@ cdef class FileAccess(Handle):
             raise MPIError(ERR_ARG, f"offset: {offset} is before the start of the view")
         return 0
 
-    cdef int carry_out(self, int how, Py_ssize_t offset, object buf, Status status) except -1:
+    cdef Access prepare(self, int how, object offset, object buf, Spec *spec):
+        cdef Access access
+        cdef Py_ssize_t start
+        cdef bint parsed = False
+        try:
+            start = offset
+            self.check(how, start)
+            if how & WRITING:
+                parse_send(buf, spec)
+            else:
+                parse_recv(buf, spec)
+            parsed = True
+            return access_of(self.file, how, start, spec)
+        except BaseException as error:
+            if parsed:
+                release(spec)
+            if not how & COLLECTIVE:
+                raise
+            memset(spec, 0, sizeof(Spec))
+            access = access_like(self.file, how)
+            access.refuse(error)
+            return access
+
+    cdef int carry_out(self, int how, object offset, object buf, Status status) except -1:
         cdef StatusRecord *record = record_of(status)
         cdef Access access
         cdef Spec spec
         cdef Py_ssize_t moved
         try:
-            self.check(how, offset)
-            if how & WRITING:
-                parse_send(buf, &spec)
-            else:
-                parse_recv(buf, &spec)
+            self.live()
+            access = self.prepare(how, offset, buf, &spec)
             try:
-                access = access_of(self.file, how, offset, &spec)
                 if how & WRITING:
                     moved = (<IoModule> self.file.module).write(access)
-                    if access.settle is not None:
-                        moved = spec.count * (<Typemap> spec.typemap).size
                 else:
                     moved = (<IoModule> self.file.module).read(access)
-                    if access.settle is not None:
-                        moved = access.settle(moved)
+                if access.problem is not None:
+                    raise access.problem
+                if access.settle is not None:
+                    moved = access.settle(moved)
             finally:
                 release(&spec)
             if record != NULL:
@@ -118,31 +140,26 @@ cdef class FileAccess(Handle):
             hand_over(error, null_file if self.file is None else self.file)
         return 0
 
-    cdef Request begin(self, int how, Py_ssize_t offset, object buf):
+    cdef Request begin(self, int how, object offset, object buf):
         cdef Access access
         cdef CoreRequest request
         cdef Spec spec
         try:
-            self.check(how, offset)
-            if how & WRITING:
-                parse_send(buf, &spec)
-            else:
-                parse_recv(buf, &spec)
-            try:
-                access = access_of(self.file, how, offset, &spec)
-            except BaseException:
-                release(&spec)
-                raise
-            access.owner = (access.owner, keep(&spec))
+            self.live()
+            access = self.prepare(how, offset, buf, &spec)
+            if access.problem is None:
+                access.owner = (access.owner, keep(&spec))
             if how & WRITING:
                 request = (<IoModule> self.file.module).iwrite(access)
             else:
                 request = (<IoModule> self.file.module).iread(access)
+            if access.problem is not None:
+                raise access.problem
         except MPIError as error:
             hand_over(error, null_file if self.file is None else self.file)
         return new_request(request, access)
 
-    cdef int begin_split(self, int how, Py_ssize_t offset, object buf) except -1:
+    cdef int begin_split(self, int how, object offset, object buf) except -1:
         try:
             if self.live().split is not None:
                 raise MPIError(ERR_OTHER, f"{self.file.path}: a split collective access is under way already")
@@ -335,16 +352,23 @@ cdef class FileAccess(Handle):
         self.end_split(COMMON | WRITING | COLLECTIVE, status)
 
 
+cdef Access access_like(CoreFile file, int how):
+    """An access of that kind, to nothing yet."""
+    cdef Access access = Access.__new__(Access)
+    access.typemap = predefined(BASIC_BYTE)
+    access.writing, access.collective = how & WRITING != 0, how & COLLECTIVE != 0
+    access.pointer = SHARED if how & COMMON else INDIVIDUAL if how & OWN else EXPLICIT
+    access.view = file.view
+    return access
+
+
 cdef Access access_of(CoreFile file, int how, Py_ssize_t offset, Spec *spec):
     """The access that arguments ask for; with a data representation its memory is what the file has."""
-    cdef Access access = Access.__new__(Access)
+    cdef Access access = access_like(file, how)
     cdef View view = file.view
     cdef Typemap typemap = <Typemap> spec.typemap
     access.address, access.count, access.typemap = spec.address, spec.count, typemap
-    access.writing, access.collective = how & WRITING != 0, how & COLLECTIVE != 0
-    access.pointer = SHARED if how & COMMON else INDIVIDUAL if how & OWN else EXPLICIT
     access.offset = offset
-    access.view = view
     access.nbytes = spec.count * typemap.size
     if view.representation is not None:
         represent(access, <Datarep> view.representation)
@@ -381,13 +405,25 @@ cdef class Native:
         return self.nbytes
 
 
-cdef int seek(FileAccess handle, Py_ssize_t offset, int whence, bint shared) except -1:
+cdef int seek(FileAccess handle, offset, whence, bint shared) except -1:
+    cdef CoreFile file
+    cdef Py_ssize_t distance = 0
+    problem = None
     try:
-        if handle.live().mode & MODE_SEQUENTIAL:
-            raise MPIError(ERR_UNSUPPORTED_OPERATION, f"{handle.file.path}: opened with MODE_SEQUENTIAL: no pointer moves")
-        if whence not in (SEEK_SET, SEEK_CUR, SEEK_END):
-            raise MPIError(ERR_ARG, f"whence: SEEK_SET, SEEK_CUR or SEEK_END expected, not {whence}")
-        (<IoModule> handle.file.module).seek(offset, whence, shared)
+        file = handle.live()
+        try:
+            distance = offset
+            if file.mode & MODE_SEQUENTIAL:
+                raise MPIError(ERR_UNSUPPORTED_OPERATION, f"{file.path}: opened with MODE_SEQUENTIAL: no pointer moves")
+            if whence not in (SEEK_SET, SEEK_CUR, SEEK_END):
+                raise MPIError(ERR_ARG, f"whence: SEEK_SET, SEEK_CUR or SEEK_END expected, not {whence}")
+        except Exception as error:
+            problem = error
+        if shared:
+            agree(file.communicator, problem, f"{file.path}: the shared pointer can't be moved")
+        elif problem is not None:
+            raise problem
+        (<IoModule> file.module).seek(distance, whence, shared)
     except MPIError as error:
         hand_over(error, null_file if handle.file is None else handle.file)
     return 0

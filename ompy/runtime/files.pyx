@@ -1,6 +1,7 @@
 # cython: language_level=3, binding=False
 """Opening, closing and deleting files (MPI-4.1, 14.2)."""
 from ompy.core.basic cimport BASIC_BYTE
+from ompy.core.board cimport FILE_CLOSE, FILE_OPEN, OPERATION_NONE
 from ompy.core.communicator cimport Communicator
 from ompy.core.file cimport (
     MODE_CREATE, MODE_EXCL, MODE_RDONLY, MODE_RDWR, MODE_SEQUENTIAL, MODE_WRONLY, File,
@@ -16,22 +17,24 @@ from ompy.mca.hints import Hints
 from ompy.runtime import communicators
 
 
-def open_file(Communicator comm not None, str path not None, int mode, dict hints not None):
+def open_file(Communicator comm not None, str path not None, int mode, dict hints not None, problem=None):
     """Open a file together (MPI-4.1, 14.2.1); on every rank, or on none.
 
     Parameters:
         mode: MODE_*, or'ed together; the same on all ranks.
         hints: of the info argument.
+        problem: what is wrong with the arguments on this rank, or None.
 
     Errors: ERR_COMM for an inter-communicator, ERR_NOT_SAME, and what the components find (14.7).
     """
+    cdef Communicator own
     cdef File file
     if comm.is_inter:
         raise MPIError(ERR_COMM, "comm: an intra-communicator expected for a file")
-    problem = None
     try:
-        check_mode(mode)
-        check_path(path)
+        if problem is None:
+            check_mode(mode)
+            check_path(path)
     except MPIError as error:
         problem = error
     agree(comm, problem, f"{path}: can't be opened")
@@ -40,6 +43,7 @@ def open_file(Communicator comm not None, str path not None, int mode, dict hint
             raise MPIError(ERR_NOT_SAME, f"{path}: amode: {mode} here, {theirs} on rank {rank} of the communicator")
     own = communicators.duplicate(comm)
     own.name = path
+    own.purpose = FILE_OPEN
     file = made(own, path, mode)
     try:
         file.hints.agree(own, hints, "info of Open")
@@ -48,11 +52,13 @@ def open_file(Communicator comm not None, str path not None, int mode, dict hint
     except BaseException:
         communicators.free_communicator(own)
         raise
+    own.purpose = OPERATION_NONE
     return file
 
 
 def close_file(File file not None) -> None:
     """Close it together (MPI-4.1, 14.2.2)."""
+    file.communicator.purpose = FILE_CLOSE
     try:
         file.module.close()
     finally:

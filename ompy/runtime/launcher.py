@@ -363,7 +363,16 @@ class Launcher:
         """The job has failed; the first reason counts."""
         if self.exit_code is None or (self.job.goes_on and self.told_to_end is None):
             self.note(code, message)
-            self.loop.set_timer("end", SAME_FAILURE, partial(self.end_ranks, signal.SIGTERM))
+            self.loop.set_timer("end", SAME_FAILURE, self.end_failed)
+
+    def end_failed(self) -> None:
+        """The failure has ended the job for all: the accesses to files that this broke off are told."""
+        from ompy.core.board import Board
+        from ompy.runtime.report import waits_on_files
+
+        for line in waits_on_files(Board(self.board)):
+            self.streams.say(line)
+        self.end_ranks(signal.SIGTERM)
 
     def note(self, code: int, message: str) -> None:
         """Something has failed, and the first exit code counts."""

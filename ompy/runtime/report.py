@@ -105,6 +105,15 @@ def dead_ends(rows: Sequence[Row]) -> list[str]:
     return lines
 
 
+def waits_on_files(board: Board) -> list[str]:
+    """Who waits in a call on a file for other ranks, and on which one: a line for each call and file."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for row in board.rows():
+        if row.state == "waiting" and row.operation.startswith("File_"):
+            found.setdefault((row.operation, row.communicator), []).append(row.rank)
+    return [f"rank {', '.join(map(str, ranks))} waited in {call} of {path}" for (call, path), ranks in found.items()]
+
+
 def processor_time(board: Board) -> dict[int, float]:
     """Seconds of processor time that each rank's process has used, as far as it can be asked."""
     used = {}

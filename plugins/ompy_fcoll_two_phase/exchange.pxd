@@ -25,6 +25,10 @@ cdef struct Manner:
     int movers                                   # ranks that have a part; the first ones
 
 
+# What a rank raises when another one has told it of an error.
+cdef object failure_of(File file, Access access, int rank, int64_t code)
+
+
 cdef class Exchange:
     cdef Window window
     cdef File file

@@ -11,7 +11,13 @@ from ompy.core.typemap cimport predefined
 from ompy_fcoll_two_phase.fingerprint cimport plus
 from ompy_fcoll_two_phase.window cimport PAGE, Row, Window
 
-from ompy.core.errors import ERR_NO_MEM, MPIError, error_string
+from ompy.core.errors import ERR_NO_MEM, MPIError, code_of, error_string
+
+
+cdef object failure_of(File file, Access access, int rank, int64_t code):
+    doing = "write" if access.writing else "read"
+    return MPIError(code, f"{file.path}: a collective {doing} can't be finished on rank {rank}, which has the reason: "
+                          f"{error_string(code)}")
 
 
 cdef class Exchange:
@@ -101,7 +107,7 @@ cdef class Exchange:
 
     def failed(self) -> int:
         """The class of the error that this rank has met, or 0."""
-        return 0 if self.problem is None else self.problem.code
+        return 0 if self.problem is None else code_of(self.problem)
 
     def tell(self, int64_t end) -> None:
         """Every rank learns where what the others have read ends, and raises what one has met."""
@@ -115,14 +121,10 @@ cdef class Exchange:
     cdef int raise_failures(self) except -1:
         cdef int rank
         cdef int64_t code
-        doing = "write" if self.access.writing else "read"
         for rank in range(self.window.communicator.size):
             code = self.window.rows[rank].failed
             if code:
-                if self.problem is not None:
-                    raise self.problem
-                raise MPIError(code, f"{self.file.path}: a collective {doing} can't be finished on rank {rank}, which has the "
-                                     f"reason: {error_string(code)}")
+                raise self.problem or failure_of(self.file, self.access, rank, code)
         return 0
 
     cdef int write_together(self) except -1:
@@ -139,7 +141,7 @@ cdef class Exchange:
                 if not self.tiled and low < high:
                     there = self.fbtl.fetch(<size_t> image, high - low, low)
                     memset(image + there, 0, high - low - there)
-            except MPIError as error:
+            except BaseException as error:
                 self.problem = error
             if not self.tiled:
                 self.window.meet()
@@ -150,7 +152,7 @@ cdef class Exchange:
                     self.fbtl.store(<size_t> image, high - low, low)
                 if locks:
                     self.fbtl.unlock(low, high - low)
-            except MPIError as error:
+            except BaseException as error:
                 self.problem = error
         finally:
             if locks:
@@ -170,7 +172,7 @@ cdef class Exchange:
         part.position = self.access.position + self.done
         try:
             self.fbtl.pwritev(part)
-        except MPIError as error:
+        except BaseException as error:
             self.problem = error
         return 0
 
@@ -183,7 +185,7 @@ cdef class Exchange:
             if low < high:
                 end = self.fbtl.fetch(<size_t> image, high - low, low)
                 end = low + end if end else 0
-        except MPIError as error:
+        except BaseException as error:
             self.problem = error
         self.tell(end)
         for rank in range(self.window.communicator.size):

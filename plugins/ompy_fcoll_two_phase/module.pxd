@@ -14,11 +14,18 @@ cdef struct Plan:
     int64_t nbytes
     int64_t traits                               # Trait, or'ed together
     int64_t window                               # bytes of the file that it would take at a time
+    int64_t movers                               # of the hint cb_nodes
+    int64_t failed                               # code of the error that keeps it from taking part
 
 cdef enum Trait:
     ORDERED = 1                                  # its offsets grow
     SHORT = 2                                    # its pieces are short
     QUIET = 4                                    # nothing but this access is under way
+    # Of the hints, which are the same on all ranks.
+    GATHERED = 8                                 # to go through shared memory,
+    APART = 16                                   # or not to; neither: as it suits
+    LOCKED = 32                                  # holes are read and written back under locks,
+    ALONE = 64                                   # or without, because nobody else has the file open
 
 
 cdef class TwoPhase(FcollModule):
@@ -27,7 +34,7 @@ cdef class TwoPhase(FcollModule):
     cdef Plan *plans                             # in rank order
 
     cdef Py_ssize_t move_all(self, Access access) except -1
-    cdef int plan(self, Access access) except -1
+    cdef int plan(self, Access access, Plan *mine) except -1
     # Whether the ranks go through the window: the same answer on all of them.
-    cdef bint is_gathered(self, bint writing, int64_t start, int64_t end) except -1
-    cdef Manner manner(self)
+    cdef bint is_gathered(self, const Plan *mine, bint writing, int64_t start, int64_t end) noexcept
+    cdef Manner manner(self, const Plan *mine) noexcept

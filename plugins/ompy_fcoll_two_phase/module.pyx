@@ -6,11 +6,14 @@ from libc.string cimport memset
 
 from ompy.core.communicator cimport Communicator
 from ompy.core.file cimport MODE_UNIQUE_OPEN, Access, File
+from ompy.core.progress cimport keep_exceptions, raise_kept
 from ompy.mca.agreement cimport gather
 from ompy.mca.fbtl cimport FbtlModule
 from ompy.mca.fcoll cimport INTERFACE, FcollModule
-from ompy_fcoll_two_phase.exchange cimport Exchange, Manner
+from ompy_fcoll_two_phase.exchange cimport Exchange, Manner, failure_of
 from ompy_fcoll_two_phase.window cimport Window
+
+from ompy.core.errors import code_of
 
 interface = INTERFACE
 
@@ -51,28 +54,50 @@ cdef class TwoPhase(FcollModule):
 
     cdef Py_ssize_t move_all(self, Access access) except -1:
         cdef FbtlModule fbtl = self.file.parts["fbtl"]
+        cdef Communicator comm = self.file.communicator
         cdef Exchange exchange
+        cdef Plan mine
         cdef int64_t start = INT64_MAX, end = 0
         cdef int rank
-        self.plan(access)
-        for rank in range(self.file.communicator.size):
-            start = min(start, self.plans[rank].first)
-            end = max(end, self.plans[rank].end)
-        if not self.is_gathered(access.writing, start, end) or not self.window.make_room(self.plans[0].window):
-            return fbtl.pwritev(access) if access.writing else fbtl.preadv(access)
-        exchange = Exchange(self.window, self.file, access)
-        exchange.manner = self.manner()
-        return exchange.run(start, end, self.plans[0].window)
-
-    cdef int plan(self, Access access) except -1:
-        cdef Communicator comm = self.file.communicator
-        cdef Plan mine
-        cdef Py_ssize_t first = 0
-        cdef char *place = NULL
         memset(&mine, 0, sizeof(Plan))
         mine.first = INT64_MAX
+        try:
+            if access.problem is None:
+                self.plan(access, &mine)
+        except Exception as error:
+            access.refuse(error)
+        mine.failed = 0 if access.problem is None else code_of(access.problem)
+        gather(comm, <const int64_t *> &mine, <int64_t *> self.plans, sizeof(Plan) // sizeof(int64_t))
+        for rank in range(comm.size):
+            if self.plans[rank].failed:
+                raise access.problem or failure_of(self.file, access, rank, self.plans[rank].failed)
+            start = min(start, self.plans[rank].first)
+            end = max(end, self.plans[rank].end)
+        if not self.is_gathered(&mine, access.writing, start, end):
+            return fbtl.pwritev(access) if access.writing else fbtl.preadv(access)
+        # The others wait for this rank from here on, whatever a signal handler raises.
+        keep_exceptions()
+        try:
+            if not self.window.make_room(self.plans[0].window):
+                return fbtl.pwritev(access) if access.writing else fbtl.preadv(access)
+            exchange = Exchange(self.window, self.file, access)
+            exchange.manner = self.manner(&mine)
+            return exchange.run(start, end, self.plans[0].window)
+        finally:
+            raise_kept()
+
+    cdef int plan(self, Access access, Plan *mine) except -1:
+        cdef Py_ssize_t first = 0
+        cdef char *place = NULL
         mine.nbytes = access.nbytes
         mine.window = self.file.hints.number("cb_buffer_size")
+        word = self.file.hints.word("romio_cb_write" if access.writing else "romio_cb_read")
+        mine.traits |= GATHERED if word == "enable" else APART if word == "disable" else 0
+        word = self.file.hints.word("romio_ds_write")
+        mine.traits |= LOCKED if word == "enable" else 0
+        if word == "automatic" and self.file.mode & MODE_UNIQUE_OPEN:
+            mine.traits |= ALONE
+        mine.movers = self.file.hints.number("cb_nodes")
         if access.view.ordered or access.nbytes == 0:
             mine.traits |= ORDERED
         if not access.detached and self.file.pending == 0:
@@ -83,11 +108,9 @@ cdef class TwoPhase(FcollModule):
             if not access.view.contiguous and access.view.cursor(access.position).stretch(&place) < \
                     min(access.nbytes, self.long_piece):
                 mine.traits |= SHORT
-        gather(comm, <const int64_t *> &mine, <int64_t *> self.plans, sizeof(Plan) // sizeof(int64_t))
         return 0
 
-    cdef bint is_gathered(self, bint writing, int64_t start, int64_t end) except -1:
-        cdef str word = self.file.hints.word("romio_cb_write" if writing else "romio_cb_read")
+    cdef bint is_gathered(self, const Plan *mine, bint writing, int64_t start, int64_t end) noexcept:
         cdef int64_t reaches = 0
         cdef bint short_ones = False
         cdef int rank
@@ -97,18 +120,17 @@ cdef class TwoPhase(FcollModule):
             short_ones = short_ones or self.plans[rank].traits & SHORT
             if self.plans[rank].nbytes > 0:
                 reaches += self.plans[rank].end - self.plans[rank].first
-        if word != "automatic":
-            return word == "enable"
+        if mine.traits & (GATHERED | APART):
+            return mine.traits & GATHERED != 0
         return short_ones and (writing or reaches - (end - start) >= self.read_twice)
 
-    cdef Manner manner(self):
+    cdef Manner manner(self, const Plan *mine) noexcept:
         cdef Manner manner
         cdef int size = self.file.communicator.size, rank
-        word = self.file.hints.word("romio_ds_write")
-        manner.locks = word == "enable"
+        manner.locks = mine.traits & LOCKED != 0
         # One lock at a time in the whole job: two jobs whose ranks held a part each would wait for one another.
-        manner.movers = 1 if manner.locks else min(self.file.hints.number("cb_nodes") or size, size)
-        manner.fills_holes = manner.locks or word == "automatic" and self.file.mode & MODE_UNIQUE_OPEN != 0
+        manner.movers = 1 if manner.locks else min(mine.movers or size, size)
+        manner.fills_holes = mine.traits & (LOCKED | ALONE) != 0
         for rank in range(size):
             if not manner.locks and not self.plans[rank].traits & QUIET:
                 manner.fills_holes = False

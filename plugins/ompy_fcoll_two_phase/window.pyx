@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 
 from ompy.core.communicator cimport Communicator
-from ompy.mca.agreement cimport gather, shared_memory
+from ompy.mca.agreement cimport agree, gather, shared_memory
 from ompy.mca.coll cimport BARRIER, CollectiveCall, CollTable
 from ompy_fcoll_two_phase.fingerprint cimport Fingerprint
 
@@ -36,8 +36,17 @@ cdef class Window:
             self.segment = shared_memory(self.communicator, "ompy-two-phase", size + PAGE)
         except MPIError:
             return False
+        problem = None
+        try:
+            self.fingerprint.prepare(size + PAGE)
+        except MemoryError as error:
+            problem = error
+        try:
+            agree(self.communicator, problem, "no memory")
+        except Exception:
+            self.close()
+            return False
         self.size = size
-        self.fingerprint.prepare(size + PAGE)
         return True
 
     cdef int gather_rows(self, const Row *mine) except -1:

@@ -24,5 +24,6 @@ cdef class Ompio(IoModule):
     cdef int place(self, Access access) except -1
     # What goes on by itself is over, as far as what comes must stand behind it.
     cdef int drain(self) except -1
+    cdef Py_ssize_t together(self, Access access) except -1
     cdef int select(self) except -1
     cdef int abandon(self) except -1

@@ -1,5 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Files by the components of four frameworks.  See `module.pxd`."""
+from ompy.core.board cimport FILE_READ, FILE_WRITE, OPERATION_NONE
 from ompy.core.communicator cimport Communicator
 from ompy.core.file cimport (
     EXPLICIT, INDIVIDUAL, MODE_APPEND, MODE_CREATE, MODE_DELETE_ON_CLOSE, MODE_EXCL, SEEK_CUR, SEEK_END, Access, File,
@@ -17,6 +18,10 @@ from ompy.mca.agreement import gathered
 from ompy.mca.selection import select_for_file
 
 interface = INTERFACE
+
+
+cdef extern from "Python.h":
+    Py_ssize_t PY_SSIZE_T_MAX
 
 
 cdef class Ompio(IoModule):
@@ -41,13 +46,13 @@ cdef class Ompio(IoModule):
                         file.parts["fs"] = self.fs
                         self.fs.open(file, first and file.mode & MODE_CREATE != 0, first and file.mode & MODE_EXCL != 0)
                         opened = True
-                    except MPIError as error:
+                    except Exception as error:
                         problem = error
                 agree(comm, problem, f"{file.path}: can't be opened")
             problem = None
             try:
                 self.select()
-            except MPIError as error:
+            except Exception as error:
                 problem = error
             agree(comm, problem, f"{file.path}: can't be served")
             self.same()
@@ -94,20 +99,18 @@ cdef class Ompio(IoModule):
         cdef Communicator comm = file.communicator
         self.drain()
         agree(comm, None, file.path)
-        self.sharedfp.free()
-        self.fcoll.free()
         problem = None
-        try:
-            self.fbtl.free()
-            self.fs.close(file)
-        except MPIError as error:
-            problem = error
+        for part in (self.sharedfp, self.fcoll, self.fbtl, self.fs):
+            try:
+                part.close(file) if part is self.fs else part.free()
+            except Exception as error:
+                problem = problem or error
         agree(comm, problem, f"{file.path}: can't be closed")
         if file.mode & MODE_DELETE_ON_CLOSE:
             if comm.rank == 0:
                 try:
                     self.fs.delete(file.path)
-                except MPIError as error:
+                except Exception as error:
                     problem = error
             agree(comm, problem, f"{file.path}: can't be deleted on close")
         return 0
@@ -134,7 +137,7 @@ cdef class Ompio(IoModule):
         if comm.rank == 0:
             try:
                 change(self.file, size)
-            except MPIError as error:
+            except Exception as error:
                 problem = error
         agree(comm, problem, f"{self.file.path}: {words}")
 
@@ -143,7 +146,7 @@ cdef class Ompio(IoModule):
         problem = None
         try:
             self.fs.sync(self.file)
-        except MPIError as error:
+        except Exception as error:
             problem = error
         agree(self.file.communicator, problem, f"{self.file.path}: can't be synced")
         return 0
@@ -172,12 +175,17 @@ cdef class Ompio(IoModule):
         if shared:
             # What is before this call on any rank has moved the pointer.
             agree(comm, None, self.file.path)
-        if whence == SEEK_CUR:
-            base = self.sharedfp.get() if shared else self.pointer
-        elif whence == SEEK_END:
-            base = (view.position(self.fs.size(self.file)) + view.etype.size - 1) // view.etype.size
-        if base + offset < 0:
-            problem = MPIError(ERR_ARG, f"{self.file.path}: offset {offset} leads before the start of the view")
+        try:
+            if whence == SEEK_CUR:
+                base = self.sharedfp.get() if shared else self.pointer
+            elif whence == SEEK_END:
+                base = (view.position(self.fs.size(self.file)) + view.etype.size - 1) // view.etype.size
+            if offset < -base:
+                raise MPIError(ERR_ARG, f"{self.file.path}: offset {offset} leads before the start of the view")
+            if offset > PY_SSIZE_T_MAX - base:
+                raise MPIError(ERR_ARG, f"{self.file.path}: offset {offset} is farther than a file can reach")
+        except Exception as error:
+            problem = error
         if shared:
             agree(comm, problem, f"{self.file.path}: the shared pointer can't be moved")
             return self.sharedfp.set(base + offset)
@@ -219,7 +227,10 @@ cdef class Ompio(IoModule):
         else:
             start = self.sharedfp.advance(count)
         if start > (access.view.tiles * access.view.filetype.size - access.nbytes) // etype:
-            raise MPIError(ERR_ARG, f"{self.file.path}: offset {start} is farther than a file can reach")
+            problem = MPIError(ERR_ARG, f"{self.file.path}: offset {start} is farther than a file can reach")
+            if not access.collective:
+                raise problem
+            return access.refuse(problem)
         access.position = start * etype
         return 0
 
@@ -240,9 +251,7 @@ cdef class Ompio(IoModule):
         self.place(access)
         if self.file.atomic:
             return self.locked(access)
-        if access.collective:
-            return self.fcoll.read_all(access)
-        return self.fbtl.preadv(access)
+        return self.together(access) if access.collective else self.fbtl.preadv(access)
 
     cpdef Py_ssize_t write(self, Access access) except -1:
         """From memory to the file; returns bytes of data."""
@@ -251,9 +260,15 @@ cdef class Ompio(IoModule):
         self.place(access)
         if self.file.atomic:
             return self.locked(access)
-        if access.collective:
-            return self.fcoll.write_all(access)
-        return self.fbtl.pwritev(access)
+        return self.together(access) if access.collective else self.fbtl.pwritev(access)
+
+    cdef Py_ssize_t together(self, Access access) except -1:
+        cdef Communicator comm = self.file.communicator
+        comm.purpose = FILE_WRITE if access.writing else FILE_READ
+        try:
+            return self.fcoll.write_all(access) if access.writing else self.fcoll.read_all(access)
+        finally:
+            comm.purpose = OPERATION_NONE
 
     cpdef Request iread(self, Access access):
         """The same, going on by itself."""

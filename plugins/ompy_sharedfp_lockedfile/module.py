@@ -89,7 +89,10 @@ class LockedFile(SharedfpModule):
     def free(self) -> int:
         """Collective: rank 0 removes the file when nobody looks any more."""
         agree(self.file.communicator, None, self.path)
-        os.close(self.descriptor)
-        if self.file.communicator.rank == 0:
-            os.unlink(self.path)
+        try:
+            os.close(self.descriptor)
+            if self.file.communicator.rank == 0:
+                os.unlink(self.path)
+        except OSError as error:
+            raise file_error(self.path, "remove, for the shared pointer,", error.errno or 0) from error
         return 0

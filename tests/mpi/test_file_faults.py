@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -27,6 +28,15 @@ def error_of(function, *arguments):
     try:
         function(*arguments)
     except MPI.Exception as error:
+        return error
+    raise AssertionError("no error")
+
+
+def raised(function, *arguments):
+    """What a call raises, whatever it is."""
+    try:
+        function(*arguments)
+    except Exception as error:
         return error
     raise AssertionError("no error")
 
@@ -222,8 +232,40 @@ def test_a_rank_killed_in_a_collective_write_ends_the_job_and_what_was_written_s
     done = job("-c", DYING, str(path), ranks=3)
     _, errors = done.communicate(timeout=90)
     assert done.returncode == 128 + signal.SIGKILL
-    assert "rank 1" in errors
+    assert "rank 1 " in errors
+    # The file's name is long: its beginning and its end are told.
+    assert re.search(rf"rank 0, 2 waited in File_write of .*{re.escape(str(path)[-20:])}\n", errors)
     assert (np.fromfile(path, "i4")[:3000] == np.repeat(np.arange(1000), 3)).all()
+
+
+class Late(Exception):
+    """What the signal handler raises."""
+
+
+@pytest.mark.ompy(2, 3)
+def test_what_a_signal_handler_raises_in_a_collective_write_comes_at_its_end(comm, tmp_path):
+    path = path_of(comm, tmp_path)
+    hints = MPI.Info.Create({"romio_cb_write": "enable", "cb_buffer_size": "4096"})
+    file = MPI.File.Open(comm, path, READ_WRITE, hints)
+    interleave(comm, file)
+
+    def raise_late(*_):
+        # All ranks are in the middle of it once there is something in the file.
+        if os.path.getsize(path):
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            raise Late
+
+    data, got = np.arange(100000, dtype="i4"), np.zeros(100000, "i4")
+    if comm.rank == 1:
+        signal.signal(signal.SIGALRM, raise_late)
+        signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+        assert isinstance(raised(file.Write_at_all, 0, data), Late)
+    else:
+        file.Write_at_all(0, data)
+    comm.Barrier()
+    file.Read_at_all(0, got)
+    assert (got == data).all()
+    file.Close()
 
 
 @pytest.mark.ompy(2)
@@ -263,4 +305,73 @@ def test_counts_beyond_two_to_the_thirty_first(comm, tmp_path):
     assert got[-7:].tobytes() == b"the end"
     file.Read_at(100, got, status)
     assert status.Get_count(MPI.BYTE) == count - 88
+    file.Close()
+
+
+GOOD = np.arange(1000, dtype="i4")
+# What is wrong -> the call, and the offset and the buffer that one rank gives it.
+WRONG = {
+    "an offset before the view": (lambda file, offset, buf: file.Write_at_all(offset, buf), -1, GOOD),
+    "an offset that is no number": (lambda file, offset, buf: file.Write_at_all(offset, buf), "1", GOOD),
+    "an offset beyond all numbers": (lambda file, offset, buf: file.Read_at_all(offset, buf), 1 << 70, GOOD.copy()),
+    "an offset beyond all files": (lambda file, offset, buf: file.Read_at_all(offset, buf), (1 << 61) + 1, GOOD.copy()),
+    "no buffer": (lambda file, offset, buf: file.Write_at_all(offset, buf), 0, "text"),
+    "memory that can't be written": (lambda file, offset, buf: file.Read_at_all(offset, buf), 0, bytes(4000)),
+    "half an etype": (lambda file, _, buf: file.Write_all(buf), 0, GOOD.view("u1")[:3]),
+    "no buffer, in order": (lambda file, _, buf: file.Write_ordered(buf), 0, "text"),
+    "no buffer, non-blocking": (lambda file, offset, buf: file.Iwrite_at_all(offset, buf).Wait(), 0, "text"),
+    "no buffer, split": (lambda file, _, buf: (file.Read_all_begin(buf), file.Read_all_end(buf)), 0, "text"),
+}
+
+
+@pytest.mark.ompy(2, 3)
+@pytest.mark.parametrize("atomic", [False, True])
+def test_wrong_arguments_on_one_rank_are_an_error_on_every_rank_that_waits(comm, tmp_path, atomic):
+    path = path_of(comm, tmp_path)
+    file = MPI.File.Open(comm, path, READ_WRITE)
+    interleave(comm, file)
+    file.Write_at_all(0, GOOD)
+    file.Set_atomicity(atomic)
+    for name, (call, offset, buf) in WRONG.items():
+        if comm.rank == 1:
+            raised(call, file, offset, buf)
+        elif atomic:
+            call(file, 0, GOOD.copy())  # each rank by itself
+        else:
+            error = raised(call, file, 0, GOOD.copy())
+            assert path in str(error), name
+            assert "rank 1" in str(error), name
+    got = np.zeros_like(GOOD)
+    file.Write_at_all(0, GOOD)
+    comm.Barrier()
+    file.Read_at_all(0, got)
+    assert (got == GOOD).all()
+    file.Close()
+
+
+@pytest.mark.ompy(2, 3)
+def test_wrong_arguments_on_one_rank_of_calls_on_the_file_are_an_error_on_every_rank(comm, tmp_path):
+    path = path_of(comm, tmp_path)
+    is_wrong = comm.rank == 1
+    calls = [lambda: MPI.File.Open(comm, 5 if is_wrong else path, READ_WRITE)]
+    calls.append(lambda: MPI.File.Open(comm, path, "r" if is_wrong else READ_WRITE))
+    calls.append(lambda: MPI.File.Open(comm, path, READ_WRITE, {} if is_wrong else MPI.INFO_NULL))
+    for call in calls:
+        assert is_wrong or path in str(raised(call))
+        assert not is_wrong or raised(call)
+    file = MPI.File.Open(comm, path, READ_WRITE)
+    calls = [
+        lambda: file.Set_view("0" if is_wrong else 0),
+        lambda: file.Set_view(0, 4 if is_wrong else MPI.INT),
+        lambda: file.Set_view(0, MPI.INT, MPI.INT, 7 if is_wrong else "native"),
+        lambda: file.Set_view(0, MPI.INT, MPI.INT, "native", 7 if is_wrong else MPI.INFO_NULL),
+        lambda: file.Set_size("0" if is_wrong else 0),
+        lambda: file.Preallocate(1 << 70 if is_wrong else 0),
+        lambda: file.Set_info(3 if is_wrong else MPI.INFO_NULL),
+        lambda: file.Seek_shared(0, 99 if is_wrong else MPI.SEEK_SET),
+        lambda: file.Seek_shared("0" if is_wrong else 0),
+    ]
+    for call in calls:
+        error = raised(call)
+        assert is_wrong or (path in str(error) and "rank 1" in str(error))
     file.Close()

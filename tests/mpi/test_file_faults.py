@@ -375,3 +375,38 @@ def test_wrong_arguments_on_one_rank_of_calls_on_the_file_are_an_error_on_every_
         error = raised(call)
         assert is_wrong or (path in str(error) and "rank 1" in str(error))
     file.Close()
+
+
+@pytest.mark.ompy(1, 2)
+def test_a_write_beyond_two_to_the_thirty_first_moves_all_of_it(comm):
+    count = (1 << 31) + 1000
+    file = MPI.File.Open(comm, "/dev/null", MPI.MODE_WRONLY)
+    plain = np.zeros(count, np.uint8)  # never touched, so it takes no memory
+    status = MPI.Status()
+    for write in (file.Write_at, file.Write_at_all):
+        write(1 << 40, plain, status)
+        assert status.Get_count(MPI.BYTE) == count
+    file.Close()
+
+
+DIFFERENT = """
+import os, sys
+if os.environ["PMI_RANK"] == "1":
+    os.environ["OMPY_MCA_" + sys.argv[2]] = sys.argv[3]
+from ompy import MPI
+try:
+    MPI.File.Open(MPI.COMM_WORLD, sys.argv[1], MPI.MODE_RDWR | MPI.MODE_CREATE)
+except MPI.Exception as error:
+    assert error.Get_error_class() == MPI.ERR_NOT_SAME
+    assert sys.argv[1] in str(error)
+    print("told", str(error))
+"""
+
+
+@pytest.mark.parametrize(("framework", "other"), [("fcoll", "individual"), ("sharedfp", "lockedfile")])
+def test_ranks_whose_files_other_components_serve_are_told(tmp_path, framework, other):
+    each = job("-c", DIFFERENT, str(tmp_path / "data"), framework, other, ranks=3)
+    out, errors = each.communicate(timeout=90)
+    assert each.returncode == 0, errors
+    assert out.count("told") == 3, out
+    assert out.count(f"{framework}/{other}") == 1

@@ -6,7 +6,7 @@
 #
 # To write, every rank's convertor puts its pieces into the window, and then the parts are written; to read, the parts are
 # read, and every rank's convertor picks its pieces out: one copy, and no message.  The ranks agree on each window by one
-# allgather of a Row each.
+# allgather of a Row each; where one window is enough, what they have told one another before does.
 #
 # A window without holes, as its pieces' fingerprint shows, is written as it is.  One with holes is read first, where nobody
 # else can write to them meanwhile; else each rank writes its own pieces.
@@ -15,7 +15,8 @@ from libc.stdint cimport int64_t
 from ompy.core.convertor cimport Convertor
 from ompy.core.file cimport Access, File
 from ompy.mca.fbtl cimport FbtlModule
-from ompy_fcoll_two_phase.window cimport Window
+from ompy_fcoll_two_phase.fingerprint cimport Fingerprint
+from ompy_fcoll_two_phase.window cimport Row, Window
 
 
 # How windows are written, the same on all ranks.
@@ -25,6 +26,8 @@ cdef struct Manner:
     int movers                                   # ranks that have a part; the first ones
 
 
+# Bytes that follow in a view: the first one's offset, the end of the last, and the fingerprint where there is one to make.
+cdef int describe(Convertor cursor, Py_ssize_t nbytes, Fingerprint fingerprint, int64_t origin, Row *row) noexcept nogil
 # What a rank raises when another one has told it of an error.
 cdef object failure_of(File file, Access access, int rank, int64_t code)
 
@@ -46,11 +49,14 @@ cdef class Exchange:
     cdef bint tiled                              # the window has no holes
     cdef object problem                          # what went wrong here, or None
 
-    # From the first byte of any rank's to the end of the last.
-    cdef Py_ssize_t run(self, int64_t start, int64_t end, Py_ssize_t size) except -1
+    # From the first byte of any rank's to the end of the last.  `told`: all of it fits into one window, and the window has the
+    # rows of all ranks already.
+    cdef Py_ssize_t run(self, int64_t start, int64_t end, Py_ssize_t size, bint told) except -1
 
     # Tell the others what this rank has between two offsets, and learn what there is to move.
     cdef int agree_on(self, int64_t start, int64_t stop) except -1
+    # What there is to move, by all ranks' rows.
+    cdef int sum_up(self) noexcept nogil
     cdef int write_together(self) except -1
     cdef int write_own(self) except -1
     cdef int read_together(self) except -1

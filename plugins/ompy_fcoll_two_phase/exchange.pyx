@@ -8,10 +8,25 @@ from ompy.core.basic cimport BASIC_BYTE
 from ompy.core.convertor cimport Convertor, Run
 from ompy.core.file cimport Access, File
 from ompy.core.typemap cimport predefined
-from ompy_fcoll_two_phase.fingerprint cimport plus
+from ompy_fcoll_two_phase.fingerprint cimport Fingerprint, plus
 from ompy_fcoll_two_phase.window cimport PAGE, Row, Window
 
 from ompy.core.errors import ERR_NO_MEM, MPIError, code_of, error_string
+
+
+cdef int describe(Convertor cursor, Py_ssize_t nbytes, Fingerprint fingerprint, int64_t origin, Row *row) noexcept nogil:
+    cdef Run run
+    while nbytes > 0:
+        nbytes -= cursor.next_run(nbytes, &run)
+        if run.stride == run.length:
+            run.length *= run.count
+            run.count = 1
+        row.first = min(row.first, <int64_t> run.place)
+        row.end = <int64_t> run.place + (run.count - 1) * run.stride + run.length
+        if fingerprint is not None:
+            row.fingerprint = plus(row.fingerprint, fingerprint.of_blocks(
+                <int64_t> run.place - origin, run.length, run.count, run.stride))
+    return 0
 
 
 cdef object failure_of(File file, Access access, int rank, int64_t code):
@@ -46,9 +61,14 @@ cdef class Exchange:
     def __dealloc__(self):
         free(self.packed)
 
-    cdef Py_ssize_t run(self, int64_t start, int64_t end, Py_ssize_t size) except -1:
+    cdef Py_ssize_t run(self, int64_t start, int64_t end, Py_ssize_t size, bint told) except -1:
         while start < end:
-            self.agree_on(start, min(start - start % PAGE + size, end))
+            self.origin = start - start % PAGE
+            if told:
+                self.mine = self.access.nbytes
+                self.sum_up()
+            else:
+                self.agree_on(start, min(self.origin + size, end))
             if not self.access.writing:
                 self.read_together()
             elif self.tiled or self.manner.fills_holes:
@@ -64,34 +84,26 @@ cdef class Exchange:
     cdef int agree_on(self, int64_t start, int64_t stop) except -1:
         cdef Access access = self.access
         cdef Row mine
-        cdef Row *row
-        cdef Run run
-        cdef Py_ssize_t here = access.position + self.done, left
-        cdef int64_t total = 0, fingerprint = 0
-        cdef int rank
+        cdef char *place = NULL
+        cdef Py_ssize_t here = access.position + self.done
         memset(&mine, 0, sizeof(Row))
         mine.first = mine.following = INT64_MAX
         mine.failed = self.failed()
-        self.origin = start - start % PAGE
-        if self.done < access.nbytes:
-            with nogil:
-                left = mine.nbytes = max(0, min(access.view.position_of(stop) - here, access.nbytes - self.done))
-                while left > 0:
-                    left -= self.probe.next_run(left, &run)
-                    if run.stride == run.length:
-                        run.length *= run.count
-                        run.count = 1
-                    mine.first = min(mine.first, <int64_t> run.place)
-                    mine.end = <int64_t> run.place + (run.count - 1) * run.stride + run.length
-                    if access.writing:
-                        mine.fingerprint = plus(mine.fingerprint, self.window.fingerprint.of_blocks(
-                            <int64_t> run.place - self.origin, run.length, run.count, run.stride))
-                if self.done + mine.nbytes < access.nbytes:
-                    self.probe.stretch(&run.place)
-                    mine.following = <int64_t> run.place
+        if self.problem is None and self.done < access.nbytes:
+            mine.nbytes = max(0, min(access.view.position_of(stop) - here, access.nbytes - self.done))
+            describe(self.probe, mine.nbytes, self.window.fingerprint if access.writing else None, self.origin, &mine)
+            if self.done + mine.nbytes < access.nbytes:
+                self.probe.stretch(&place)
+                mine.following = <int64_t> place
         self.mine = mine.nbytes
         self.window.gather_rows(&mine)
         self.raise_failures()
+        return self.sum_up()
+
+    cdef int sum_up(self) noexcept nogil:
+        cdef Row *row
+        cdef int64_t total = 0, fingerprint = 0
+        cdef int rank
         self.low, self.high, self.following = INT64_MAX, 0, INT64_MAX
         for rank in range(self.window.communicator.size):
             row = &self.window.rows[rank]

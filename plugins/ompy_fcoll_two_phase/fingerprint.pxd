@@ -22,6 +22,8 @@ cdef class Fingerprint:
     cdef int prepare(self, Py_ssize_t reach) except -1
     # g(end) - g(beginning), summed up over `count` blocks.
     cdef uint64_t of_blocks(self, int64_t place, int64_t length, int64_t count, int64_t stride) noexcept nogil
+    # Of the same blocks, where offsets are larger by a distance.
+    cdef uint64_t moved(self, uint64_t fingerprint, int64_t distance) noexcept nogil
     cdef uint64_t power(self, int64_t offset) noexcept nogil
 
 

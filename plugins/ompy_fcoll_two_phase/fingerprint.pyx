@@ -85,3 +85,6 @@ cdef class Fingerprint:
         if count == 1:
             return minus(self.power(place + length), self.power(place))
         return times(minus(self.power(place + length), self.power(place)), series(self.power(stride), count))
+
+    cdef uint64_t moved(self, uint64_t fingerprint, int64_t distance) noexcept nogil:
+        return times(fingerprint, self.power(distance))

@@ -15,12 +15,14 @@ cdef struct Plan:
     int64_t traits                               # Trait, or'ed together
     int64_t window                               # bytes of the file that it would take at a time
     int64_t movers                               # of the hint cb_nodes
+    int64_t fingerprint                          # of its pieces, from the page of its first byte on; where it is WHOLE
     int64_t failed                               # code of the error that keeps it from taking part
 
 cdef enum Trait:
     ORDERED = 1                                  # its offsets grow
     SHORT = 2                                    # its pieces are short
     QUIET = 4                                    # nothing but this access is under way
+    WHOLE = 128                                  # all of it fits into a window, and nothing is left to prepare
     # Of the hints, which are the same on all ranks.
     GATHERED = 8                                 # to go through shared memory,
     APART = 16                                   # or not to; neither: as it suits
@@ -37,4 +39,6 @@ cdef class TwoPhase(FcollModule):
     cdef int plan(self, Access access, Plan *mine) except -1
     # Whether the ranks go through the window: the same answer on all of them.
     cdef bint is_gathered(self, const Plan *mine, bint writing, int64_t start, int64_t end) noexcept
+    # Whether the plans tell all of the one window that is enough; it has the rows then.
+    cdef bint is_told(self, int64_t start, int64_t end) noexcept
     cdef Manner manner(self, const Plan *mine) noexcept

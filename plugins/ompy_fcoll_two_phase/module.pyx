@@ -10,8 +10,8 @@ from ompy.core.progress cimport keep_exceptions, raise_kept
 from ompy.mca.agreement cimport gather
 from ompy.mca.fbtl cimport FbtlModule
 from ompy.mca.fcoll cimport INTERFACE, FcollModule
-from ompy_fcoll_two_phase.exchange cimport Exchange, Manner, failure_of
-from ompy_fcoll_two_phase.window cimport Window
+from ompy_fcoll_two_phase.exchange cimport Exchange, Manner, describe, failure_of
+from ompy_fcoll_two_phase.window cimport PAGE, Row, Window
 
 from ompy.core.errors import code_of
 
@@ -82,11 +82,12 @@ cdef class TwoPhase(FcollModule):
                 return fbtl.pwritev(access) if access.writing else fbtl.preadv(access)
             exchange = Exchange(self.window, self.file, access)
             exchange.manner = self.manner(&mine)
-            return exchange.run(start, end, self.plans[0].window)
+            return exchange.run(start, end, self.plans[0].window, self.is_told(start, end))
         finally:
             raise_kept()
 
     cdef int plan(self, Access access, Plan *mine) except -1:
+        cdef Row row
         cdef Py_ssize_t first = 0
         cdef char *place = NULL
         mine.nbytes = access.nbytes
@@ -108,6 +109,14 @@ cdef class TwoPhase(FcollModule):
             if not access.view.contiguous and access.view.cursor(access.position).stretch(&place) < \
                     min(access.nbytes, self.long_piece):
                 mine.traits |= SHORT
+        if mine.traits & ORDERED and not mine.traits & APART and access.typemap.contiguous \
+                and mine.end - (first - first % PAGE) <= mine.window:
+            mine.traits |= WHOLE
+            if access.writing and access.nbytes > 0:
+                self.window.fingerprint.prepare(mine.window + PAGE)
+                memset(&row, 0, sizeof(Row))
+                describe(access.view.cursor(access.position), access.nbytes, self.window.fingerprint, first - first % PAGE, &row)
+                mine.fingerprint = row.fingerprint
         return 0
 
     cdef bint is_gathered(self, const Plan *mine, bint writing, int64_t start, int64_t end) noexcept:
@@ -123,6 +132,24 @@ cdef class TwoPhase(FcollModule):
         if mine.traits & (GATHERED | APART):
             return mine.traits & GATHERED != 0
         return short_ones and (writing or reaches - (end - start) >= self.read_twice)
+
+    cdef bint is_told(self, int64_t start, int64_t end) noexcept:
+        cdef Plan *plan
+        cdef Row *row
+        cdef int64_t origin = start - start % PAGE
+        cdef int rank
+        if end - origin > self.plans[0].window:
+            return False
+        for rank in range(self.file.communicator.size):
+            plan = &self.plans[rank]
+            row = &self.window.rows[rank]
+            if not plan.traits & WHOLE:
+                return False
+            memset(row, 0, sizeof(Row))
+            row.first, row.end, row.nbytes, row.following = plan.first, plan.end, plan.nbytes, INT64_MAX
+            if plan.fingerprint:
+                row.fingerprint = self.window.fingerprint.moved(plan.fingerprint, plan.first - plan.first % PAGE - origin)
+        return True
 
     cdef Manner manner(self, const Plan *mine) noexcept:
         cdef Manner manner

@@ -115,7 +115,8 @@ cdef class TwoPhase(FcollModule):
             if access.writing and access.nbytes > 0:
                 self.window.fingerprint.prepare(mine.window + PAGE)
                 memset(&row, 0, sizeof(Row))
-                describe(access.view.cursor(access.position), access.nbytes, self.window.fingerprint, first - first % PAGE, &row)
+                describe(
+                    access.view.cursor(access.position), access.nbytes, self.window.fingerprint, first - first % PAGE, &row)
                 mine.fingerprint = row.fingerprint
         return 0
 

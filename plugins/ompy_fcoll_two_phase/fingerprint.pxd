@@ -15,7 +15,7 @@ cdef enum:
 
 
 cdef class Fingerprint:
-    cdef uint64_t near[1 << NEAR_BITS]           # g(0), g(1), ...
+    cdef uint64_t *near                          # g(0), g(1), ... g(2**NEAR_BITS - 1)
     cdef uint64_t *far                           # g(0), g(1 << NEAR_BITS), ...
     cdef Py_ssize_t reach                        # farthest offset in a window
 

@@ -57,18 +57,19 @@ cdef class Fingerprint:
     """See `fingerprint.pxd`."""
 
     def __dealloc__(self):
-        free(self.far)
+        free(self.near)
 
     cdef int prepare(self, Py_ssize_t reach) except -1:
         """For windows of so many bytes."""
         cdef Py_ssize_t count = (reach >> NEAR_BITS) + 1, i
         cdef uint64_t step
-        if self.far != NULL and reach <= self.reach:
+        if self.near != NULL and reach <= self.reach:
             return 0
-        free(self.far)
-        self.far = <uint64_t *> malloc(count * sizeof(uint64_t))
-        if self.far == NULL:
+        free(self.near)
+        self.near = <uint64_t *> malloc((NEAR + count) * sizeof(uint64_t))
+        if self.near == NULL:
             raise MemoryError()
+        self.far = self.near + NEAR
         self.near[0] = self.far[0] = 1
         for i in range(1, NEAR):
             self.near[i] = times(self.near[i - 1], BASE)

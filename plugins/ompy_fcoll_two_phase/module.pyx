@@ -109,11 +109,10 @@ cdef class TwoPhase(FcollModule):
             if not access.view.contiguous and access.view.cursor(access.position).stretch(&place) < \
                     min(access.nbytes, self.long_piece):
                 mine.traits |= SHORT
-        if mine.traits & ORDERED and not mine.traits & APART and access.typemap.contiguous \
+        if mine.traits & ORDERED and access.typemap.contiguous and self.window.has_room(mine.window) \
                 and mine.end - (first - first % PAGE) <= mine.window:
             mine.traits |= WHOLE
             if access.writing and access.nbytes > 0:
-                self.window.fingerprint.prepare(mine.window + PAGE)
                 memset(&row, 0, sizeof(Row))
                 describe(
                     access.view.cursor(access.position), access.nbytes, self.window.fingerprint, first - first % PAGE, &row)

@@ -24,6 +24,7 @@ cdef class Window:
     cdef Row *rows                               # in rank order
     cdef Fingerprint fingerprint
 
+    cdef bint has_room(self, Py_ssize_t size) noexcept
     # Memory for so many bytes of the file, the same on all ranks; False on all where it can't be had.
     cdef bint make_room(self, Py_ssize_t size) except -1
     # All ranks' rows, by all of them together.

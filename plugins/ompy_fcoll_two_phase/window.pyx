@@ -28,8 +28,11 @@ cdef class Window:
     def __dealloc__(self):
         free(self.rows)
 
+    cdef bint has_room(self, Py_ssize_t size) noexcept:
+        return self.segment is not None and size <= self.size
+
     cdef bint make_room(self, Py_ssize_t size) except -1:
-        if self.segment is not None and size <= self.size:
+        if self.has_room(size):
             return True
         self.close()
         try:

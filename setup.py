@@ -47,8 +47,8 @@ def extensions() -> list[Extension]:
 
 def declarations() -> dict[str, str]:
     """Where the `.pxd` of each module lies."""
-    found = ((path.relative_to(root).with_suffix("").parts, path) for root in ROOTS for path in Path(root).glob("ompy*/**/*.pxd"))
-    return {".".join(name): str(path) for name, path in found}
+    found = ((root, path) for root in ROOTS for path in Path(root).glob("ompy*/**/*.pxd"))
+    return {".".join(path.relative_to(root).with_suffix("").parts): str(path) for root, path in found}
 
 
 class BuildExtensions(build_ext):

@@ -22,7 +22,7 @@ cdef enum Trait:
     ORDERED = 1                                  # its offsets grow
     SHORT = 2                                    # its pieces are short
     QUIET = 4                                    # nothing but this access is under way
-    WHOLE = 128                                  # all of it fits into the window, which is there, and nothing is left to prepare
+    WHOLE = 128                                  # all of it fits into the window, and nothing is left to prepare
     # Of the hints, which are the same on all ranks.
     GATHERED = 8                                 # to go through shared memory,
     APART = 16                                   # or not to; neither: as it suits

@@ -4,8 +4,8 @@
 
 A package's modules lie together in one shared object, where `ompy.core.compiled` finds them; what Cython needs in every module
 lies once in `ompy._cython`.  Each step does what is stale, of all that it depends on.  Compiled for speed (-O2), but for a
-module that says otherwise in a line `# distutils: extra_compile_args = -Os`: what runs once a job or a communicator.
-`CFLAGS`, e.g. `-O0` or `-g`, come last and so win.
+module that says otherwise in a line `# distutils: extra_compile_args = -Os`: what runs once a job, a communicator or a
+system call.  `CFLAGS`, e.g. `-O0` or `-g`, come last and so win.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from setuptools.command.build_ext import build_ext
 ROOTS = tomllib.loads(Path("pyproject.toml").read_text())["tool"]["setuptools"]["packages"]["find"]["where"]
 WORK = Path("build", f"{sys.implementation.cache_tag}-cython-{Cython.__version__}")
 HELPERS = "ompy._cython"
+# Passes that take gcc a sixth of its time, and with -Os make nothing smaller.
+LEAN = ["-fno-tree-pre", "-fno-gcse", "-fno-tree-vrp", "-fno-tree-dominator-opts", "-fno-tree-loop-optimize"]
 # Who has it builds the same thing more than once; Cython then keeps what it wrote as well.
 CCACHE = [found] if (found := shutil.which("ccache")) else []
 
@@ -81,6 +83,8 @@ class BuildExtensions(build_ext):
     def rules(self, modules: list[Extension]) -> list[str]:
         """The lines of the file that ninja carries out.  `modules` have C sources, one each."""
         own = shlex.split(os.environ.get("CFLAGS", ""))
+        tried = [*self.compiler.compiler_so, *LEAN, "-E", "-x", "c", os.devnull]
+        lean = LEAN if subprocess.run(tried, capture_output=True).returncode == 0 else []
         symbols = [] if any(flag.startswith("-g") for flag in own) else ["-s"]
         lines = [
             f"builddir = {WORK}",
@@ -94,7 +98,8 @@ class BuildExtensions(build_ext):
         ]
         includes = [f"-I{folder}" for folder in self.compiler.include_dirs]
         for module in modules:
-            flags = shlex.join([*includes, *module.extra_compile_args, *own])
+            small = lean if "-Os" in module.extra_compile_args else []
+            flags = shlex.join([*includes, *module.extra_compile_args, *small, *own])
             lines += [f"build {WORK}/{module.name}.o: compile {module.sources[0]}", f"  flags = {flags}"]
         for extension in self.extensions:
             package = extension.name.rpartition(".")[0]

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False
+# distutils: extra_compile_args=-Os
 """Base class of components that move a file's bytes.  The contract is in `fbtl.pxd`."""
 from ompy.core.file cimport FileRequest
 

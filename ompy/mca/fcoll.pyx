@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False
+# distutils: extra_compile_args=-Os
 """Base class of components for collective accesses to files.  The contract is in `fcoll.pxd`."""
 from ompy.core.file cimport FileRequest
 

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False
+# distutils: extra_compile_args=-Os
 """Base class of components that keep a file's shared pointer.  The contract is in `sharedfp.pxd`."""
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport int64_t

@@ -1,5 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 # cython: auto_pickle=False
+# distutils: extra_compile_args=-Os
 """Whether all ranks mean the same collective (parameter `mpi_param_check 2`).
 
 Before each collective every rank says in six numbers what it is about to call:

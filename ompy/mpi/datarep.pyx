@@ -1,5 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 # cython: embedsignature=True, annotation_typing=False, binding=False, auto_pickle=False
+# distutils: extra_compile_args=-Os
 """Data representations of files: native, internal, external32, and those of the program's (MPI-4.1, 14.5)."""
 
 from cpython.bytearray cimport PyByteArray_AS_STRING

@@ -1,4 +1,5 @@
 # cython: language_level=3, binding=False
+# distutils: extra_compile_args=-Os
 """Opening, closing and deleting files (MPI-4.1, 14.2)."""
 from ompy.core.basic cimport BASIC_BYTE
 from ompy.core.board cimport FILE_CLOSE, FILE_OPEN, OPERATION_NONE

@@ -1,4 +1,5 @@
 # cython: language_level=3, binding=False
+# distutils: extra_compile_args=-Os
 """What `SystemExit` was made with last: by the time that a program's exit functions run, Python has forgotten it.
 
     raise SystemExit(3)   exit(3)   sys.exit(3)   from sys import exit; exit(3)

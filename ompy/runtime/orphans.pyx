@@ -1,4 +1,5 @@
 # cython: language_level=3, binding=False
+# distutils: extra_compile_args=-Os
 """Processes whose parent has ended: who takes care of them, and how they hear of it (prctl(2))."""
 
 cdef extern from "<signal.h>" nogil:

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """Bytes of a file by pread and pwrite.  See `module.pxd`."""
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """Files by the components of four frameworks.  See `module.pxd`."""
 from ompy.core.board cimport FILE_READ, FILE_WRITE, OPERATION_NONE
 from ompy.core.communicator cimport Communicator

@@ -1,4 +1,5 @@
 # cython: language_level=3, binding=False
+# distutils: extra_compile_args=-Os
 """Programs of a chip in one process: generators that yield what their tile does next.
 
     from ompy_raw.chip import Chip

@@ -1,4 +1,5 @@
 # cython: language_level=3, binding=False
+# distutils: extra_compile_args=-Os
 """`mpi4py.MPI` is `ompy.MPI`: the same module object under both names, but for extension modules (`ompy.mpi.foreign`).
 
 A compiled module, because programs and tools that were written for mpi4py open `MPI.__file__` as a shared library and ask it

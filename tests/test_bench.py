@@ -17,6 +17,8 @@ ROWS = (
     "window:8:64@4",
     "column:512@2",
     "barrier:0@2",
+    "rma_put_allocate:8@2",
+    "rma_pscw_create:8@2",
     "start_up@1",
     "resident@2",
     "sockets:8@2",

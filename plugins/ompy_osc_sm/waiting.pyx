@@ -21,6 +21,8 @@ cdef extern from "<sched.h>" nogil:
 
 # Looks at a word between two rounds of the progress engine.
 cdef int LOOKS = 200
+# Times that a core which others want is offered to them before the wait is the engine's.
+cdef int TURNS = 8
 # Seconds between looks at whether who is waited for lives.
 cdef double LOOK_INTERVAL = 0.05
 
@@ -91,14 +93,18 @@ cdef class Waits(Epochs):
 
     cdef bint spin(self, Condition *condition) except -1:
         cdef int _spin, _look
-        for _spin in range(self.spins):
-            if self.crowded:
-                sched_yield()
-            for _look in range(1 if self.crowded else LOOKS):
+        if self.crowded:
+            for _spin in range(TURNS):
+                with nogil:
+                    sched_yield()
                 if is_so(condition):
                     return True
-            if not self.crowded or _spin % 16 == 15:
-                poll()
+            return False
+        for _spin in range(self.spins):
+            for _look in range(LOOKS):
+                if is_so(condition):
+                    return True
+            poll()
         return False
 
     cdef int sleep(self, Condition *condition, int operation) except -1:

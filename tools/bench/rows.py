@@ -24,6 +24,7 @@ from line import Line
 from lives import lives
 from memory import resident
 from mpi4py import MPI
+from windows import with_window
 
 comm = MPI.COMM_WORLD
 rank, size = comm.Get_rank(), comm.Get_size()
@@ -242,6 +243,8 @@ def measure(row: str) -> list[float]:
         return batches(column(*numbers), 2)
     if name == "resident":
         return of_ranks()
+    if name.startswith("rma_"):
+        return with_window(comm, name, numbers[0], batches)
     if name.startswith(("comm_", "win_", "type_")):
         return batches(lives(comm)[name])
     return batches(collective(name, *numbers))

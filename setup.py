@@ -24,6 +24,7 @@ from pathlib import Path
 import Cython
 from Cython.Build import cythonize
 from Cython.Build.Dependencies import DependencyTree
+from Cython.Compiler.Errors import CompileError
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
@@ -67,16 +68,23 @@ class BuildExtensions(build_ext):
         # Cython would look for each in every folder of its own and Python's path, for ten seconds.  Names are absolute here.
         lies = declarations()
         DependencyTree.find_pxd = lambda tree, module, filename=None: lies.get(module)
-        modules = cythonize(
-            [Extension(f"{e.name.rpartition('.')[0]}.{Path(s).stem}", [s]) for e in self.extensions for s in e.sources],
-            build_dir=str(WORK),
-            include_path=ROOTS,
-            nthreads=jobs,
-            cache=bool(CCACHE),
-            shared_utility_qualified_name=HELPERS,
-            compiler_directives={"language_level": 3, "auto_pickle": False, "emit_code_comments": False},
-            quiet=True,
-        )
+        try:
+            modules = cythonize(
+                [Extension(f"{e.name.rpartition('.')[0]}.{Path(s).stem}", [s]) for e in self.extensions for s in e.sources],
+                build_dir=str(WORK),
+                include_path=ROOTS,
+                nthreads=jobs,
+                cache=bool(CCACHE),
+                shared_utility_qualified_name=HELPERS,
+                compiler_directives={"language_level": 3, "auto_pickle": False, "emit_code_comments": False},
+                quiet=True,
+            )
+        except CompileError:
+            # What Cython wrote in place of C would be up to date at the next attempt, and the message be the C compiler's.
+            for path in WORK.rglob("*.c"):
+                if path.read_bytes().startswith(b"#error"):
+                    path.unlink()
+            raise
         (WORK / "build.ninja").write_text("\n".join(self.rules(modules)) + "\n")
         subprocess.run([sys.executable, "-m", "ninja", "--quiet", "-j", str(jobs), "-f", str(WORK / "build.ninja")], check=True)
 

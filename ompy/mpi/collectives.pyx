@@ -220,121 +220,121 @@ cdef class Collectives(PointToPoint):
         self.carry_out(REDUCE_SCATTER, sendbuf, recvbuf, op, recvcounts, 0)
 
     def Ibarrier(self) -> Request:
-        """`Barrier` as a request (MPI-4.1, 6.12)."""
+        """Begin `Barrier`; returns its request (MPI-4.1, 6.12)."""
         return self.begin(BARRIER, None, None, None, None, 0)
 
     def Ibcast(self, buf, int root=0) -> Request:
-        """`Bcast` as a request (MPI-4.1, 6.12)."""
+        """Begin `Bcast`; returns its request (MPI-4.1, 6.12)."""
         return self.begin(BCAST, buf, None, None, None, root)
 
     def Igather(self, sendbuf, recvbuf, int root=0) -> Request:
-        """`Gather` as a request (MPI-4.1, 6.12)."""
+        """Begin `Gather`; returns its request (MPI-4.1, 6.12)."""
         return self.begin(GATHER, sendbuf, recvbuf, None, None, root)
 
     def Igatherv(self, sendbuf, recvbuf, int root=0) -> Request:
-        """`Gatherv` as a request (MPI-4.1, 6.12)."""
+        """Begin `Gatherv`; returns its request (MPI-4.1, 6.12)."""
         return self.begin(GATHERV, sendbuf, recvbuf, None, None, root)
 
     def Iscatter(self, sendbuf, recvbuf, int root=0) -> Request:
-        """`Scatter` as a request (MPI-4.1, 6.12)."""
+        """Begin `Scatter`; returns its request (MPI-4.1, 6.12)."""
         return self.begin(SCATTER, sendbuf, recvbuf, None, None, root)
 
     def Iscatterv(self, sendbuf, recvbuf, int root=0) -> Request:
-        """`Scatterv` as a request (MPI-4.1, 6.12)."""
+        """Begin `Scatterv`; returns its request (MPI-4.1, 6.12)."""
         return self.begin(SCATTERV, sendbuf, recvbuf, None, None, root)
 
     def Iallgather(self, sendbuf, recvbuf) -> Request:
-        """`Allgather` as a request (MPI-4.1, 6.12)."""
+        """Begin `Allgather`; returns its request (MPI-4.1, 6.12)."""
         return self.begin(ALLGATHER, sendbuf, recvbuf, None, None, 0)
 
     def Iallgatherv(self, sendbuf, recvbuf) -> Request:
-        """`Allgatherv` as a request (MPI-4.1, 6.12)."""
+        """Begin `Allgatherv`; returns its request (MPI-4.1, 6.12)."""
         return self.begin(ALLGATHERV, sendbuf, recvbuf, None, None, 0)
 
     def Ialltoall(self, sendbuf, recvbuf) -> Request:
-        """`Alltoall` as a request (MPI-4.1, 6.12)."""
+        """Begin `Alltoall`; returns its request (MPI-4.1, 6.12)."""
         return self.begin(ALLTOALL, sendbuf, recvbuf, None, None, 0)
 
     def Ialltoallv(self, sendbuf, recvbuf) -> Request:
-        """`Alltoallv` as a request (MPI-4.1, 6.12)."""
+        """Begin `Alltoallv`; returns its request (MPI-4.1, 6.12)."""
         return self.begin(ALLTOALLV, sendbuf, recvbuf, None, None, 0)
 
     def Ialltoallw(self, sendbuf, recvbuf) -> Request:
-        """`Alltoallw` as a request (MPI-4.1, 6.12)."""
+        """Begin `Alltoallw`; returns its request (MPI-4.1, 6.12)."""
         return self.begin(ALLTOALLW, sendbuf, recvbuf, None, None, 0)
 
     def Ireduce(self, sendbuf, recvbuf, op=SUM, int root=0) -> Request:
-        """`Reduce` as a request (MPI-4.1, 6.12)."""
+        """Begin `Reduce`; returns its request (MPI-4.1, 6.12)."""
         return self.begin(REDUCE, sendbuf, recvbuf, op, None, root)
 
     def Iallreduce(self, sendbuf, recvbuf, op=SUM) -> Request:
-        """`Allreduce` as a request (MPI-4.1, 6.12)."""
+        """Begin `Allreduce`; returns its request (MPI-4.1, 6.12)."""
         return self.begin(ALLREDUCE, sendbuf, recvbuf, op, None, 0)
 
     def Ireduce_scatter_block(self, sendbuf, recvbuf, op=SUM) -> Request:
-        """`Reduce_scatter_block` as a request (MPI-4.1, 6.12)."""
+        """Begin `Reduce_scatter_block`; returns its request (MPI-4.1, 6.12)."""
         return self.begin(REDUCE_SCATTER_BLOCK, sendbuf, recvbuf, op, None, 0)
 
     def Ireduce_scatter(self, sendbuf, recvbuf, recvcounts=None, op=SUM) -> Request:
-        """`Reduce_scatter` as a request (MPI-4.1, 6.12)."""
+        """Begin `Reduce_scatter`; returns its request (MPI-4.1, 6.12)."""
         return self.begin(REDUCE_SCATTER, sendbuf, recvbuf, op, recvcounts, 0)
 
     def Barrier_init(self, Info info=None) -> Prequest:
-        """`Barrier` as a persistent request (MPI-4.1, 6.13)."""
+        """Prepare `Barrier`; returns its persistent request (MPI-4.1, 6.13)."""
         return self.prepare(BARRIER, None, None, None, None, 0)
 
     def Bcast_init(self, buf, int root=0, Info info=None) -> Prequest:
-        """`Bcast` as a persistent request (MPI-4.1, 6.13)."""
+        """Prepare `Bcast`; returns its persistent request (MPI-4.1, 6.13)."""
         return self.prepare(BCAST, buf, None, None, None, root)
 
     def Gather_init(self, sendbuf, recvbuf, int root=0, Info info=None) -> Prequest:
-        """`Gather` as a persistent request (MPI-4.1, 6.13)."""
+        """Prepare `Gather`; returns its persistent request (MPI-4.1, 6.13)."""
         return self.prepare(GATHER, sendbuf, recvbuf, None, None, root)
 
     def Gatherv_init(self, sendbuf, recvbuf, int root=0, Info info=None) -> Prequest:
-        """`Gatherv` as a persistent request (MPI-4.1, 6.13)."""
+        """Prepare `Gatherv`; returns its persistent request (MPI-4.1, 6.13)."""
         return self.prepare(GATHERV, sendbuf, recvbuf, None, None, root)
 
     def Scatter_init(self, sendbuf, recvbuf, int root=0, Info info=None) -> Prequest:
-        """`Scatter` as a persistent request (MPI-4.1, 6.13)."""
+        """Prepare `Scatter`; returns its persistent request (MPI-4.1, 6.13)."""
         return self.prepare(SCATTER, sendbuf, recvbuf, None, None, root)
 
     def Scatterv_init(self, sendbuf, recvbuf, int root=0, Info info=None) -> Prequest:
-        """`Scatterv` as a persistent request (MPI-4.1, 6.13)."""
+        """Prepare `Scatterv`; returns its persistent request (MPI-4.1, 6.13)."""
         return self.prepare(SCATTERV, sendbuf, recvbuf, None, None, root)
 
     def Allgather_init(self, sendbuf, recvbuf, Info info=None) -> Prequest:
-        """`Allgather` as a persistent request (MPI-4.1, 6.13)."""
+        """Prepare `Allgather`; returns its persistent request (MPI-4.1, 6.13)."""
         return self.prepare(ALLGATHER, sendbuf, recvbuf, None, None, 0)
 
     def Allgatherv_init(self, sendbuf, recvbuf, Info info=None) -> Prequest:
-        """`Allgatherv` as a persistent request (MPI-4.1, 6.13)."""
+        """Prepare `Allgatherv`; returns its persistent request (MPI-4.1, 6.13)."""
         return self.prepare(ALLGATHERV, sendbuf, recvbuf, None, None, 0)
 
     def Alltoall_init(self, sendbuf, recvbuf, Info info=None) -> Prequest:
-        """`Alltoall` as a persistent request (MPI-4.1, 6.13)."""
+        """Prepare `Alltoall`; returns its persistent request (MPI-4.1, 6.13)."""
         return self.prepare(ALLTOALL, sendbuf, recvbuf, None, None, 0)
 
     def Alltoallv_init(self, sendbuf, recvbuf, Info info=None) -> Prequest:
-        """`Alltoallv` as a persistent request (MPI-4.1, 6.13)."""
+        """Prepare `Alltoallv`; returns its persistent request (MPI-4.1, 6.13)."""
         return self.prepare(ALLTOALLV, sendbuf, recvbuf, None, None, 0)
 
     def Alltoallw_init(self, sendbuf, recvbuf, Info info=None) -> Prequest:
-        """`Alltoallw` as a persistent request (MPI-4.1, 6.13)."""
+        """Prepare `Alltoallw`; returns its persistent request (MPI-4.1, 6.13)."""
         return self.prepare(ALLTOALLW, sendbuf, recvbuf, None, None, 0)
 
     def Reduce_init(self, sendbuf, recvbuf, op=SUM, int root=0, Info info=None) -> Prequest:
-        """`Reduce` as a persistent request (MPI-4.1, 6.13)."""
+        """Prepare `Reduce`; returns its persistent request (MPI-4.1, 6.13)."""
         return self.prepare(REDUCE, sendbuf, recvbuf, op, None, root)
 
     def Allreduce_init(self, sendbuf, recvbuf, op=SUM, Info info=None) -> Prequest:
-        """`Allreduce` as a persistent request (MPI-4.1, 6.13)."""
+        """Prepare `Allreduce`; returns its persistent request (MPI-4.1, 6.13)."""
         return self.prepare(ALLREDUCE, sendbuf, recvbuf, op, None, 0)
 
     def Reduce_scatter_block_init(self, sendbuf, recvbuf, op=SUM, Info info=None) -> Prequest:
-        """`Reduce_scatter_block` as a persistent request (MPI-4.1, 6.13)."""
+        """Prepare `Reduce_scatter_block`; returns its persistent request (MPI-4.1, 6.13)."""
         return self.prepare(REDUCE_SCATTER_BLOCK, sendbuf, recvbuf, op, None, 0)
 
     def Reduce_scatter_init(self, sendbuf, recvbuf, recvcounts=None, op=SUM, Info info=None) -> Prequest:
-        """`Reduce_scatter` as a persistent request (MPI-4.1, 6.13)."""
+        """Prepare `Reduce_scatter`; returns its persistent request (MPI-4.1, 6.13)."""
         return self.prepare(REDUCE_SCATTER, sendbuf, recvbuf, op, recvcounts, 0)

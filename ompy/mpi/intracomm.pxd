@@ -2,4 +2,5 @@
 from ompy.mpi.comm cimport Comm
 
 cdef class Intracomm(Comm):
-    pass
+    # A communicator of the first `count` processes, which have a topology.
+    cdef object arranged(self, object topology, int count, object kind, object info=*)

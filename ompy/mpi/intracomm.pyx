@@ -205,7 +205,7 @@ cdef class Intracomm(Comm):
         except MPIError as error:
             hand_over(error, self.comm)
 
-    def arranged(self, topology, int count, kind, info=None):
+    cdef object arranged(self, topology, int count, kind, info=None):
         """A communicator of the first `count` processes, which have a topology (MPI-4.1, 8.5)."""
         core = first_ranks(self.live(), count, {"topology": topology})
         return self.heir(core, None if core is None else classes[kind], info)

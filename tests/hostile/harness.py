@@ -33,6 +33,8 @@ PATIENCE = 30.0
 # What a child may have grown by at its end, beyond what it had after its first tenth; bytes.  What the C library keeps of freed
 # memory varies by some tens of MiB.
 GROWTH = 128 << 20
+# Seconds in which descriptors that are being closed are gone.
+LATE = 5.0
 PAGE = mmap.PAGESIZE
 RECORD = struct.Struct("q")
 
@@ -103,6 +105,11 @@ def run_child(driver: Driver, seed: int, first: int, last: int, page: str) -> No
             before = usage()
     driver.settle()
     memory, descriptors = usage()
+    # Threads of a library may still be closing the last ones.
+    deadline = time.monotonic() + LATE
+    while len(descriptors) > len(before[1]) and time.monotonic() < deadline:
+        driver.settle()
+        memory, descriptors = usage()
     if last - first >= 2000 and memory - before[0] > GROWTH:
         print(f"{last} memory grew by {(memory - before[0]) >> 20} MiB over {last - settled} inputs", flush=True)
     if last - first >= 100 and len(descriptors) > len(before[1]):

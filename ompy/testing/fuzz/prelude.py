@@ -46,6 +46,16 @@ def among(what, got, allowed):
         raise AssertionError(f"{what}: {got!r:.200}, not one of {allowed!r:.200}")
 
 
+def alone(what, told):
+    """Raise AssertionError where two ranks have read the same: (target, slot, value) of each of a rank's reads."""
+    seen = [read for of_one in told for read in of_one]
+    for k, read in enumerate(seen):
+        if read in seen[:k]:
+            raise AssertionError(
+                f"{what}: two origins under exclusive locks read the same, {read[2]}, from slot {read[1]} of {read[0]}"
+            )
+
+
 def check_status(what, status, source, tag, n):
     """Raise AssertionError unless the status tells of a message of n bytes."""
     told = status.Get_source(), status.Get_tag(), status.Get_count(MPI.BYTE)

@@ -5,7 +5,7 @@ Each rank's window is cut into slots.  In one epoch a slot has one role, so that
     put     one origin overwrites it                        afterwards: that origin's numbers
     get     any origins read it                             they read what it held before the epoch
     sum     any origins add to it, some fetch               afterwards: all of it; fetched: what it held and some of the others'
-    swap    any origins, each under an exclusive lock,      read: one of the values that it had, whole
+    swap    any origins, each under an exclusive lock,      read: one of the values that it had, whole, each origin another one
             read it and overwrite it                        afterwards: one origin's numbers, whole
     store   its owner writes it, outside of others' epochs
 
@@ -30,6 +30,8 @@ FLAVORS = ("create", "create", "allocate", "shared", "dynamic")
 SYNCHRONISATIONS = ("fence", "fence", "pscw", "lock", "lock_all", "flush")
 MOST_ELEMENTS = 40_000
 WIDTH = 8
+# So many random numbers are not another place's.
+DISTINCT = 5
 
 
 class Access(NamedTuple):
@@ -208,6 +210,8 @@ class Window(Action):
             for access in mine:
                 if access.role in ("get", "swap") or access.call in ("Get_accumulate", "Rget_accumulate", "Fetch_and_op"):
                     lines.append(self.check_read(epoch, access, accesses, states[epoch]))
+            if any(access.role == "swap" for access in accesses):
+                lines.append(self.check_alone(epoch, mine, comm))
             if how in PASSIVE:
                 lines += [f"{comm}.Barrier()", f"{w}.Lock({me}, MPI.LOCK_EXCLUSIVE)"]
             later = self.epochs[epoch + 1] if epoch + 1 < len(self.epochs) else ("", [])
@@ -242,6 +246,12 @@ class Window(Action):
         if len(allowed) == 1:
             return f"check({what}, {self.own(slot)}, {allowed[0]})"
         return f"among({what}, list({self.own(slot)}), [{', '.join(f'list({value})' for value in allowed)}])"
+
+    def check_alone(self, epoch: int, mine: Sequence[Access], comm: str) -> str:
+        """Who swaps reads what the one before it wrote: no two read the same.  Fewer numbers may be the same by chance."""
+        swaps = [access for access in mine if access.role == "swap" and self.slots[access.slot] >= DISTINCT]
+        reads = ", ".join(f"({a.target}, {a.slot}, list({self.result(epoch, a)}[:{DISTINCT}]))" for a in swaps)
+        return f"alone('window {self.number}, epoch {epoch}', {comm}.allgather([{reads}]))"
 
     def check_read(
         self, epoch: int, access: Access, accesses: Sequence[Access], before: dict[tuple[int, int], list[str]]

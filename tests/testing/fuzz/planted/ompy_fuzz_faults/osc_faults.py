@@ -90,13 +90,9 @@ class UnlockDoesNotWait(Osc):
 
 class ExclusiveIsShared(Osc):
     def lock(self, target, kind, assertion) -> int:
-        return super().lock(target, min(kind, self.shared), assertion)
-
-    @property
-    def shared(self) -> int:
         from ompy import MPI
 
-        return min(MPI.LOCK_SHARED, MPI.LOCK_EXCLUSIVE) if MPI.LOCK_SHARED < MPI.LOCK_EXCLUSIVE else MPI.LOCK_SHARED
+        return super().lock(target, MPI.LOCK_SHARED, assertion)
 
 
 class SumReplaces(Osc):

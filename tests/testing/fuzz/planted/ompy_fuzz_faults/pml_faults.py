@@ -118,7 +118,7 @@ class ContextsOfDuplicatesMix(Pml):
         def find(self, comm, source, tag):
             found = super().find(comm, source, tag)
             if found is None and source >= 0 and tag >= 0:
-                near = (it for it in self.unexpected if abs(it.context - comm.context) == 1)
+                near = (it for it in self.unexpected if 0 < abs(it.context - comm.context) < 8)
                 found = next((it for it in near if it.source == source and it.tag == tag), None)
             return found
 
@@ -313,8 +313,10 @@ class CancelLeavesTheReceive(Pml):
 
 
 class FreeEndsWhatIsPosted(Pml):
+    """On other communicators: on its own there is nothing any more when the PML hears of it."""
+
     def del_comm(self, comm) -> int:
-        self.queues.posted = [it for it in self.queues.posted if it.comm is not comm]
+        self.queues.posted = []
         return super().del_comm(comm)
 
 

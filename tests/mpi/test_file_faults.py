@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from late_signals import Late
 
 from ompy import MPI
 
@@ -236,10 +237,6 @@ def test_a_rank_killed_in_a_collective_write_ends_the_job_and_what_was_written_s
     # The file's name is long: its beginning and its end are told.
     assert re.search(rf"rank 0, 2 waited in File_write of .*{re.escape(str(path)[-20:])}\n", errors)
     assert (np.fromfile(path, "i4")[:3000] == np.repeat(np.arange(1000), 3)).all()
-
-
-class Late(Exception):
-    """What the signal handler raises."""
 
 
 @pytest.mark.ompy(2, 3)

@@ -10,6 +10,7 @@ import signal
 
 import numpy as np
 import pytest
+from late_signals import Late, raise_late, until_late
 
 GO, DATA, OTHER = 1, 2, 3
 LONG = 4 << 20
@@ -17,27 +18,6 @@ READ = {"btl": "self,sm", "btl_sm_single_copy": "cma"}
 WRITTEN = {"btl": "self,sm", "btl_sm_single_copy": "cma", "pml_ob1_use_get": "0"}
 FRAGMENTS = {"btl": "self,sm", "btl_sm_single_copy": "none"}
 NETWORK = {"btl": "self,zmq"}
-
-
-class Late(Exception):
-    """What the signal handler raises."""
-
-
-def raise_late(*_):
-    raise Late
-
-
-def until_late(call):
-    """`call` until the timer's exception ends it."""
-    signal.signal(signal.SIGALRM, raise_late)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0.1)
-        call()
-    except Late:
-        return
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-    raise AssertionError("the call was over before the signal came")
 
 
 def pids(comm):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 from time import monotonic
 
 import numpy as np
 import pytest
+from late_signals import until_late
 
 from ompy import MPI
 from ompy.core import heap
@@ -137,27 +137,6 @@ def test_accumulates_of_every_length_and_type_are_atomic(comm, flavor, ompy_seed
     assert (whole == total[comm.rank]).all(), f"seed {ompy_seed}"
     win.Free()
     spread.Free()
-
-
-class Late(Exception):
-    """What the signal handler raises."""
-
-
-def raise_late(*_):
-    raise Late
-
-
-def until_late(call):
-    """`call` until the timer's exception ends it."""
-    signal.signal(signal.SIGALRM, raise_late)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0.05)
-        call()
-    except Late:
-        return
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-    raise AssertionError("the call was over before the signal came")
 
 
 @pytest.mark.ompy(2)

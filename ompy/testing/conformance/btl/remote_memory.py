@@ -208,6 +208,25 @@ def get_reads_exactly_its_bytes(rank: BtlRank) -> None:
     local.close()
 
 
+def under_way_when_withdrawn(rank: BtlRank, turn: int) -> bool:
+    """Whether all peers have begun accesses before the owner looks again: so it is in half of each owner's turns."""
+    return turn // rank.size % 2 == 1
+
+
+def wait_for_accesses(rank: BtlRank, turn: int) -> None:
+    """As the owner of memory that peers are at: a random while; or until all have begun, and then a few looks.
+
+    The looks grow by one with each of its turns, so that memory is withdrawn early and late in what they began.
+    """
+    if under_way_when_withdrawn(rank, turn):
+        rank.wire.exchange(None)
+        looks = turn // rank.size // 2 + 1
+    else:
+        looks = rank.random.randrange(10 ** rank.random.randrange(1, 4))
+    for _ in range(looks):
+        rank.poll()
+
+
 @check("withdrawal", "completion", needs="get", ranks=2)
 def memory_that_was_taken_back_is_not_read(rank: BtlRank) -> None:
     """Peers get the same bytes again and again; in the middle their owner takes the memory back, and writes into it.
@@ -217,15 +236,18 @@ def memory_that_was_taken_back_is_not_read(rank: BtlRank) -> None:
     require(rank, contract.GET, "get")
     size = min(rank.btl.get_limit or LARGEST, 30_000)
     alignment = rank.btl.get_alignment
-    mine, local = Region(rank, size, alignment), Region(rank, size, alignment)
+    step = -(-size // alignment) * alignment
+    mine, local = Region(rank, size, alignment), Region(rank, step * AT_ONCE, alignment)
     windows = exposed(rank, mine)
     # What reaches a peer back is perhaps there only once both have heard of each other.
     rank.transfer(lambda source: [(target, FREE_TAGS[0], bytes([source]) * 24) for target in range(rank.size)])
 
-    def status_of_get(owner: int, wanted: bytes) -> int:
-        sending = issue(rank, "get", owner, local, 0, windows[owner], 0, size)
+    def begin(owner: int, slot: int = 0) -> Sending:
+        return issue(rank, "get", owner, local, step * slot, windows[owner], 0, size)
+
+    def status_of(sending: Sending, wanted: bytes, slot: int = 0) -> int:
         rank.land(f"a get of {size} bytes")
-        if sending.status == 0 and local.view != wanted:
+        if sending.status == 0 and local.view[step * slot : step * slot + size] != wanted:
             raise Breach(
                 "withdrawal", "a get of memory that was taken back completed without an error, and not with what was there"
             )
@@ -239,19 +261,22 @@ def memory_that_was_taken_back_is_not_read(rank: BtlRank) -> None:
         rank.may_fail = True
         taken_back, statuses = [], []
         if owner == rank.rank:
-            for _ in range(rank.random.randrange(10 ** rank.random.randrange(1, 4))):
-                rank.poll()
+            wait_for_accesses(rank, turn)
             taken_back = [peer for peer in rank.peers if rank.btl.withdraw(rank.peers[peer], mine.address, size)]
             if len(taken_back) == len(rank.peers):
                 mine.view[:] = after
+        elif under_way_when_withdrawn(rank, turn):
+            begun = [begin(owner, slot) for slot in range(AT_ONCE)] if owner in rank.peers else []
+            rank.wire.exchange(None)
+            statuses = [status_of(sending, before, slot) for slot, sending in enumerate(begun)]
         elif owner in rank.peers:
-            statuses = [status_of_get(owner, before) for _ in range(rank.random.randrange(1, 40))]
+            statuses = [status_of(begin(owner), before) for _ in range(rank.random.randrange(1, 40))]
         taken_back = rank.exchange(taken_back)[owner]
         if rank.rank not in taken_back and any(statuses):
             raise Breach("completion", "a get failed, though its memory was not taken back")
         rank.meet()
         if rank.rank in taken_back and owner in rank.peers:
-            status_of_get(owner, b"")  # nothing that it could bring is right
+            status_of(begin(owner), b"")  # nothing that it could bring is right
         rank.meet()
         if owner == rank.rank:
             for peer in taken_back:
@@ -260,7 +285,7 @@ def memory_that_was_taken_back_is_not_read(rank: BtlRank) -> None:
         rank.meet()
         rank.may_fail = False
         if owner in rank.peers:
-            status_of_get(owner, after)
+            status_of(begin(owner), after)
         rank.meet()
     mine.close()
     local.close()
@@ -272,13 +297,15 @@ def memory_that_was_taken_back_is_not_written(rank: BtlRank) -> None:
     require(rank, contract.PUT, "put")
     alignment = rank.btl.put_alignment
     size = min(rank.btl.put_limit or LARGEST, 30_000) // alignment * alignment
-    mine, local = Region(rank, size, alignment), Region(rank, size, alignment)
+    mine, local = Region(rank, size, alignment), Region(rank, size * AT_ONCE, alignment)
     windows = exposed(rank, mine)
     rank.transfer(lambda source: [(target, FREE_TAGS[0], bytes([source]) * 24) for target in range(rank.size)])
 
-    def status_of_put(owner: int) -> int:
-        local.view[:] = rank.content(rank.rank, owner, 0, size)
-        sending = issue(rank, "put", owner, local, 0, windows[owner], 0, size)
+    def begin(owner: int, slot: int = 0) -> Sending:
+        local.view[size * slot : size * (slot + 1)] = rank.content(rank.rank, owner, slot, size)
+        return issue(rank, "put", owner, local, size * slot, windows[owner], 0, size)
+
+    def status_of(sending: Sending, owner: int) -> int:
         rank.land(f"a put of {size} bytes")
         flush(rank, owner)
         return sending.status
@@ -289,16 +316,19 @@ def memory_that_was_taken_back_is_not_written(rank: BtlRank) -> None:
         rank.may_fail = True
         taken_back, statuses = [], []
         if owner == rank.rank:
-            for _ in range(rank.random.randrange(10 ** rank.random.randrange(1, 4))):
-                rank.poll()
+            wait_for_accesses(rank, turn)
             taken_back = [peer for peer in rank.peers if rank.btl.withdraw(rank.peers[peer], mine.address, size)]
             mine.view[:] = stored = rank.content(owner, owner, turn, size)
+        elif under_way_when_withdrawn(rank, turn):
+            begun = [begin(owner, slot) for slot in range(AT_ONCE)] if owner in rank.peers else []
+            rank.wire.exchange(None)
+            statuses = [status_of(sending, owner) for sending in begun]
         elif owner in rank.peers:
-            statuses = [status_of_put(owner) for _ in range(rank.random.randrange(1, 40))]
+            statuses = [status_of(begin(owner), owner) for _ in range(rank.random.randrange(1, 40))]
         taken_back = rank.exchange(taken_back)[owner]
         if rank.rank not in taken_back and any(statuses):
             raise Breach("completion", "a put failed, though its memory was not taken back")
-        if rank.rank in taken_back and owner in rank.peers and status_of_put(owner) == 0:
+        if rank.rank in taken_back and owner in rank.peers and status_of(begin(owner), owner) == 0:
             raise Breach("withdrawal", "a put into memory that was taken back completed without an error")
         rank.meet()
         if owner == rank.rank:
@@ -309,7 +339,7 @@ def memory_that_was_taken_back_is_not_written(rank: BtlRank) -> None:
         rank.meet()
         rank.may_fail = False
         if owner in rank.peers:
-            status_of_put(owner)
+            status_of(begin(owner), owner)
         rank.meet()
     mine.close()
     local.close()

@@ -48,7 +48,8 @@ cdef class Request:
 
     cdef int begin(self) except -1:
         set_empty(&self.status)
-        self.error = None
+        if self.error is not None:
+            self.error = None
         self.complete = False
         self.active = True
         self.abandoned = False

@@ -375,7 +375,9 @@ cdef class Ob1(Pml):
             request = self.begin_send(address, count, typemap, dest, tag, mode, comm)
         finally:
             leave()
-        return sent if request is None else request
+        if request is None:
+            return sent
+        return request
 
     cpdef Request isend_init(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
                              Communicator comm):
@@ -487,7 +489,11 @@ cdef class Ob1(Pml):
                         Communicator comm):
         """Non-blocking receive."""
         cdef RecvRequest request = self.new_recv(address, count, typemap, None, source, tag, comm)
-        request.start()
+        enter()
+        try:
+            request.look_for_message()
+        finally:
+            leave()
         return request
 
     cpdef Request irecv_init(self, size_t address, Py_ssize_t count, Typemap typemap, int source, int tag,

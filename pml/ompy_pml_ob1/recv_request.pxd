@@ -1,4 +1,5 @@
 # The receiver's half of each protocol; see `send_request.pxd` for the pictures.
+cimport cython
 from libc.stdint cimport uint32_t, uint64_t
 
 from ompy.core.typemap cimport Typemap
@@ -8,6 +9,7 @@ from ompy_pml_ob1.engine cimport Engine, Transfer
 from ompy_pml_ob1.header cimport FinHeader, GetHeader, RendezvousHeader
 from ompy_pml_ob1.matching cimport Matching, Posted, Unexpected
 
+@cython.final
 cdef class RecvRequest(Transfer):
     cdef Posted posted
     cdef uint64_t sender            # the sender's request

@@ -3,9 +3,11 @@
 from cpython.buffer cimport PyBUF_READ, PyBUF_WRITE
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.memoryview cimport PyMemoryView_FromMemory
+cimport cython
 from libc.string cimport memcpy
 
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
+from ompy.core.proc cimport Proc
 from ompy.core.registration cimport RegistrationCache
 
 from _functools import partial
@@ -112,6 +114,26 @@ cdef class Descriptor:
     def total_length(self):
         """Bytes on the wire: header, copied payload and referenced payload."""
         return self.length + self.payload_length
+
+
+@cython.freelist(8)
+cdef class Parting:
+    """What becomes of a message of the default `sendi`, whose sender keeps nothing of it."""
+    cdef Endpoint endpoint
+    cdef bint gone                               # the sender has been told that it was taken
+    cdef int status
+
+    cdef object error(self):
+        cdef Proc proc = self.endpoint.proc
+        return MPIError(self.status, f"btl {self.endpoint.btl.name} could not deliver a message to rank {proc.rank} of {proc.job}")
+
+
+cdef int parted(object context, Descriptor descriptor, int status) except -1:
+    cdef Parting parting = <Parting> context
+    parting.status = status
+    if status != OK and parting.gone:
+        parting.endpoint.btl.report_error(parting.endpoint.proc, parting.error())
+    return 0
 
 
 cdef class Btl(ProgressSource):
@@ -231,6 +253,7 @@ cdef class Btl(ProgressSource):
     cdef int sendi(self, Endpoint endpoint, const char *header, size_t header_size,
                    const char *payload, size_t payload_size, int tag) except -1:
         cdef Descriptor descriptor = self.alloc(endpoint, header_size + payload_size)
+        cdef Parting parting
         cdef int taken
         if descriptor is None:
             return OUT_OF_RESOURCE
@@ -238,11 +261,18 @@ cdef class Btl(ProgressSource):
             memcpy(descriptor.data, header, header_size)
         if payload_size:
             memcpy(descriptor.data + header_size, payload, payload_size)
+        parting = Parting.__new__(Parting)
+        parting.endpoint = endpoint
+        descriptor.callback = parted
+        descriptor.context = parting
         descriptor.in_flight = True
         taken = self.send(endpoint, descriptor, tag)
         if taken != OK:
             descriptor.in_flight = False
             self.free(descriptor)
+        elif parting.status != OK:
+            raise parting.error()
+        parting.gone = True
         return taken
 
     def post(self, Endpoint endpoint not None, const unsigned char[::1] data, int tag):

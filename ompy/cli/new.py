@@ -32,12 +32,14 @@ def new(framework: str, name: str, cython: bool, into: Path) -> None:
     forms = distribution.forms(framework)
     if cython and "cython" not in forms:
         raise click.UsageError(f"a {framework} component is written in Python here; leave --cython out")
+    cython = cython or forms == ["cython"]
     try:
-        folder = distribution.write(framework, name, into, cython or forms == ["cython"])
+        folder = distribution.write(framework, name, into, cython)
     except FileExistsError as error:
         raise click.UsageError(f"{error.filename} is there already: remove it, or write elsewhere with --into") from None
     click.echo(f"{folder}/")
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         click.echo(f"  {path.relative_to(folder)}")
     where = folder if folder.is_absolute() else f"./{folder}"
-    click.echo(f"\nNext: pip install {where}; then see {folder}/README.md")
+    commands = " && ".join(distribution.installation(str(where), cython))
+    click.echo(f"\nNext: {commands}; then see {folder}/README.md")

@@ -41,14 +41,23 @@ def sources(framework: str, cython: bool) -> dict[str, Path]:
     return {name: path for name, path in found.items() if name.removesuffix(".py") not in compiled}
 
 
-def values(framework: str, name: str) -> dict[str, str]:
+def installation(folder: str, cython: bool) -> list[str]:
+    """The commands that install a distribution; a compiled one against the ompy that is installed, which it will run with."""
+    if cython:
+        return ['pip install "setuptools>=77" "Cython>=3.1"', f"pip install --no-build-isolation {folder}"]
+    return [f"pip install {folder}"]
+
+
+def values(framework: str, name: str, cython: bool) -> dict[str, str]:
     """What stands in a template for the component's own words."""
+    distribution = f"ompy-{framework}-{name.replace('_', '-')}"
     return {
         "name": name,
         "Name": "".join(part.capitalize() for part in name.split("_")),
         "framework": framework,
         "package": f"ompy_{framework}_{name}",
-        "distribution": f"ompy-{framework}-{name.replace('_', '-')}",
+        "distribution": distribution,
+        "install": "\n".join(installation(f"./{distribution}", cython)),
         "interface": str(import_module(f"ompy.mca.{framework}").interface),
     }
 
@@ -67,7 +76,7 @@ def write(framework: str, name: str, into: Path, cython: bool = False) -> Path:
     """
     if reason := problem(name):
         raise ValueError(reason)
-    words = values(framework, name)
+    words = values(framework, name, cython)
     folder = into / words["distribution"]
     folder.mkdir(parents=True)
     for path, source in sources(framework, cython).items():

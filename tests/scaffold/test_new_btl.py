@@ -21,6 +21,15 @@ if comm.rank == 1:
 comm.recv(source=peer)
 """
 
+ONE_LONG = """
+import sys
+from ompy import MPI
+comm, size = MPI.COMM_WORLD, int(sys.argv[1])
+data = bytearray(b"x" * size if comm.rank == 0 else size)
+comm.Send(data, 1) if comm.rank == 0 else comm.Recv(data, 0)
+assert data == b"x" * size
+"""
+
 
 @pytest.fixture(scope="module")
 def mynet(workshop: Workshop) -> Path:
@@ -42,6 +51,19 @@ def test_a_peer_that_dies_is_reported_and_the_job_ends(workshop: Workshop, mynet
     done = workshop.ranks(2, "mynet", sys.executable, "-c", DEATH)
     assert done.returncode == 137, done.stderr
     assert "rank 1" in done.stderr
+
+
+def test_messages_as_long_as_a_socket_takes_arrive_and_longer_ones_are_not_offered(workshop: Workshop, mynet: Path) -> None:
+    def limited(size: int) -> list[str]:
+        return ["--mca", "btl_mynet_max_send_size", str(size), "--mca", "btl_mynet_eager_limit", str(size)]
+
+    # More than a socket's buffer has at first.
+    done = workshop.ranks(2, "mynet", *limited(300_000), sys.executable, "-c", ONE_LONG, "290000")
+    assert done.returncode == 0 or "a socket takes no message of 300000 bytes" in done.stderr
+    refused = workshop.ranks(2, "mynet", *limited(1 << 28), sys.executable, "-c", ONE_LONG, "10")
+    assert refused.returncode != 0
+    assert "a socket takes no message of 268435456 bytes (" in refused.stderr
+    assert "set btl_mynet_max_send_size to less" in refused.stderr
 
 
 def test_it_is_shown_as_those_of_the_tree_are(workshop: Workshop, mynet: Path) -> None:
@@ -91,3 +113,11 @@ def test_nothing_is_overwritten(workshop: Workshop) -> None:
     assert done.returncode == 2
     assert "is there already" in done.stderr
     assert mark.exists()
+
+
+def test_a_compiled_one_is_installed_against_the_ompy_that_it_will_run_with(workshop: Workshop) -> None:
+    done = workshop.ompy("new", "btl", "told", "--cython")
+    command = "pip install --no-build-isolation ./ompy-btl-told"
+    assert command in done.stdout
+    assert command in (workshop.folder / "ompy-btl-told" / "README.md").read_text()
+    assert "--no-build-isolation" not in workshop.ompy("new", "btl", "plain").stdout

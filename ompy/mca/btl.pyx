@@ -125,7 +125,8 @@ cdef class Parting:
 
     cdef object error(self):
         cdef Proc proc = self.endpoint.proc
-        return MPIError(self.status, f"btl {self.endpoint.btl.name} could not deliver a message to rank {proc.rank} of {proc.job}")
+        name = self.endpoint.btl.name
+        return MPIError(self.status, f"btl {name} could not deliver a message to rank {proc.rank} of {proc.job}")
 
 
 cdef int parted(object context, Descriptor descriptor, int status) except -1:

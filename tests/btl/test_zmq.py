@@ -11,6 +11,7 @@ import time
 import pytest
 from zmq_ranks import TAG, Rank, open_btl, run
 
+from ompy.core.errors import ERR_PROC_FAILED, MPIError
 from ompy.mca.btl import BACK_PRESSURE, TAKEN
 
 
@@ -155,7 +156,9 @@ def test_a_killed_peer_is_reported_and_sends_to_it_fail() -> None:
             [(lost, error)] = rank.errors
             assert lost == 1
             assert f"pid {pids[1]}" in str(error)
-            assert rank.btl.post(rank.endpoints[1], b"too late", TAG) == TAKEN
+            with pytest.raises(MPIError) as raised:
+                rank.btl.post(rank.endpoints[1], b"too late", TAG)
+            assert raised.value.code == ERR_PROC_FAILED
         else:
             signal.pause()
 

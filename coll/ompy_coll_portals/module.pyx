@@ -61,13 +61,13 @@ cdef class Packed:
 
     cdef int pack(self) except -1:
         """Fill the copy from the program's memory."""
-        if self.made != NULL and self.address:
+        if self.made != NULL and self.typemap is not None:
             pack_all(<char *> self.address, self.count, self.typemap, self.made)
         return 0
 
     cdef int unpack(self) except -1:
         """Put the copy into the program's memory."""
-        if self.made != NULL and self.address:
+        if self.made != NULL and self.typemap is not None:
             unpack_all(self.made, self.count * self.typemap.size, <char *> self.address, self.count, self.typemap)
         return 0
 

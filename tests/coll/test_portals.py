@@ -193,3 +193,21 @@ def test_types_with_gaps_are_packed(comm, count):
         assert (data[::2] == numpy.arange(0, 2 * count, 2)).all()
         assert comm.rank == 1 or (data[1::2] == -1).all()
     every_other.Free()
+
+
+@pytest.mark.ompy(3, mca=OPTIONS)
+@pytest.mark.parametrize("count", [5, 3000])
+def test_types_of_absolute_addresses_are_packed(comm, count):
+    from ompy import MPI
+
+    data = numpy.arange(count, dtype="i") if comm.rank == 1 else numpy.full(count, -1, "i")
+    where_it_lies = MPI.INT.Create_hindexed([count], [MPI.Get_address(data)]).Commit()
+    comm.Bcast([MPI.BOTTOM, 1, where_it_lies], 1)
+    assert (data == numpy.arange(count)).all()
+    where_it_lies.Free()
+
+
+@pytest.mark.ompy(3, mca=OPTIONS)
+def test_arrays_are_broadcast_as_objects(comm):
+    for count in (10, 20_000):
+        assert (comm.bcast(numpy.arange(count) if comm.rank == 1 else None, 1) == numpy.arange(count)).all()

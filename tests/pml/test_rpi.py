@@ -7,6 +7,9 @@ import random
 import numpy
 import pytest
 
+from ompy.core.progress import ProgressSource, register_source, unregister_source
+from ompy_raw.diagnosis import WORDS_OF
+
 RAW = {"pml": "rpi", "rpi_base_verbose": -1}
 # Around the first packet's payload (24, 26 or 27 words), several packets, and bytes that are no whole words.
 SIZES = (0, 1, 2, 3, 4, 5, 95, 96, 97, 104, 105, 108, 109, 4096, 4099)
@@ -255,3 +258,38 @@ def test_collectives_through_shared_memory_keep_out(comm):
     [verdict] = [verdict for verdict in verdicts("coll") if verdict.component == "sm"]
     assert "time is simulated" in verdict.reason
     copy.Free()
+
+
+class EndsWait(ProgressSource):
+    """Has something to do in every round, and ends the program's wait in the first that finds the other tile in a wait."""
+
+    def __init__(self, end, waits):
+        self.end = end
+        self.waits = waits
+
+    def progress(self):
+        if self.end is not None and any(WORDS_OF[activity] == "waits for a word" for _, activity, _, _ in self.waits()):
+            self.end, end = None, self.end
+            end()
+        return 1
+
+
+@pytest.mark.ompy(2, mca=RAW | {"rpi": "raw_v1"})
+def test_a_wait_that_another_source_is_about_to_end_is_none_on_the_chip(comm):
+    from ompy import MPI
+    from ompy.mca.selection import chosen_modules
+
+    word = numpy.zeros(1, "i")
+    if comm.rank == 1:
+        comm.Recv(word, 0, 3)
+        comm.Send(word, 0, 4)
+        return
+    # Were this tile's wait on the chip too, with a receive posted, nobody could go on there.
+    answer = comm.Irecv(word, 1, 4)
+    other = MPI.Grequest.Start(lambda status: None, lambda: None, lambda complete: None)
+    source = EndsWait(other.Complete, chosen_modules["rpi"][0].tile.chip.waits)
+    register_source(source)
+    other.Wait()
+    unregister_source(source)
+    comm.Send(numpy.zeros(1, "i"), 1, 3)
+    answer.Wait()

@@ -14,6 +14,9 @@
 #
 # No wake-up is lost: the waiter arms the doorbell, fences, looks at every source again, then sleeps; a peer publishes,
 # fences, and rings if the doorbell is armed.
+from libc.stdint cimport int64_t
+
+from ompy.core.doorbell cimport Bell
 from ompy.core.request cimport Request, sleepers, wake_sleepers
 
 ctypedef bint (*ReadyFunction)(void *context) noexcept nogil
@@ -72,3 +75,33 @@ cdef int waiting
 
 # Events ever counted: two looks that differ show progress.
 cdef unsigned long long events_made
+# Waits that did not end at once, so far: two looks that differ were in different ones.
+cdef unsigned long long waits
+
+# -- for the thread that moves the engine while nobody waits (`ompy/core/progress_thread.pxd`)
+
+cdef Bell aside                                  # rung, if armed, when nobody waits any more
+# The back-stop, nanoseconds: what a source that can neither be watched nor polled, or a peer's death, waits at most for
+# notice.  In a wait it begins short and grows.
+cdef long longest_sleep
+cdef int poll_all() except -1
+cdef int sleep(int *word, unsigned long long before, long nanoseconds, bint awaits) except -1
+cdef void wake_everybody() noexcept
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #include <time.h>
+
+    static inline int64_t ompy_now(void) {
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+    }
+    static inline void ompy_rest(int64_t nanoseconds) {
+        struct timespec time = {0, nanoseconds};
+        nanosleep(&time, NULL);
+    }
+    """
+    int64_t clock_now "ompy_now"() noexcept nogil
+    void rest_for "ompy_rest"(int64_t nanoseconds) noexcept nogil

@@ -16,7 +16,9 @@ from libc.stdlib cimport realloc
 
 from ompy.core.board cimport clear_wait, note_wait
 from ompy.core cimport request as life
-from ompy.core.doorbell cimport ARMED_FUTEX, ARMED_PIPE, Bell, Doorbell, arm, disown, futex_wait, own, strike
+from ompy.core.doorbell cimport (
+    ARMED_FUTEX, ARMED_PIPE, Bell, Doorbell, after_publishing, arm, disown, futex_wait, own, strike,
+)
 from ompy.core.owner cimport engine, enter, is_inside, leave, try_enter
 from ompy.core.trace cimport EVENT_WAITED, is_tracing, record, trace_clock
 
@@ -31,11 +33,6 @@ cdef extern from *:
     #include <sys/socket.h>
     #include <time.h>
 
-    static int64_t ompy_now(void) {
-        struct timespec now;
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-    }
     static void ompy_begin_watching(int *count) { __atomic_fetch_add(count, 1, __ATOMIC_SEQ_CST); }
     static void ompy_end_watching(int *count) { __atomic_fetch_sub(count, 1, __ATOMIC_SEQ_CST); }
     static void ompy_write(int *word, int value) { __atomic_store_n(word, value, __ATOMIC_SEQ_CST); }
@@ -44,10 +41,6 @@ cdef extern from *:
     static void ompy_poll(struct pollfd *set, int count, long nanoseconds) {
         struct timespec limit = {nanoseconds / 1000000000, nanoseconds % 1000000000};
         ppoll(set, count, &limit, NULL);
-    }
-    static void ompy_rest(int64_t nanoseconds) {
-        struct timespec time = {0, nanoseconds};
-        nanosleep(&time, NULL);
     }
     static int ompy_is_cut(int descriptor) {
         char byte;
@@ -64,7 +57,6 @@ cdef extern from *:
         short revents
     short POLLIN
     int sched_yield() nogil
-    int64_t clock_now "ompy_now"() noexcept nogil
     void begin_watching "ompy_begin_watching"(int *count) noexcept nogil
     void end_watching "ompy_end_watching"(int *count) noexcept nogil
     void write_int "ompy_write"(int *word, int value) noexcept nogil
@@ -72,7 +64,6 @@ cdef extern from *:
     unsigned long long peek_long "ompy_peek_long"(unsigned long long *word) noexcept nogil
     void poll_for "ompy_poll"(pollfd *descriptors, int count, long nanoseconds) noexcept nogil
     bint is_cut "ompy_is_cut"(int descriptor) noexcept nogil
-    void rest_for "ompy_rest"(int64_t nanoseconds) noexcept nogil
     bint any_readable "ompy_any_readable"(pollfd *descriptors, int count) noexcept nogil
 
 # A source whose `ready` says no, or that has none, is asked all the same, after 1, 2, 4 ... rounds, at most this many: a
@@ -115,16 +106,14 @@ cdef int never = 0
 goal = &never
 
 cdef int64_t spin_time, watch_time, yield_time   # nanoseconds
-# The back-stop, nanoseconds: what a source that can neither be watched nor polled, or a peer's death, waits at most for
-# notice.  It begins short and grows.
-cdef long shortest_sleep, longest_sleep
+cdef long shortest_sleep
 
 # A socket whose other end lives as long as the job, and what to call once it is closed; looked at after a sleep in vain.
 cdef int lifeline = -1
 when_cut = None
 cdef unsigned long long sleeps = 0
-cdef unsigned long long waits = 0
 cdef Doorbell bell = None                        # from the first sleep on
+cdef int asleep = 0                              # threads for whom it is armed, or was until a ring
 # Threads that keep what signal handlers raise, and the first exception of each.
 cdef set keepers = set()
 cdef dict kept = {}
@@ -333,7 +322,7 @@ cdef int wait_long(int *word, DoneFunction done, void *context, Request what) ex
                     note_wait(what)
                     noted = True
                 begun = clock_now()
-                sleep(word, before, backstop)
+                sleep(word, before, backstop, True)
                 in_vain = in_vain + 1 if clock_now() - begun < REST else 0
                 if in_vain > 2:
                     with nogil:
@@ -352,12 +341,21 @@ cdef int wait_long(int *word, DoneFunction done, void *context, Request what) ex
                 if is_cut(lifeline):
                     when_cut()
     finally:
-        waiting -= 1
+        end_wait()
         if noted:
             clear_wait()
         if waiting_since and is_tracing():
             record_wait(what, waiting_since)
     return 0
+
+
+cdef inline void end_wait() noexcept:
+    global waiting
+    waiting -= 1
+    if waiting == 0:
+        after_publishing()
+        if aside.armed:
+            strike(&aside, -1)
 
 
 cdef int record_wait(Request what, int64_t begun) except -1:
@@ -499,9 +497,13 @@ cdef bint may_all_sleep() except -1:
     return quiet
 
 
-cdef int sleep(int *word, unsigned long long before, long nanoseconds) except -1:
-    """Sleeps until the doorbell rings, a descriptor is readable, a signal comes, or the time is over."""
-    global sleeps, bell, led
+cdef int sleep(int *word, unsigned long long before, long nanoseconds, bint awaits) except -1:
+    """Sleeps until the doorbell rings, a descriptor is readable, a signal comes, or the time is over.
+
+    Parameters:
+        awaits: the end of something that another thread may bring about, who then wakes this one.
+    """
+    global sleeps, bell, led, asleep
     cdef Descriptors descriptors
     cdef uint32_t rung
     cdef bint awake = False
@@ -519,7 +521,8 @@ cdef int sleep(int *word, unsigned long long before, long nanoseconds) except -1
     cdef uint32_t how = ARMED_FUTEX if follows or not (led or leads) else ARMED_PIPE
     led |= leads
     sleeps += 1
-    life.sleepers += 1
+    asleep += 1
+    life.sleepers += awaits
     begin_watching(&watchers)
     with nogil:
         rung = arm(here, how)
@@ -532,14 +535,22 @@ cdef int sleep(int *word, unsigned long long before, long nanoseconds) except -1
             poll_for(descriptors.list, descriptors.count + 1, nanoseconds)
         else:
             futex_wait(here, rung, nanoseconds)
-    life.sleepers -= 1
+    asleep -= 1
+    life.sleepers -= awaits
     if leads:
         bell.drain()
         led = False
         strike(&behind, -1)
-    if life.sleepers == 0:
+    if asleep == 0:
         bell.disarm()
     return 0
+
+
+cdef void wake_everybody() noexcept:
+    strike(&aside, -1)
+    strike(&behind, -1)
+    if bell is not None:
+        bell.ring()
 
 
 cdef void wake_threads() noexcept:
@@ -645,7 +656,7 @@ def counters() -> dict[str, int]:
 def shutdown() -> None:
     """Gives back the doorbell, once no transport is left that uses it; a thread that still waits keeps it."""
     global bell
-    if life.sleepers == 0:
+    if life.sleepers == 0 and asleep == 0:
         bell = None
         disown()
 
@@ -661,8 +672,8 @@ def abandon() -> None:
 
     Nothing is told to the sources, which are kept: each of their words, the last one too, would reach the parent's peers.
     """
-    global entry_count, watchers, eviction, waiting, led, goal, lifeline
-    entry_count = watchers = eviction = waiting = 0
+    global entry_count, watchers, eviction, waiting, led, goal, lifeline, asleep
+    entry_count = watchers = eviction = waiting = asleep = 0
     life.sleepers = 0
     led = False
     lifeline = -1
@@ -701,4 +712,4 @@ def serve_until_readable(int descriptor) -> None:
                 nanoseconds = min(2 * nanoseconds, longest_sleep)
             PyErr_CheckSignals()
     finally:
-        waiting -= 1
+        end_wait()

@@ -85,6 +85,17 @@ CORE: tuple[tuple[str, Parameter], ...] = (
     (
         "mpi",
         Parameter(
+            "async_progress",
+            bool,
+            False,
+            level=3,
+            help="a thread moves messages, windows and non-blocking collectives on while the program computes; it needs the "
+            "GIL for a moment, which NumPy lets go and pure Python hands over every 5 ms (sys.setswitchinterval)",
+        ),
+    ),
+    (
+        "mpi",
+        Parameter(
             "numpy_heap",
             int,
             0,

@@ -20,6 +20,7 @@ from ompy.mpi.one_sided cimport OneSided
 from ompy.mpi.sentinels cimport bottom
 
 from ompy.core.errors import ERR_COMM, MPIError
+from ompy.mca.params import registry
 from ompy.mpi import attributes
 from ompy.mpi.exceptions import hand_over
 from ompy.runtime import communicators, windows
@@ -290,9 +291,16 @@ cdef class Win(OneSided):
             hand_over(error, self.window)
 
     def Get_info(self) -> Info:
-        """The hints, as a new info object (MPI-4.1, 12.2.7)."""
+        """The hints, as a new info object (MPI-4.1, 12.2.7).
+
+        What accesses to this window need of their target stands under `ompy_target_progress`: `none`; `thread`, which
+        `mpi_async_progress` gives it; `calls`: they wait until the target calls MPI.
+        """
+        cdef Window window
         try:
-            return new_info(self.live().attributes.get("info", {}))
+            window = self.live()
+            need = "none" if window.module.direct else "thread" if registry.value("mpi_async_progress") else "calls"
+            return new_info({**window.attributes.get("info", {}), "ompy_target_progress": need})
         except MPIError as error:
             hand_over(error, self.window)
 

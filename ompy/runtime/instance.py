@@ -10,6 +10,7 @@ from __future__ import annotations
 # The module without underscore costs an enum, which nothing else at start-up needs.
 import _signal as signals  # type: ignore[import-not-found]
 
+from ompy.core.clock import is_simulated
 from ompy.core.communicator import Communicator
 from ompy.core.errors import ERR_OTHER, MPIError
 from ompy.core.group import make_group, set_this_process
@@ -26,12 +27,14 @@ from ompy.core.progress import (
 from ompy.mca import coll_selection, selection
 from ompy.mca import pml as pml_framework
 from ompy.mca.hook import hooks
+from ompy.mca.params import registry
 from ompy.runtime import abort, tracing, waiting
 from ompy.runtime.modex import Modex
 from ompy.runtime.orphans import ORPHANED, hear_of_parents_end
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ompy.core.progress_thread import ProgressThread
     from ompy.mca.bml import Bml
     from ompy.mca.btl import Btl
     from ompy.mca.pml import Pml
@@ -49,6 +52,7 @@ class Instance:
 
     Attributes:
         rte, btls, bml, pml: the chosen modules.
+        progress_thread: moves the engine while the program computes, where that was asked for.
         world, own: the communicators behind MPI_COMM_WORLD and MPI_COMM_SELF.
     """
 
@@ -76,7 +80,21 @@ class Instance:
             register_source(btl)
         self.pml.add_comm(self.world)
         self.serve(self.own)
+        self.progress_thread: ProgressThread | None = None
+        if registry.value("mpi_async_progress"):
+            self.progress_thread = self.start_progress_thread()
         hooks.announce("ompy_initialized", instance=self)
+
+    def start_progress_thread(self) -> ProgressThread:
+        if is_simulated():
+            raise MPIError(
+                ERR_OTHER,
+                "mpi_async_progress: on a simulated machine time passes only while the program waits: leave it out, or choose "
+                "another transport",
+            )
+        from ompy.core.progress_thread import ProgressThread
+
+        return ProgressThread()
 
     def publish(self) -> None:
         """Put every component's address on the card, and see that every rank chose the same PML and collectives."""
@@ -116,6 +134,8 @@ class Instance:
         A program that leaves with `sys.exit(1)` meets nobody: its peers may wait for what it never sent, and the launcher,
         which sees the exit code, ends them.
         """
+        if self.progress_thread is not None:
+            self.progress_thread.stop()
         if abort.leaves_in_failure():
             return
         self.pml.finalize()

@@ -32,6 +32,7 @@ cdef class SmWindow(Accesses):
 
     def __init__(self, Window window not None, int spins, bint crowded):
         Accesses.__init__(self, "sm", window)
+        self.direct = True
         self.spins = spins
         self.crowded = crowded
         self.starts = <uint32_t *> PyMem_Calloc(self.ranks, sizeof(uint32_t))

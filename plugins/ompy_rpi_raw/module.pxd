@@ -38,10 +38,11 @@ cdef class RawRpi(Rpi):
     cdef uint32_t run[RUN_WORDS]
     cdef uint32_t burst[BURST_WORDS]
     cdef bint attached, in_wait, busy, probing
-    cdef unsigned long long events_seen          # of all sources, when a wait last asked this one
+    cdef unsigned long long waits_seen, events_seen      # the wait that last asked this source, and the events of all till then
     cdef int unacknowledged
     cdef readonly int64_t messages_sent, packets_sent, messages_received, messages_unexpected
 
+    cdef bint all_is_quiet(self) noexcept
     cdef bint post_wait(self) except -1
 
     # -- a version's own: its packets ...

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 from posix.unistd cimport usleep
 
-from ompy.core.progress cimport events_made, waiting
+from ompy.core.progress cimport events_made, waiting, waits
 from ompy.mca.rpi cimport INTERFACE, KIND_ACKNOWLEDGEMENT, KIND_SYNCHRONOUS, Detached, MpiLayer
 from ompy_raw.job cimport join, leave
 from ompy_raw.tile cimport FOREVER, ready
@@ -324,12 +324,7 @@ cdef class RawRpi(Rpi):
             return self.flush()
         if waiting:
             if not self.in_wait:
-                # First a round in which nobody had anything to do: what ends the program's wait may be another source's, and
-                # the chip would then take the tile for one that waits while it computes.
-                if self.events_seen != events_made:
-                    self.events_seen = events_made
-                    return 0
-                if not self.post_wait():
+                if not self.all_is_quiet() or not self.post_wait():
                     return 0
             elif not ready(self.tile.state):
                 return 0
@@ -346,6 +341,18 @@ cdef class RawRpi(Rpi):
             self.busy = False
         return events + self.flush()
 
+    cdef bint all_is_quiet(self) noexcept:
+        """Whether nobody had anything to do since this was last asked in the same wait.
+
+        What ends the program's wait may be another source's; with the tile's wait posted already, the chip would then take
+        the tile for one that waits while it computes.
+        """
+        if self.waits_seen == waits and self.events_seen == events_made:
+            return True
+        self.waits_seen = waits
+        self.events_seen = events_made
+        return False
+
     cdef bint post_wait(self) except -1:
         """Let time pass until the network brings a word; True: it has."""
         patient = not (self.posted or self.unacknowledged or self.probing)
@@ -358,7 +365,9 @@ cdef class RawRpi(Rpi):
             return True
         if self.arrived or self.acknowledgements:
             return False
-        return not (ready(self.tile.state) if self.in_wait else self.post_wait())
+        if self.in_wait:
+            return not ready(self.tile.state)
+        return self.all_is_quiet() and not self.post_wait()
 
     cdef int close_scope(self, uint32_t scope) except -1:
         cdef Stored message

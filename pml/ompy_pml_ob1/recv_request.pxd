@@ -9,6 +9,7 @@ from ompy_pml_ob1.engine cimport Engine, Transfer
 from ompy_pml_ob1.header cimport FinHeader, GetHeader, RendezvousHeader
 from ompy_pml_ob1.matching cimport Matching, Posted, Unexpected
 
+
 @cython.final
 cdef class RecvRequest(Transfer):
     cdef Posted posted

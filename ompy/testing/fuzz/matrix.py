@@ -53,6 +53,8 @@ MATRIX = (
     Row("coll sm", mca(coll="sm,basic"), (2, 3, 5, 7)),
     Row("osc pt2pt", mca(osc="pt2pt"), (2, 3, 5), share=2),
     Row("osc sm", mca(osc="sm,pt2pt"), (2, 3, 5), share=2),
+    Row("async progress", mca(mpi_async_progress=1, osc="pt2pt"), (2, 3)),
+    Row("async progress over zmq", mca(mpi_async_progress=1, btl="zmq,self"), (2, 3)),
     Row("checksums", mca(btl="zmq,self", pml_ob1_checksum=1), (2,)),
     Row("dr over chaos around sm", mca(pml="dr", btl="chaos,self", btl_chaos_wraps="sm", **CHAOS), (2, 3), share=0.3),
     Row("dr over chaos around zmq", mca(pml="dr", btl="chaos,self", btl_chaos_wraps="zmq", **CHAOS), (2, 3), share=0.3),

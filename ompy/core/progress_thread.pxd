@@ -1,0 +1,19 @@
+# A thread that moves the engine while the program does something else (MPI-4.1, 2.9 and 12.7.3: progress).
+#
+#     program       waits | computes ...............................  | waits
+#     this thread   aside | asleep ..... polls, asleep ..... polls .. | aside
+#                                 ^ a peer rings         ^
+#
+# While the program waits, it polls itself, and faster than a second thread could: this one keeps out of its way.  It looks
+# again after 50, 100, 200 us, and sleeps on a bell of its own while one wait lasts.  Once the program has not waited for such a
+# while, it arms the doorbell and sleeps as a wait does; what peers then bring is served as soon as it has the GIL.
+from libc.stdint cimport uint64_t
+
+cdef class ProgressThread:
+    cdef object thread                           # threading.Thread
+    cdef int stopping
+    cdef unsigned long long waits_seen
+    cdef readonly unsigned long long served      # rounds in which something came
+
+    cdef void stand_aside(self) noexcept nogil
+    cdef int serve(self) except -1

@@ -1,0 +1,98 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+"""A thread that moves the engine while the program does something else; pictured in `progress_thread.pxd`."""
+import sys
+
+from libc.stdint cimport int64_t, uint32_t
+
+from ompy.core.doorbell cimport ARMED_FUTEX, arm, futex_wait
+from ompy.core.owner cimport engine
+from ompy.core.progress cimport (
+    aside, clock_now, events_made, longest_sleep, poll_all, rest_for, sleep, wake_everybody, waiting, waits,
+)
+
+cdef extern from *:
+    """
+    #include <sys/prctl.h>
+
+    /* Else the kernel adds 50 us to each short sleep. */
+    static void ompy_sleep_exactly(void) { prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0); }
+    static unsigned long long ompy_glance_long(unsigned long long *word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
+    static int ompy_glance(int *word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
+    """
+    void sleep_exactly "ompy_sleep_exactly"() noexcept nogil
+    unsigned long long glance_long "ompy_glance_long"(unsigned long long *word) noexcept nogil
+    int glance "ompy_glance"(int *word) noexcept nogil
+
+# Nanoseconds.
+cdef int64_t FIRST_PAUSE = 50_000
+cdef int64_t LONGEST_PAUSE = 200_000
+cdef int64_t LONGEST_ASIDE = 1_000_000_000       # in one go
+
+
+cdef class ProgressThread:
+    """Runs from its making to `stop`."""
+
+    def __init__(self):
+        from threading import Thread
+
+        self.thread = Thread(target=self.run, name="ompy-progress", daemon=True)
+        self.thread.start()
+
+    def stop(self):
+        """End it; returns when it has ended."""
+        self.stopping = True
+        while self.thread.is_alive():
+            wake_everybody()
+            self.thread.join(0.01)
+
+    def run(self):
+        sleep_exactly()
+        while True:
+            with nogil:
+                self.stand_aside()
+            if self.stopping:
+                return
+            try:
+                self.serve()
+            except Exception:
+                # What a receiver or a callback raises has no call of the program's to come out of.
+                sys.excepthook(*sys.exc_info())
+
+    cdef void stand_aside(self) noexcept nogil:
+        """Until the program has not waited for a while."""
+        cdef int64_t pause = FIRST_PAUSE
+        cdef unsigned long long before = glance_long(&waits)
+        cdef uint32_t rung
+        if before == self.waits_seen and not glance(&waiting):
+            return
+        while not glance(&self.stopping):
+            rest_for(pause)
+            self.waits_seen = glance_long(&waits)
+            if self.waits_seen == before:
+                if not glance(&waiting):
+                    return
+                rung = arm(&aside, ARMED_FUTEX)
+                if glance(&waiting) and not glance(&self.stopping):
+                    futex_wait(&aside, rung, LONGEST_ASIDE)
+                pause = FIRST_PAUSE
+                if not glance(&waiting):
+                    return
+            before = self.waits_seen
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    cdef int serve(self) except -1:
+        """Poll, or sleep until there is something to poll for."""
+        cdef unsigned long long before = events_made
+        cdef int64_t begun
+        if engine.owner == 0:
+            if poll_all():
+                self.served += 1
+                return 0
+            begun = clock_now()
+            sleep(&self.stopping, before, longest_sleep, False)
+            if clock_now() - begun > FIRST_PAUSE or events_made != before:
+                return 0
+        # Another thread is inside the engine, or something keeps this one awake that it can do nothing about.
+        with nogil:
+            rest_for(FIRST_PAUSE)
+        return 0

@@ -20,8 +20,8 @@
 #     request that completes then (MPI-4.1, 12.3.5).  A request is never persistent.
 #   * Accumulates (accumulate, get_accumulate, compare_and_swap) are atomic for each element, and those of one origin take
 #     effect at one target in the order of the calls (12.7.2).  Put and get promise neither.
-#   * A target makes progress whenever it is inside any MPI call, or its progress thread runs (`mpi_async_progress`).  Waiting is
-#     the engine's (`ompy.core.progress`), with a request whose `operation` names the WIN_* call on the job board.
+#   * A target makes progress whenever it is inside any MPI call, or its progress thread runs (`mpi_async_progress`).  Waiting
+#     is the engine's (`ompy.core.progress`), with a request whose `operation` names the WIN_* call on the job board.
 from ompy.core.operation cimport Operation
 from ompy.core.request cimport Request
 from ompy.core.typemap cimport Typemap

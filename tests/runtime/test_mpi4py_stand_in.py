@@ -174,3 +174,12 @@ def test_folder_of_the_stand_in_holds_nothing_else() -> None:
     from ompy.compat import folder
 
     assert {name for name in os.listdir(folder()) if not name.startswith("__")} == {"mpi4py"}
+
+
+def test_a_python_without_ompy_is_named() -> None:
+    from ompy.compat import folder
+
+    # Without site-packages nothing is installed for it.
+    command = [sys.executable, "-S", "-c", "from mpi4py import MPI"]
+    result = subprocess.run(command, capture_output=True, text=True, env={"PYTHONPATH": folder()}, cwd="/")
+    assert f"{sys.executable} has no ompy: install it there" in result.stderr

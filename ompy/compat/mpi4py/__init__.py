@@ -13,7 +13,15 @@ from __future__ import annotations
 import os
 import sys
 
-from ompy.mpi.foreign import Package
+try:
+    from ompy.mpi.foreign import Package
+except ModuleNotFoundError as error:
+    if error.name != "ompy":
+        raise
+    raise ModuleNotFoundError(
+        f"ompy stands in for mpi4py here, but {sys.executable} has no ompy: install it there, or start the python that has it",
+        name="ompy",
+    ) from None
 from ompy.mpi.options import rc
 
 TYPE_CHECKING = False

@@ -199,6 +199,18 @@ cdef class Application(Process):
         self.held.pop(descriptor, None)
         return under_way
 
+    def set_aside(self, uint32_t node, memory):
+        """What is queued for a node out of `memory` goes on from a copy.  Returns what `Transmission.set_aside` does."""
+        return (<QKernel?> self.kernel).set_aside(node, <const char *> address_of(memory), memoryview(memory).nbytes)
+
+    def take_back(self, uint32_t node, memory):
+        """A node may not touch `memory` any more.  Returns what `QKernel.withhold` does."""
+        return (<QKernel?> self.kernel).withhold(self, node, <const char *> address_of(memory), memoryview(memory).nbytes)
+
+    def give_back(self, uint32_t node, memory):
+        """It may touch it again."""
+        self.restore(node, <size_t> address_of(memory), memoryview(memory).nbytes)
+
     def counters(self, int descriptor):
         """messages, bytes, dropped, last_drop of a descriptor, and its position."""
         cdef MemoryDescriptor *found = &self.descriptors[descriptor]

@@ -96,6 +96,12 @@ cdef class BtlLink(Link):
     cdef int withdraw(self, bytes handle) except -1:
         return self.reader.btl.deregister_mem(handle)
 
+    cdef bint call_back(self, const void *address, uint64_t length) except -1:
+        return self.reader.btl.withdraw(self.reader.endpoint, <size_t> address, length)
+
+    cdef int restore(self, const void *address, uint64_t length) except -1:
+        return self.reader.btl.restore(self.reader.endpoint, <size_t> address, length)
+
     cdef int fetch(self, char *local, uint64_t remote, uint64_t length, bytes handle, uint64_t slot) except -1:
         cdef Btl btl = self.reader.btl
         cdef Descriptor descriptor = Descriptor.__new__(Descriptor, btl, 0)

@@ -4,7 +4,7 @@
 #                                                                                       `- acknowledge, tell the owner
 #
 # Sending is in `transmission`.  The kernel holds no bodies: what arrives goes where a descriptor says, or nowhere; what is
-# queued stays in its sender's memory.
+# queued stays in its sender's memory, unless that is wanted back (`set_aside`).
 from libc.stdint cimport uint32_t, uint64_t
 
 from ompy_puma.events cimport Way
@@ -25,6 +25,12 @@ cdef class QKernel(Transmission):
     # Whatever is still on its way into the descriptor's memory is thrown away from now on.  Returns the number of fetches
     # and replies that nothing can stop any more: the memory must stay until they are over.
     cdef int abandon(self, Process process, int descriptor) except -1
+
+    # A process takes memory of its single blocks back from one node: what comes from there is dropped as by an invalid
+    # descriptor, until `process.restore`; what is on its way into it is thrown away, and what was to be sent goes on from a
+    # copy.  Replies to the process's own questions are no concern of this.  False, and nothing has changed for the node: it
+    # may be fetching from that memory, or a fetch be writing to it.
+    cdef bint withhold(self, Process process, uint32_t node, const char *address, uint64_t length) except -1
 
     # For wires.
     cdef int arrive(self, const char *packet, size_t length) except -1

@@ -26,6 +26,15 @@ cdef enum:
     MOST_CONTEXTS = 65536                        # what a header's field can name
 
 
+cdef bint writes(const Incoming *record, Process process, uint32_t node, const char *address, uint64_t length) noexcept:
+    """Whether a message that the node began is on its way into this memory."""
+    cdef const char *body = record.placement.body
+    return (
+        record.process == <void *> process and record.node == node and not record.header.flags & REPLY
+        and body != NULL and body < address + length and address < body + record.placement.length
+    )
+
+
 cdef class QKernel(Transmission):
     """The kernel of one node.
 
@@ -326,6 +335,19 @@ cdef class QKernel(Transmission):
                                                                       or entry.source.base == descriptor):
                 under_way += 1
         return under_way
+
+    cdef bint withhold(self, Process process, uint32_t node, const char *address, uint64_t length) except -1:
+        cdef uint32_t slot
+        for slot in range(self.incoming.slot_count):
+            if writes(self.incoming.slots[slot], process, node, address, length) and self.incoming.slots[slot].fetches:
+                return False
+        if not self.set_aside(node, address, length):
+            return False
+        process.withhold(node, <size_t> address, length)
+        for slot in range(self.incoming.slot_count):
+            if writes(self.incoming.slots[slot], process, node, address, length):
+                self.incoming.slots[slot].discarded = True
+        return True
 
     # -- drops
 

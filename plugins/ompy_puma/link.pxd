@@ -28,9 +28,13 @@ cdef class Link:
 
     # A packet in two parts, both free when it returns OK; OUT_OF_RESOURCE: nothing was taken.
     cdef int transmit(self, const char *header, size_t header_size, const char *body, size_t body_size) except -1
-    # What a peer needs besides the address to fetch from memory here; None: nothing.
+    # What a peer needs besides the address to fetch from memory here; None: nothing.  `withdraw` when no peer will.
     cdef bytes offer(self, const void *address, uint64_t length)
     cdef int withdraw(self, bytes handle) except -1
+    # The program takes back memory that was offered: the peer's fetches from there fail from now on, until `restore`.  False:
+    # the wire can't call it back.
+    cdef bint call_back(self, const void *address, uint64_t length) except -1
+    cdef int restore(self, const void *address, uint64_t length) except -1
     # Read the peer's memory; OUT_OF_RESOURCE: nothing was taken.  After OK, `kernel.fetched(slot, status)` is called once,
     # perhaps inside.
     cdef int fetch(self, char *local, uint64_t remote, uint64_t length, bytes handle, uint64_t slot) except -1

@@ -22,5 +22,11 @@ cdef class Link:
     cdef int withdraw(self, bytes handle) except -1:
         return 0
 
+    cdef bint call_back(self, const void *address, uint64_t length) except -1:
+        return False
+
+    cdef int restore(self, const void *address, uint64_t length) except -1:
+        return 0
+
     cdef int fetch(self, char *local, uint64_t remote, uint64_t length, bytes handle, uint64_t slot) except -1:
         raise NotImplementedError

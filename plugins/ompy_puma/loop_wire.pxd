@@ -25,6 +25,7 @@ cdef class Network:
     cdef Packet *last
     cdef readonly uint64_t carried
     cdef readonly bint fail_fetches              # for tests of what happens then
+    cdef readonly bint calls_back                # fetches of memory that was taken back can be made to fail
 
 
 cdef class LoopWire(Wire):
@@ -32,6 +33,7 @@ cdef class LoopWire(Wire):
     cdef readonly uint32_t node
     cdef dict offered                            # handle -> (address, length)
     cdef uint64_t offers
+    cdef readonly list called_back               # (node that may not fetch, address, length)
     cdef int waiting                             # packets under way to this node
 
 

@@ -7,6 +7,7 @@ class Network:
     capacity: int
     carried: int
     fail_fetches: bool
+    calls_back: bool
     def __init__(
         self,
         *,
@@ -15,6 +16,7 @@ class Network:
         can_fetch: bool = False,
         capacity: int = ...,
         fail_fetches: bool = False,
+        calls_back: bool = True,
     ) -> None: ...
     def wire(self, node: int) -> LoopWire: ...
     def step(self) -> bool: ...
@@ -24,6 +26,7 @@ class Network:
 class LoopWire(Wire):
     network: Network
     node: int
+    called_back: list[tuple[int, int, int]]
     def __init__(self, network: Network, node: int) -> None: ...
 
 class LoopLink(Link):

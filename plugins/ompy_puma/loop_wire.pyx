@@ -17,10 +17,11 @@ cdef class Network:
         can_fetch: nodes can read each other's memory.
         capacity: packets on their way to one node before it takes no more.
         fail_fetches: every fetch fails, as where a transport finds out too late that it may not read.
+        calls_back: memory that was offered can be taken back.
     """
 
     def __init__(self, *, size_t packet_size=4096, size_t eager_size=256, bint can_fetch=False, int capacity=1 << 30,
-                 bint fail_fetches=False):
+                 bint fail_fetches=False, bint calls_back=True):
         if packet_size < 256 or eager_size > packet_size:
             raise MPIError(ERR_ARG, f"packet_size: at least 256, and the eager_size of {eager_size}, not {packet_size}")
         self.packet_size = packet_size
@@ -28,6 +29,7 @@ cdef class Network:
         self.can_fetch = can_fetch
         self.capacity = capacity
         self.fail_fetches = fail_fetches
+        self.calls_back = calls_back
         self.wires = {}
 
     def __dealloc__(self):
@@ -94,6 +96,7 @@ cdef class LoopWire(Wire):
         self.network = network
         self.node = node
         self.offered = {}
+        self.called_back = []
 
     cdef Link link(self, uint32_t node):
         cdef LoopWire target = self.network.wires.get(node)
@@ -146,11 +149,23 @@ cdef class LoopLink(Link):
         self.source.offered.pop(handle, None)
         return 0
 
+    cdef bint call_back(self, const void *address, uint64_t length) except -1:
+        if self.network.calls_back:
+            self.source.called_back.append((self.target.node, <size_t> address, length))
+        return self.network.calls_back
+
+    cdef int restore(self, const void *address, uint64_t length) except -1:
+        self.source.called_back.remove((self.target.node, <size_t> address, length))
+        return 0
+
     cdef int fetch(self, char *local, uint64_t remote, uint64_t length, bytes handle, uint64_t slot) except -1:
         # Only what the other node has offered: an address in a packet may be anything.
         start, size = self.target.offered.get(handle, (0, 0))
         cdef bint allowed = start <= remote and remote - start <= size and length <= size - (remote - start)
-        if allowed and not self.network.fail_fetches:
+        for node, back, stretch in self.target.called_back:
+            allowed = allowed and (node != self.source.node or remote >= back + stretch or back >= remote + length)
+        allowed = allowed and not self.network.fail_fetches
+        if allowed:
             memmove(local, <const void *> <size_t> remote, length)
-        (<QKernel> self.source.kernel).fetched(slot, ERR_OTHER if self.network.fail_fetches or not allowed else 0)
+        (<QKernel> self.source.kernel).fetched(slot, 0 if allowed else ERR_OTHER)
         return OK

@@ -6,7 +6,14 @@
 #     body goes in pieces   OPENING --> PIECES ... -------------> out
 #     kernel to kernel      CONTROL ----------------------------> out
 #
-# One queue a link, first in first out, so that messages keep their order.  Entries hold no bodies, only where these are.
+# A sender that wants its memory back before that has the entries that look at it set aside: what they still have to send is
+# copied, an offer is called back, and whoever fetches finds that it can't and asks for pieces.
+#
+#     WHOLE, OPENING, PIECES, OFFER     a copy; an offer that is not made yet becomes an opening
+#     AWAITED                           a copy, and the offer is called back until the entry is over
+#
+# One queue a link, first in first out, so that messages keep their order.  Entries hold no bodies but these copies, only where
+# they are.
 # They are made when first needed, used again, and at most `queue_limit` a process (as many again for answers).
 from libc.stdint cimport uint32_t, uint64_t
 
@@ -24,6 +31,9 @@ cdef struct Outgoing:
     void *link                                   # Link, borrowed: kernels keep their links
     void *handle                                 # bytes, a reference, or NULL
     const char *body                             # NULL: gathered from `source`
+    char *copy                                   # of the body, the entry's own, or NULL
+    const char *called_back                      # where the peer was told to fetch from, and may not any more; or NULL
+    uint64_t called_back_length
     uint64_t length, done
     uint64_t owner
     uint64_t number                              # its name on the wire: generation << 32 | slot
@@ -64,6 +74,9 @@ cdef class OutgoingQueue:
     cdef int advance(self, Outgoing *entry, Link link) except -1
     cdef int fetched(self, uint32_t node, uint64_t number, int status) except -1
     cdef int stream(self, uint32_t node, uint64_t number) except -1
+    # Entries for the link look at this memory no more.  False: the peer may be fetching from it, and can't be called back.
+    cdef bint set_aside(self, Link link, const char *address, uint64_t length) except -1
+    cdef int keep_copy(self, Outgoing *entry) except -1
     cdef int finish(self, Outgoing *entry, int status) except -1
     cdef int fail(self, Link link, int status) except -1
     cdef int progress(self) except -1

@@ -3,7 +3,8 @@
 """The outgoing message queue.  Pictured in `outgoing.pxd`."""
 from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Realloc
 from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
-from libc.string cimport memset
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
 
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.core.errors import ERR_OTHER
@@ -42,6 +43,7 @@ cdef class OutgoingQueue:
         for slot in range(self.slot_count):
             Py_XDECREF(<PyObject *> self.slots[slot].process)
             Py_XDECREF(<PyObject *> self.slots[slot].handle)
+            free(self.slots[slot].copy)
             PyMem_Free(self.slots[slot])
         PyMem_Free(self.slots)
         PyMem_Free(self.packet)
@@ -73,7 +75,8 @@ cdef class OutgoingQueue:
         entry.next = NULL
         entry.handle = NULL
         entry.flag = NULL
-        entry.body = NULL
+        entry.body = entry.copy = NULL
+        entry.called_back = NULL
         entry.done = entry.length = entry.owner = 0
         entry.reply = False
         entry.answer = answer
@@ -111,6 +114,11 @@ cdef class OutgoingQueue:
             link.withdraw(<bytes> entry.handle)
             Py_XDECREF(<PyObject *> entry.handle)
             entry.handle = NULL
+        if entry.called_back != NULL:
+            link.restore(entry.called_back, entry.called_back_length)
+            entry.called_back = NULL
+        free(entry.copy)
+        entry.copy = NULL
         Py_XDECREF(<PyObject *> entry.process)
         entry.process = NULL
         entry.stage = STAGE_FREE
@@ -133,6 +141,41 @@ cdef class OutgoingQueue:
             return 0
         process.signals |= SIGNAL_SENT
         return process.sent(owner, status)
+
+    # -- memory that is wanted back
+
+    cdef bint set_aside(self, Link link, const char *address, uint64_t length) except -1:
+        cdef uint32_t slot
+        cdef Outgoing *entry
+        for slot in range(self.slot_count):
+            entry = self.slots[slot]
+            if entry.stage == STAGE_FREE or entry.stage == STAGE_CONTROL or entry.link != <void *> link or entry.length == 0:
+                continue
+            # Of a body that is gathered nobody knows here where it lies.
+            if entry.body != NULL and (entry.body >= address + length or address >= entry.body + entry.length):
+                continue
+            if entry.stage == STAGE_AWAITED or (entry.stage == STAGE_OFFER and link.pushing and link.first == entry):
+                if not link.call_back(entry.body, entry.length):
+                    return False
+                entry.called_back = entry.body
+                entry.called_back_length = entry.length
+            elif entry.stage == STAGE_OFFER:
+                entry.stage = STAGE_OPENING
+            self.keep_copy(entry)
+        return True
+
+    cdef int keep_copy(self, Outgoing *entry) except -1:
+        cdef char *copy = <char *> malloc(entry.length)
+        if copy == NULL:
+            raise MemoryError(f"no memory for a copy of a message of {entry.length} bytes")
+        if entry.body != NULL:
+            memcpy(copy + entry.done, entry.body + entry.done, entry.length - entry.done)
+        elif not read(<Process> entry.process, &entry.source, entry.done, copy + entry.done, entry.length - entry.done):
+            free(copy)
+            return 0                             # whoever sends it finds out, too
+        entry.copy = copy
+        entry.body = copy
+        return 0
 
     # -- the queue of a link
 

@@ -88,6 +88,9 @@ cdef DropReason place_single(Process process, int options, MemoryDescriptor *bas
     reason = fit(options, length, offset, front, placement)
     if reason != DROP_NONE:
         return reason
+    if process.withheld_count and not header.flags & REPLY \
+            and process.is_withheld(header.source_node, <size_t> start + offset, front + placement.length):
+        return DROP_INVALID
     if not options & SENDER_OFFSET:
         base.offset = offset + front + placement.length
     if front:

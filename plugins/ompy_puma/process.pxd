@@ -54,6 +54,10 @@ cdef struct Event:
 cdef struct Region:
     size_t start, end
 
+cdef struct Withheld:
+    uint32_t node
+    size_t start, end
+
 cdef class Process:
     cdef readonly object kernel                  # QKernel
     cdef readonly uint16_t index                 # in the node's context table
@@ -68,6 +72,8 @@ cdef class Process:
     # The kernel's and the PCT's
     cdef Region *regions                         # the address map: nothing outside is read or written for this process
     cdef int region_count
+    cdef Withheld *withheld                      # what single nodes may not touch for a while
+    cdef int withheld_count, withheld_room
     cdef list capabilities                       # index -> Capability or None
     cdef int queued, answers                     # entries in the outgoing queue: its own, and kernel's answers for it
     cdef int arriving                            # messages matched and not whole
@@ -93,5 +99,10 @@ cdef class Process:
     cdef int arrived(self, Event *event) except -1
     # A message that `send` had QUEUED is out (status 0) or never will be (an error class).
     cdef int sent(self, uint64_t owner, int status) except -1
+
+    # For `QKernel.withhold`; as often as it was called, `restore`.
+    cdef int withhold(self, uint32_t node, size_t address, uint64_t length) except -1
+    cdef void restore(self, uint32_t node, size_t address, uint64_t length) noexcept
+    cdef bint is_withheld(self, uint32_t node, size_t address, uint64_t length) noexcept nogil
 
     cdef bint allows(self, const void *address, uint64_t length) noexcept nogil

@@ -58,6 +58,7 @@ cdef class Process:
         free(self.spare_entries)
         free(self.spare_descriptors)
         free(self.regions)
+        free(self.withheld)
 
     def extend(self, size_t start, size_t end):
         """For the PCT: adds the addresses from `start` up to `end` to the process's address map."""
@@ -96,6 +97,36 @@ cdef class Process:
         for index in range(self.region_count):
             if self.regions[index].start <= start < self.regions[index].end:
                 return length <= self.regions[index].end - start
+        return False
+
+    cdef int withhold(self, uint32_t node, size_t address, uint64_t length) except -1:
+        cdef void *larger
+        if self.withheld_count == self.withheld_room:
+            larger = realloc(self.withheld, (2 * self.withheld_room + 8) * sizeof(Withheld))
+            if larger == NULL:
+                raise MemoryError("no memory for another stretch that a node may not touch")
+            self.withheld = <Withheld *> larger
+            self.withheld_room = 2 * self.withheld_room + 8
+        self.withheld[self.withheld_count] = Withheld(node, address, address + length)
+        self.withheld_count += 1
+        return 0
+
+    cdef void restore(self, uint32_t node, size_t address, uint64_t length) noexcept:
+        cdef Withheld *stretch
+        cdef int index
+        for index in range(self.withheld_count):
+            stretch = &self.withheld[index]
+            if stretch.node == node and stretch.start == address and stretch.end == address + length:
+                self.withheld_count -= 1
+                stretch[0] = self.withheld[self.withheld_count]
+                return
+
+    cdef bint is_withheld(self, uint32_t node, size_t address, uint64_t length) noexcept nogil:
+        cdef int index
+        for index in range(self.withheld_count):
+            if self.withheld[index].node == node and address < self.withheld[index].end \
+                    and self.withheld[index].start < address + length:
+                return True
         return False
 
     # -- entries and descriptors

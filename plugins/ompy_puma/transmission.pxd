@@ -38,6 +38,9 @@ cdef class Transmission(ProgressSource):
                           uint64_t length, uint64_t owner, int *flag) except -1
     cdef int send_server_msg(self, Process process, int capability, Header *header, const char *body, uint64_t length,
                              uint64_t owner, int *flag) except -1
+    # The program takes memory back: what is queued for the node, and lies there, goes on from a copy as it is at the call.
+    # False: the node may be fetching from it, and can't be called back.
+    cdef bint set_aside(self, uint32_t node, const char *address, uint64_t length) except -1
     # Everything queued is out, and everything offered was fetched.
     cpdef bint settled(self) except -1
 

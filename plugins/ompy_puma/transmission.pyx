@@ -119,6 +119,10 @@ cdef class Transmission(ProgressSource):
         self.poll()
         return QUEUED
 
+    cdef bint set_aside(self, uint32_t node, const char *address, uint64_t length) except -1:
+        cdef Link link = self.links.get(node)
+        return link is None or self.outgoing.set_aside(link, address, length)
+
     cdef bint waits(self) noexcept:
         """Whether something is queued."""
         return len(self.outgoing.busy) > 0

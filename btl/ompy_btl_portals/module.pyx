@@ -6,7 +6,7 @@ from libc.string cimport memcpy, memset
 
 from ompy.core.constants cimport OK
 from ompy.core.constants cimport OUT_OF_RESOURCE as NO_ROOM
-from ompy.core.errors import ERR_NO_MEM, ERR_OTHER, ERR_PROC_FAILED, MPIError
+from ompy.core.errors import ERR_NO_MEM, ERR_OTHER, ERR_PROC_FAILED, ERR_RMA_RANGE, MPIError
 from ompy.core.proc cimport table
 from ompy.mca.btl cimport (
     FLAG_GET, FLAG_IN_ORDER, FLAG_NEEDS_REGISTRATION, FLAG_PUT, FLAG_SEND, FLAG_SENDI, INTERFACE,
@@ -144,7 +144,7 @@ cdef class Memory(Process):
 
     cdef int arrived(self, Event *event) except -1:
         cdef Access access
-        if event.kind == EVENT_DROPPED:
+        if event.kind == EVENT_DROPPED or (event.kind == EVENT_LOST and event.portal == PORTAL_WRITE):
             return self.nothing_there(event.header)
         if event.portal == PORTAL_WORD:
             self.words.state = BUFFER_FREE
@@ -157,17 +157,17 @@ cdef class Memory(Process):
         return 0
 
     cdef int heard(self, const Header *header) except -1:
-        """A put was carried out, or the target has no such region."""
+        """A put was carried out, or the target has no such region, or not for us."""
         cdef Access access = self.accesses.get(header.match_bits)
         if access is None:
             return 0
         whole = header.flags & ACKNOWLEDGEMENT and header.return_length == access.descriptor.size
-        return self.no_longer(access, AWAIT_WORD, 0 if whole else ERR_OTHER)
+        return self.no_longer(access, AWAIT_WORD, 0 if whole else ERR_RMA_RANGE)
 
     cdef int nothing_there(self, const Header *header) except -1:
-        """A put or get that fits no region of ours: who waits for it is told."""
+        """A put or get that fits no region of ours, or whose memory was taken back: who waits for it is told."""
         cdef Header answer
-        if not header.flags & RETURN:
+        if not header.flags & RETURN or self.btl.kernel.reachable(header.source_node) is None:
             return 0
         memset(&answer, 0, sizeof(answer))
         answer.portal = PORTAL_WORD
@@ -361,6 +361,15 @@ cdef class PortalsBtl(Btl):
         """Take the portals of a region away."""
         for entry in self.memory.regions.pop(handle):
             self.memory.drop_entry(entry)
+        return 0
+
+    cpdef bint withdraw(self, Endpoint endpoint, size_t address, size_t size) except -1:
+        """The kernel drops what the peer asks for there, and copies what it was about to send."""
+        return self.kernel.withhold(self.memory, (<PortalsEndpoint?> endpoint).node, <const char *> address, size)
+
+    cpdef int restore(self, Endpoint endpoint, size_t address, size_t size) except -1:
+        """The peer may put and get there again."""
+        self.memory.restore((<PortalsEndpoint?> endpoint).node, address, size)
         return 0
 
     cdef int aim(self, Header *header, int portal, Descriptor descriptor, Access access) except -1:

@@ -80,6 +80,7 @@ cdef class SendRequest(Transfer):
     cpdef int abandon(self, object memory) except -1:
         """The message goes on from a copy, unless the peer may be reading it where it is and the BTL can't call it back."""
         cdef bint is_read, is_used
+        cdef bint is_written = False             # by puts under way, which read what is there when their turn comes
         enter()
         try:
             if self.complete:
@@ -94,13 +95,14 @@ cdef class SendRequest(Transfer):
             is_used = is_read or self.under_way > 0
             if is_used:
                 # Descriptors, or the peer, look at the program's memory.
+                is_written = self.puts is not None and self.under_way > 0
                 self.buffer = memory if self.buffer is None else (self.buffer, memory)
             if not is_read:
                 copy = self.set_aside()
                 self.buffer = (self.buffer, copy) if is_used else copy
         finally:
             leave()
-        if is_used and memory is None:
+        if is_used and (memory is None or is_written):
             outlast(self)
         return 0
 

@@ -10,6 +10,10 @@
 #     send      start packs, then `isend`                      the MTL calls `finish` or `fail`
 #     receive   start makes `data`, then `irecv`               the MTL calls `deposited`, or `copied`, or `landing` and `landed`
 #
+# A call that a signal ends abandons its request (`ompy/core/request.pxd`): a receive by `withdraw`, else `forget`.  A send
+# goes on, and arrives as it was: the MTL is asked to `set_aside` what lies in the program's memory, and where it can't, as one
+# that does not override it, the signal's exception waits until the send is complete.
+#
 # An MTL subclasses both requests with what it keeps for each message, and makes them in `new_send` and `new_recv`.  One in
 # plain Python overrides the cpdef methods and sees memoryviews.
 from libc.stdint cimport uint64_t
@@ -70,6 +74,9 @@ cdef class Mtl:
     # was taken, the message wants a request.  Not called in synchronous mode.
     cdef int send(self, const char *data, uint64_t length, int dest, int tag, int mode, Communicator comm) except -1
     cpdef int isend(self, MtlSend request) except -1
+    # Look at the request's `data` no more, but at a copy of the MTL's own: the program may change its memory.  False: it
+    # can't.  The MTL keeps the request until it is complete.
+    cpdef bint set_aside(self, MtlSend request) except -1
     cpdef int irecv(self, MtlRecv request) except -1
     # Take a receive back, if nothing was matched: True when it was, and the request is not touched again.
     cpdef bint withdraw(self, MtlRecv request) except -1

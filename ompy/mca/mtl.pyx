@@ -7,6 +7,7 @@ from ompy.core.constants cimport OUT_OF_RESOURCE, TAG_UPPER_BOUND
 from ompy.core.convertor cimport pack_all
 from ompy.core.owner cimport enter, leave
 from ompy.core.memory import view
+from ompy.core.request cimport outlast
 
 interface = INTERFACE
 
@@ -47,6 +48,26 @@ cdef class MtlSend(MessageRequest):
             return self.mtl.isend(self)
         finally:
             leave()
+
+    cpdef int abandon(self, object memory) except -1:
+        """The message goes on from a copy; from where it is, where the MTL can't do otherwise, and that is waited for."""
+        cdef bint waits
+        enter()
+        try:
+            if self.complete:
+                return self.release()
+            self.abandoned = True
+            waits = self.packed == NULL and self.length and not self.mtl.set_aside(self)
+        finally:
+            leave()
+        if waits:
+            outlast(self)
+        return 0
+
+    cdef object set_aside(self):
+        copy = MessageRequest.set_aside(self)
+        self.data = <const char *> self.address
+        return copy
 
     @property
     def view(self):
@@ -185,6 +206,10 @@ cdef class Mtl:
     cpdef int isend(self, MtlSend request) except -1:
         """Send; `request.finish` or `fail` when its memory may be used again (synchronous: when it was matched)."""
         raise NotImplementedError
+
+    cpdef bint set_aside(self, MtlSend request) except -1:
+        """Look at the program's memory no more, but at a copy; False: the program waits for the end of the send."""
+        return False
 
     cpdef int irecv(self, MtlRecv request) except -1:
         """Receive into `request`."""

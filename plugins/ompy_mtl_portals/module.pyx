@@ -68,7 +68,7 @@ cdef class Listener(Engine):
             request = <PortalsRecv> <void *> event.owner
             if event.kind == EVENT_DEPOSITED:
                 return request.whole(event.header)
-            return request.matched() if event.kind == EVENT_MATCHED else request.lost()
+            return request.matched() if event.kind == EVENT_MATCHED else request.lost(event.header)
         if event.letter == NULL:
             return 0
         if event.refused >= 0 and self.entries[event.refused].owner:
@@ -170,8 +170,12 @@ cdef class PortalsMtl(Mtl):
             return OK
         self.spare = None
         if verdict == QUEUED:
-            spare.stand_for(comm, dest, tag, mode, length)
-            wait(spare)
+            spare.stand_for(self, comm, data, length, dest, tag, mode)
+            try:
+                wait(spare)
+            except BaseException:
+                spare.abandon(None)
+                raise
             if spare.error is not None:
                 raise spare.error
             return OK
@@ -183,6 +187,10 @@ cdef class PortalsMtl(Mtl):
     cpdef int isend(self, MtlSend request) except -1:
         """Send by the protocol that length and mode ask for."""
         return (<PortalsSend> request).submit()
+
+    cpdef bint set_aside(self, MtlSend request) except -1:
+        """What the kernel is sending goes on from a copy, and a peer that reads later finds one."""
+        return (<PortalsSend> request).go_on_from_copy()
 
     # -- receiving ------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,9 @@
 #     too long      (memory is made at match time) it is in the heap, through an overflow entry
 #     in the heap   short: copied out of it
 #                   long: its header alone.  The entry's bits change to accept a REPLY, the sender's memory is read
+#
+# A receive that is abandoned once it was matched keeps its entry until the message is over: what comes is thrown away, and the
+# sender has its heap space and its word all the same.
 from libc.stdint cimport uint64_t
 
 from ompy.mca.mtl cimport MtlRecv
@@ -43,6 +46,7 @@ cdef class PortalsRecv(MtlRecv):
     cdef int post(self) except -1
     cdef bint withdraw(self) except -1
     cdef int forget(self) except -1
+    cdef int refund(self, const Header *header) except -1
     # A message that lies in the heap, or in a copy of it, is this request's.
     cdef int take(self, Letter *letter, bint listed) except -1
     cdef int pull(self, const Header *header) except -1
@@ -53,4 +57,4 @@ cdef class PortalsRecv(MtlRecv):
     # Events.
     cdef int matched(self) except -1
     cdef int whole(self, const Header *header) except -1
-    cdef int lost(self) except -1
+    cdef int lost(self, const Header *header) except -1

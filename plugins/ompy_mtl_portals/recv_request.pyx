@@ -106,9 +106,14 @@ cdef class PortalsRecv(MtlRecv):
 
     cdef int forget(self) except -1:
         """Whatever is still on its way into our memory is thrown away."""
-        if self.entry >= 0:
-            self.engine.qkernel.abandon(self.engine, self.engine.entries[self.entry].descriptor)
-            self.unlink()
+        cdef int descriptor
+        if self.entry < 0:
+            return 0
+        descriptor = self.engine.entries[self.entry].descriptor
+        self.engine.qkernel.abandon(self.engine, descriptor)
+        # A reply that is still to come fits all the same.
+        self.arriving.length = 0
+        self.engine.descriptors[descriptor].options |= TRUNCATE
         return 0
 
     # -- a message in the heap ------------------------------------------------------------------------------------
@@ -197,20 +202,32 @@ cdef class PortalsRecv(MtlRecv):
         source = source_of(header.match_bits)
         tag = tag_of(header.match_bits)
         self.unlink()
-        self.note(header)
-        self.engine.give_back(self.node, tag, letter_size(0 if header.match_bits & TYPE_LONG else header.length))
+        self.refund(header)
         self.acknowledge()
         return self.deposited(source, tag, header.length)
 
-    cdef int lost(self) except -1:
-        """The rest of the body will not come."""
-        error = table.at(self.node).failure if self.pulling else None
+    cdef int refund(self, const Header *header) except -1:
+        """Of a message that went past the heap, which its sender has paid for as one in it."""
+        cdef uint64_t size = letter_size(0 if header.match_bits & TYPE_LONG else header.length)
+        self.note(header)
+        return self.engine.give_back(self.node, tag_of(header.match_bits), size)
+
+    cdef int lost(self, const Header *header) except -1:
+        """The rest of the body will not come, or is not wanted."""
         self.unlink()
-        return self.fail(error or MPIError(ERR_OTHER, "the sender of a message is gone before all of it was here"))
+        if not self.pulling:
+            self.refund(header)
+        self.acknowledge()
+        if self.abandoned:
+            return self.finish()
+        return self.fail(table.at(self.node).failure
+                         or MPIError(ERR_OTHER, "the sender of a message is gone before all of it was here"))
 
     cpdef int fail(self, object error) except -1:
         """Complete with an error; nothing is put into our memory any more."""
         if self.complete:
             return 0
-        self.forget()
+        if self.entry >= 0:
+            self.engine.qkernel.abandon(self.engine, self.engine.entries[self.entry].descriptor)
+            self.unlink()
         return MtlRecv.fail(self, error)

@@ -11,7 +11,7 @@
 from libc.stdint cimport uint64_t
 
 from ompy.core.communicator cimport Communicator
-from ompy.mca.mtl cimport MtlSend
+from ompy.mca.mtl cimport Mtl, MtlSend
 
 from ompy_mtl_portals.context cimport PortalContext
 from ompy_mtl_portals.engine cimport Engine
@@ -36,7 +36,9 @@ cdef class PortalsSend(MtlSend):
 
     cdef int submit(self) except -1
     cdef int launch(self) except -1
-    cdef int stand_for(self, Communicator comm, int dest, int tag, int mode, uint64_t length) except -1
+    cdef int stand_for(self, Mtl mtl, Communicator comm, const char *data, uint64_t length, int dest, int tag,
+                       int mode) except -1
+    cdef bint go_on_from_copy(self) except -1
     cdef int expect(self, bint readable) except -1
     cdef int link(self, int portal) except -1
     cdef int unlink(self) except -1

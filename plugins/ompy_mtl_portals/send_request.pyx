@@ -91,17 +91,31 @@ cdef class PortalsSend(MtlSend):
         self.no_longer(AWAIT_SENT)
         return OK
 
-    cdef int stand_for(self, Communicator comm, int dest, int tag, int mode, uint64_t length) except -1:
+    cdef int stand_for(self, Mtl mtl, Communicator comm, const char *data, uint64_t length, int dest, int tag,
+                       int mode) except -1:
         """Stand for a blocking send that the kernel has queued."""
         Py_INCREF(self)
+        self.mtl = mtl
         self.communicator = comm
+        self.node = self.engine.node_of(comm, dest)
+        self.data = data
         self.peer = dest
         self.tag = tag
-        self.nbytes = length
+        self.length = self.nbytes = length
         self.operation = SEND + mode
         self.begin()
         self.awaited = AWAIT_SENT
         return 0
+
+    cdef bint go_on_from_copy(self) except -1:
+        """Copies for the kernel, which may be sending, and for whoever is to send or read later."""
+        if not self.engine.qkernel.set_aside(self.node, self.data, self.length):
+            return False
+        if self.awaited == 0 or self.read_entry >= 0:
+            self.buffer = self.set_aside()
+        if self.read_entry >= 0:
+            self.engine.descriptors[self.engine.entries[self.read_entry].descriptor].start = <char *> self.data
+        return True
 
     cdef int expect(self, bint readable) except -1:
         """Entries for words of this message, and for its memory."""

@@ -18,6 +18,11 @@ READ = {"btl": "self,sm", "btl_sm_single_copy": "cma"}
 WRITTEN = {"btl": "self,sm", "btl_sm_single_copy": "cma", "pml_ob1_use_get": "0"}
 FRAGMENTS = {"btl": "self,sm", "btl_sm_single_copy": "none"}
 NETWORK = {"btl": "self,zmq"}
+PORTALS = {"btl": "self,portals"}
+PORTALS_WRITTEN = {"btl": "self,portals", "pml_ob1_use_get": "0"}
+PORTALS_NETWORK = {"btl": "self,portals", "btl_portals_carrier": "zmq"}
+MATCHED_BY_PORTALS = {"pml": "cm", "mtl": "portals", "btl": "self,sm"}
+MATCHED_OVER_NETWORK = {"pml": "cm", "mtl": "portals", "btl": "self,zmq"}
 
 
 def pids(comm):
@@ -63,6 +68,36 @@ def test_a_long_send_over_a_network_that_is_interrupted_arrives_as_it_was(call):
     interrupt_long_send(call)
 
 
+@pytest.mark.ompy(2, mca=PORTALS)
+@CALLS
+def test_a_long_send_that_is_interrupted_while_portals_may_read_it_arrives_as_it_was(call):
+    interrupt_long_send(call)
+
+
+@pytest.mark.ompy(2, mca=PORTALS_WRITTEN)
+@CALLS
+def test_a_long_send_that_is_interrupted_before_it_writes_to_portals_arrives_as_it_was(call):
+    interrupt_long_send(call)
+
+
+@pytest.mark.ompy(2, mca=PORTALS_NETWORK)
+@CALLS
+def test_a_long_send_that_is_interrupted_while_portals_on_a_network_may_read_it_arrives_as_it_was(call):
+    interrupt_long_send(call)
+
+
+@pytest.mark.ompy(2, mca=MATCHED_BY_PORTALS)
+@CALLS
+def test_a_long_send_matched_by_portals_that_is_interrupted_arrives_as_it_was(call):
+    interrupt_long_send(call)
+
+
+@pytest.mark.ompy(2, mca=MATCHED_OVER_NETWORK)
+@CALLS
+def test_a_long_send_matched_by_portals_on_a_network_that_is_interrupted_arrives_as_it_was(call):
+    interrupt_long_send(call)
+
+
 def interrupt_long_send(call):
     from ompy import MPI
 
@@ -96,6 +131,20 @@ def interrupt_long_send(call):
 
 @pytest.mark.ompy(2, mca=READ)
 def test_many_sends_that_are_interrupted_while_they_wait_to_be_read_arrive_as_they_were():
+    interrupt_many_sends()
+
+
+@pytest.mark.ompy(2, mca=PORTALS)
+def test_many_sends_that_are_interrupted_while_portals_may_read_them_arrive_as_they_were():
+    interrupt_many_sends()
+
+
+@pytest.mark.ompy(2, mca=MATCHED_BY_PORTALS)
+def test_many_sends_matched_by_portals_that_are_interrupted_arrive_as_they_were():
+    interrupt_many_sends()
+
+
+def interrupt_many_sends():
     from ompy import MPI
 
     comm = MPI.COMM_WORLD
@@ -130,6 +179,18 @@ def test_short_sends_interrupted_while_the_ring_is_full_arrive_in_order(objects)
 @pytest.mark.ompy(2, mca=NETWORK)
 @pytest.mark.parametrize("objects", [True, False])
 def test_short_sends_interrupted_while_the_network_is_full_arrive_in_order(objects):
+    interrupt_short_sends(objects)
+
+
+@pytest.mark.ompy(2, mca=MATCHED_BY_PORTALS)
+@pytest.mark.parametrize("objects", [True, False])
+def test_short_sends_interrupted_while_their_receiver_has_no_room_arrive_in_order(objects):
+    interrupt_short_sends(objects)
+
+
+@pytest.mark.ompy(2, mca={**MATCHED_BY_PORTALS, "mtl_portals_heap": "64m"})
+@pytest.mark.parametrize("objects", [True, False])
+def test_short_sends_interrupted_while_the_ring_below_portals_is_full_arrive_in_order(objects):
     interrupt_short_sends(objects)
 
 
@@ -204,6 +265,46 @@ def test_no_fragment_is_put_into_memory_of_a_receive_that_was_interrupted(matche
 @MATCHED
 def test_nothing_from_a_network_is_put_into_memory_of_a_receive_that_was_interrupted(matched):
     interrupt_long_receive(matched)
+
+
+@pytest.mark.ompy(2, mca=PORTALS_WRITTEN)
+@MATCHED
+def test_portals_put_nothing_into_memory_of_a_receive_that_was_interrupted(matched):
+    interrupt_long_receive(matched)
+
+
+@pytest.mark.ompy(2, mca=MATCHED_BY_PORTALS)
+@MATCHED
+def test_matching_portals_put_nothing_into_memory_of_a_receive_that_was_interrupted(matched):
+    interrupt_long_receive(matched)
+
+
+@pytest.mark.ompy(2, mca=MATCHED_OVER_NETWORK)
+@MATCHED
+def test_matching_portals_on_a_network_put_nothing_into_memory_of_a_receive_that_was_interrupted(matched):
+    interrupt_long_receive(matched)
+
+
+@pytest.mark.ompy(2, mca=MATCHED_BY_PORTALS)
+def test_a_synchronous_send_ends_though_its_matched_receive_was_interrupted():
+    from ompy import MPI
+
+    comm = MPI.COMM_WORLD
+    processes = pids(comm)
+    if comm.rank == 0:
+        comm.Barrier()
+        request = comm.Issend(np.full(LONG, 7.0), 1, DATA)
+        comm.Send(np.zeros(1), 1, GO)
+        told()
+        request.Wait()
+    else:
+        found = np.zeros(LONG)
+        comm.Barrier()
+        comm.Recv(found[:1], 0, GO)
+        message = comm.Mprobe(0, DATA)
+        until_late(lambda: message.Recv(found))
+        os.kill(processes[0], signal.SIGUSR1)
+    comm.Barrier()
 
 
 def interrupt_long_receive(matched):

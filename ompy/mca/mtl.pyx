@@ -104,9 +104,13 @@ cdef class MtlRecv(MessageRequest):
 
     cpdef int cancel(self) except -1:
         """Takes effect as long as nothing was matched (MPI-4.1, 3.8.4)."""
-        if not self.complete and self.mtl.withdraw(self):
-            self.status.cancelled = True
-            self.finish()
+        enter()
+        try:
+            if not self.complete and self.mtl.withdraw(self):
+                self.status.cancelled = True
+                self.finish()
+        finally:
+            leave()
         return 0
 
     cpdef int abandon(self, object memory) except -1:

@@ -16,3 +16,4 @@ cdef class Cm(Pml):
     cdef MtlRecv new_recv(self, size_t address, Py_ssize_t count, Typemap typemap, object allocate, int source, int tag,
                           Communicator comm)
     cdef Request receive_taken(self, MtlRecv request, Message message)
+    cdef Message take_out(self, int source, int tag, Communicator comm)

@@ -4,6 +4,7 @@
 from ompy.core.board cimport IRECV, ISEND, MRECV, PROBE, SEND
 from ompy.core.constants cimport MODE_SYNCHRONOUS, OK
 from ompy.core.errors import ERR_PROC_FAILED, MPIError
+from ompy.core.owner cimport enter, leave
 from ompy.core.proc cimport Proc
 from ompy.core.progress cimport progress, wait_until
 from ompy.core.status cimport StatusRecord
@@ -45,11 +46,19 @@ cdef class Cm(Pml):
 
     cpdef int add_comm(self, Communicator comm) except -1:
         """Be ready for messages on a new communicator."""
-        return self.mtl.add_comm(comm)
+        enter()
+        try:
+            return self.mtl.add_comm(comm)
+        finally:
+            leave()
 
     cpdef int del_comm(self, Communicator comm) except -1:
         """Forget a communicator; what was not received is dropped."""
-        self.mtl.del_comm(comm)
+        enter()
+        try:
+            self.mtl.del_comm(comm)
+        finally:
+            leave()
         comm.pml = None
         return 0
 
@@ -156,11 +165,18 @@ cdef class Cm(Pml):
 
     cpdef Message improbe(self, int source, int tag, Communicator comm):
         """Take a message out of the queues; None when there is none."""
-        cdef Message message = self.mtl.improbe(source, tag, comm)
+        cdef Message message = self.take_out(source, tag, comm)
         if message is None:
             progress()
-            message = self.mtl.improbe(source, tag, comm)
+            message = self.take_out(source, tag, comm)
         return message
+
+    cdef Message take_out(self, int source, int tag, Communicator comm):
+        enter()
+        try:
+            return self.mtl.improbe(source, tag, comm)
+        finally:
+            leave()
 
     cpdef Request imrecv(self, size_t address, Py_ssize_t count, Typemap typemap, Message message):
         """Receive a message that was taken out."""
@@ -174,8 +190,12 @@ cdef class Cm(Pml):
 
     cdef Request receive_taken(self, MtlRecv request, Message message):
         request.operation = MRECV
-        request.begin()
-        self.mtl.imrecv(request, message)
+        enter()
+        try:
+            request.begin()
+            self.mtl.imrecv(request, message)
+        finally:
+            leave()
         return request
 
     # -- trouble and the end --------------------------------------------------------------------------------------

@@ -48,6 +48,23 @@ FRAMEWORKS: dict[str, Framework] = {
     )
 }
 
+# Of which class in `ompy.mca.<framework>` an offer's modules are, and what each of them must have of its own.
+OFFERED: dict[str, tuple[str, tuple[str, ...]]] = {
+    "rte": ("Rte", ("put", "get", "commit_and_fence", "abort")),
+    "btl": ("Btl", ("add_procs", "progress")),
+    "bml": ("Bml", ("add_proc", "del_proc")),
+    "mtl": ("Mtl", ("isend", "irecv", "forget", "improbe", "imrecv")),
+    "rpi": ("Rpi", ("progress",)),
+    "pml": ("Pml", ("isend", "irecv", "improbe", "imrecv")),
+    "coll": ("CollModule", ()),
+    "osc": ("OscModule", ()),
+    "io": ("IoModule", ()),
+    "fs": ("FsModule", ()),
+    "fbtl": ("FbtlModule", ("preadv", "pwritev", "fetch", "store")),
+    "fcoll": ("FcollModule", ("read_all", "write_all")),
+    "sharedfp": ("SharedfpModule", ("open", "get", "advance", "put")),
+}
+
 # The collective functions of MPI-4.1, chapters 6 and 8, in the order of `ompy.mca.coll`'s table.
 FUNCTIONS = (
     "barrier", "bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv",

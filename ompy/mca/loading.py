@@ -9,7 +9,7 @@ from importlib import import_module
 from ompy.mca import discovery
 from ompy.mca.component import Component
 from ompy.mca.errors import ComponentError, ParameterError, suggestion
-from ompy.mca.frameworks import FRAMEWORKS, declare
+from ompy.mca.frameworks import FRAMEWORKS, OFFERED, declare
 from ompy.mca.hook import hooks
 from ompy.mca.lists import named
 from ompy.mca.params import registry
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import TypeVar
 
+    from ompy.mca.component import Offer
     from ompy.mca.discovery import Found
     from ompy.mca.params import Setting
 
@@ -100,6 +101,25 @@ def interface_mismatch(found: Found, component: Component) -> str:
         f"{found.framework} component {found.name} of {found.distribution} {found.version} was built for interface "
         f"{theirs} of the {found.framework} framework, this ompy has interface {ours}: {remedy}"
     )
+
+
+def offer_problem(framework: str, offer: Offer) -> str:
+    """Why the offer can't be taken: what it holds are no modules of the framework, or lack what each must have."""
+    if not isinstance(offer.priority, int | float):
+        return f"the priority of its offer is of type {type(offer.priority).__name__}, no number"
+    if framework not in OFFERED:
+        return ""
+    name, overrides = OFFERED[framework]
+    base = getattr(import_module(f"ompy.mca.{framework}"), name)
+    if not offer.modules:
+        return "its offer holds no module: a component that can't serve returns a Refusal, which says why"
+    for module in offer.modules:
+        kind = type(module)
+        if not isinstance(module, base):
+            return f"its offer holds a module of type {kind.__name__}, which is no ompy.mca.{framework}.{name}"
+        if missing := [method for method in overrides if getattr(kind, method) is getattr(base, method)]:
+            return f"its {kind.__name__} does not override {', '.join(missing)}"
+    return ""
 
 
 def owners(name: str) -> list[Found]:

@@ -12,7 +12,7 @@ from ompy.mca.errors import ComponentError, ParameterError, suggestion
 from ompy.mca.frameworks import FRAMEWORKS, declare
 from ompy.mca.hook import hooks
 from ompy.mca.lists import named
-from ompy.mca.loading import check_parameters, interface_mismatch, limited, load, load_quietly
+from ompy.mca.loading import check_parameters, interface_mismatch, limited, load, load_quietly, offer_problem
 from ompy.mca.params import registry
 from ompy.mca.verdicts import record
 
@@ -93,11 +93,14 @@ def answer_of(
         return component, Broken(mismatch)
     context = Context(component, record.rte, communicator, chosen_modules, window, select, opener, file)
     try:
-        return component, limited(hooks.query, load(found).plugin, context)
+        answer = limited(hooks.query, load(found).plugin, context)
     except (ParameterError, KeyboardInterrupt):
         raise
     except BaseException as error:
         return component, Broken("its query failed", error)
+    if isinstance(answer, Offer) and (problem := offer_problem(found.framework, answer)):
+        return component, Broken(problem)
+    return component, answer
 
 
 def query(

@@ -20,7 +20,12 @@ for verdict in selection.verdicts("btl"):
     print(verdict.component, verdict.chosen, verdict.priority, verdict.reason, sep="|")
 print("imported", sorted(name for name in sys.modules if name.startswith(("outside_", "pluggy", "zmq", "numpy"))))
 """
-SERVES = "from ompy.mca.btl import Btl; return Offer(modules=[Btl()], priority={})"
+SERVES = """
+    from ompy.mca.btl import Btl
+    class Bird(Btl):
+        add_procs = lambda self, procs: ["out of reach"] * len(procs)
+        progress = lambda self: 0
+    return Offer(modules=[Bird()], priority={})"""
 
 
 def verdict(output: str, component: str) -> list[str]:
@@ -32,7 +37,7 @@ def test_an_outside_component_is_discovered_and_chosen(outside: Outside, run) ->
     outside.component("pigeon", SERVES.format(7))
     result = run("-c", SELECT, OMPY_MCA_btl="pigeon,self")
     assert verdict(result.stdout, "pigeon") == ["True", "7", "asked for by name"], result.stderr
-    assert "'Btl'" in result.stdout
+    assert "'Bird'" in result.stdout
 
 
 def test_a_refusal_keeps_its_reason(outside: Outside, run) -> None:
@@ -87,6 +92,27 @@ def test_a_component_that_breaks_at_import_is_an_error_when_asked_for_by_name(ou
 def test_a_query_that_raises_is_a_verdict(outside: Outside, run) -> None:
     outside.component("pigeon", 'raise OSError("no loft")')
     assert verdict(run("-c", SELECT).stdout, "pigeon")[2] == "its query failed: OSError: no loft"
+
+
+WRONG_OFFERS = {
+    "modules=[object()]": "its offer holds a module of type object, which is no ompy.mca.btl.Btl",
+    "modules=[Btl]": "its offer holds a module of type type, which is no ompy.mca.btl.Btl",
+    "modules=[Btl()]": "its Btl does not override add_procs, progress",
+    "modules=[]": "its offer holds no module: a component that can't serve returns a Refusal, which says why",
+    "modules=[Btl()], priority='high'": "the priority of its offer is of type str, no number",
+}
+
+
+@pytest.mark.parametrize("offer", WRONG_OFFERS)
+def test_a_component_whose_offer_is_wrong_is_left_out_and_named_once(outside: Outside, run, offer: str) -> None:
+    outside.component("pigeon", f"from ompy.mca.btl import Btl; return Offer({offer})")
+    assert verdict(run("-c", SELECT).stdout, "pigeon") == ["False", "None", WRONG_OFFERS[offer]]
+    program = "from ompy import MPI; MPI.COMM_WORLD.barrier(); print('done')"
+    job = run("-m", "ompy.cli.ompyrun", "-n", "2", "--timeout", "40", sys.executable, "-c", program)
+    assert (job.returncode, job.stdout) == (0, "done\ndone\n"), job.stderr
+    assert job.stderr == f"ompy: btl: pigeon is left out: {WRONG_OFFERS[offer]}\n"
+    named = run("-c", SELECT, OMPY_MCA_btl="pigeon,self").stdout
+    assert f"error btl component pigeon, asked for by parameter btl: {WRONG_OFFERS[offer]}" in named
 
 
 @pytest.mark.parametrize(("interface", "remedy"), [(0, "rebuild or upgrade outside-pigeon"), (99, "upgrade ompy")])

@@ -20,48 +20,12 @@ if TYPE_CHECKING:
 
     from ompy.mca.rte import Rte
 
-LIBRARY = os.path.dirname(os.__file__) + os.sep
 INTERRUPTED = 128 + 2  # as a shell says of a command that SIGINT ended; importing `signal` would cost every rank an enum
 
 PEER_FAILURE_DELAY = 0.75  # seconds; a launcher's grace is shorter
 
-# The first line of what an exception says goes to the launcher, cut to so many characters.
-LONGEST_TEXT = 2000
-
 outermost: FrameType | None = None
 installed = False
-
-
-def is_own(frame: FrameType) -> bool:
-    """Whether the frame is the library's: ompy's, or a component's."""
-    package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-    return package == "ompy" or package.startswith("ompy_")
-
-
-def place_of(traceback: TracebackType | None) -> str:
-    """`prog.py:12` of the innermost frame that is the program's: not ompy's, and not an installed package's if it can be."""
-    program = installed = ""
-    while traceback is not None:
-        name = traceback.tb_frame.f_code.co_filename
-        if not is_own(traceback.tb_frame) and not name.startswith("<frozen"):
-            place = f"{name}:{traceback.tb_lineno}"
-            if name.startswith(LIBRARY) or "site-packages" in name:
-                installed = place
-            else:
-                program = place
-        traceback = traceback.tb_next
-    return program or installed or "unknown place"
-
-
-def describe(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> str:
-    """One line: place, exception, and the first line of what it says."""
-    try:
-        text = str(error).partition("\n")[0]
-    except Exception as problem:
-        text = f"what it says can't be shown, its __str__ raised {type(problem).__name__}"
-    if len(text) > LONGEST_TEXT:
-        text = f"{text[:LONGEST_TEXT]}... ({len(text)} characters)"
-    return f"{place_of(traceback)}: {kind.__name__}" + (f": {text}" if text else "")
 
 
 def is_running(wanted: FrameType) -> bool:
@@ -139,14 +103,18 @@ def install(rte: Rte) -> None:
         if not installed:
             previous(kind, error, traceback)
             return
-        line = describe(kind, error, traceback)
+        from ompy.runtime import blame
+
+        line = blame.describe(kind, error, traceback)
         try:
-            tell(kind, error, traceback, line)
+            tell(kind, error, traceback, line, blame.headline(rte.rank, error, traceback))
         finally:
             # Whatever became of the telling: a closed or full stderr, a hook of the program's that fails.
             rte.abort(INTERRUPTED if issubclass(kind, KeyboardInterrupt) else 1, line)
 
-    def tell(kind: type[BaseException], error: BaseException, traceback: TracebackType | None, line: str) -> None:
+    def tell(
+        kind: type[BaseException], error: BaseException, traceback: TracebackType | None, line: str, headline: str
+    ) -> None:
         if issubclass(kind, KeyboardInterrupt):
             # All ranks are interrupted together: one line each, not as many tracebacks.
             print(f"ompy: rank {rte.rank}: {line}", file=sys.stderr)
@@ -159,8 +127,9 @@ def install(rte: Rte) -> None:
             # In one piece, so that the tracebacks of ranks that fail together come one after the other.
             from traceback import format_exception
 
-            sys.stderr.write("".join(format_exception(kind, error, traceback)))
+            sys.stderr.write(headline + "".join(format_exception(kind, error, traceback)))
         else:
+            sys.stderr.write(headline)
             previous(kind, error, traceback)
 
     installed = True

@@ -83,6 +83,31 @@ def test_it_is_shown_as_those_of_the_tree_are(workshop: Workshop, mynet: Path) -
     assert [line.split()[1:3] for line in shown.splitlines()[2:4]] == [["self", "mynet"], ["mynet", "self"]]
 
 
+def test_an_error_in_it_is_shown_first_with_its_own_line(workshop: Workshop, mynet: Path) -> None:
+    module = workshop.site / "ompy_btl_mynet" / "module.py"
+    before = module.read_text()
+    head, call, tail = before.partition("    def send(self, endpoint: Endpoint, descriptor: Descriptor, tag: int) -> int:\n")
+    module.write_text(f"{head}{call}        raise KeyError(tag)\n{tail}")
+    line = (head + call).count("\n") + 1
+    try:
+        done = workshop.ranks(2, "mynet", sys.executable, "-c", "from ompy import MPI; MPI.COMM_WORLD.bcast(1)")
+    finally:
+        module.write_text(before)
+    told = done.stderr.splitlines()
+    assert told[0] == "ompy: rank 0: btl component mynet of ompy-btl-mynet 0.1.0 raised KeyError: 1"
+    assert told[1] == f'  File "{module}", line {line}, in send'
+    assert told[2:4] == ["    raise KeyError(tag)", "Traceback (most recent call last):"]
+    assert f"<string>:1: btl component mynet, {module}:{line}: KeyError: 1" in told[-1]
+
+
+def test_an_error_of_the_program_s_below_a_component_is_the_program_s(workshop: Workshop, mynet: Path) -> None:
+    program = "from ompy import MPI; MPI.COMM_WORLD.allreduce(1, MPI.Op.Create(lambda a, b, t: {}[1]))"
+    done = workshop.ranks(2, "mynet", sys.executable, "-c", program)
+    assert done.returncode != 0
+    assert "component" not in done.stderr
+    assert "<string>:1: KeyError: 1" in done.stderr
+
+
 def test_ranks_that_did_not_open_it_say_so(workshop: Workshop, mynet: Path) -> None:
     program = "import os; os.environ['OMPY_MCA_btl'] = ('mynet,self', 'self,zmq')[int(os.environ['PMI_RANK'])]\n"
     done = workshop.run(

@@ -9,6 +9,7 @@ from libc.string cimport memset
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
 from ompy.core.doorbell cimport ARMED_FUTEX, RemoteDoorbell, futex_wait, ring, strike
+from ompy.core.owner cimport enter, leave
 from ompy_raw.header cimport MOST_TILES_ASIDE, SIDES, final_of, length_of, x_of, y_of
 from ompy_raw.network cimport Router
 
@@ -274,11 +275,15 @@ cdef class Chip:
             return 0
         others = [self.ended[index] for index in range(count)]
         self.release_lock()
-        for other in others:
-            if other != tile and self.tile_states[other].behind_doorbell:
-                if self.bells[other] is None:
-                    self.bells[other] = RemoteDoorbell(<bytes> self.tile_states[other].doorbell)
-                ring(<RemoteDoorbell> self.bells[other])
+        enter()                                  # a signal's handler must not run in the middle of a message
+        try:
+            for other in others:
+                if other != tile and self.tile_states[other].behind_doorbell:
+                    if self.bells[other] is None:
+                        self.bells[other] = RemoteDoorbell(<bytes> self.tile_states[other].doorbell)
+                    ring(<RemoteDoorbell> self.bells[other])
+        finally:
+            leave()
         return 0
 
     # -- processes

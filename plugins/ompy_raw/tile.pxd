@@ -39,7 +39,8 @@
 #
 # ERRORS
 #   Deadlock when no tile can ever move again, with the tiles and the full buffers; TileDied when another tile's process
-#   is gone.  KeyboardInterrupt passes, in a write at its end (the second one at once: the chip is then of no more use).
+#   is gone.  What a signal's handler raises passes, in a write at its end (the second one at once: the chip is then of no
+#   more use).
 #   See `errors.py`.
 #
 # The watchdog (thesis, 3.2.3): `watchdog` > 0 counts the cycles in which the tile is stalled in a write while unread
@@ -79,7 +80,8 @@ cdef class Tile:
     cdef InterruptHandler handler
     cdef void *handler_context
     cdef object python_handler
-    cdef object deferred                         # exception of a signal that came in the middle of a write
+    cdef bint writing                            # in the middle of what belongs together; its interrupts too
+    cdef object deferred                         # what a signal's handler has raised there
     cdef uint32_t *drained                       # by the watchdog, from `drained_first` on still to be read
     cdef Py_ssize_t drained_first, drained_count, drained_room
 
@@ -92,7 +94,9 @@ cdef class Tile:
     cpdef int64_t cost(self, str name) except -1
 
     # -- $CGNO
-    cdef int write(self, const uint32_t *words, Py_ssize_t count, int per_word=*, int per_message=*) except -1
+    # `more`: of what belongs together follows; what a signal's handler raises waits for `raise_deferred`, at its end.
+    cdef int write(self, const uint32_t *words, Py_ssize_t count, int per_word=*, int per_message=*, bint more=*) except -1
+    cdef int raise_deferred(self) except -1
     # The header word for a message of `length` words to that tile.
     cdef uint32_t header_to(self, int destination, int length) noexcept
     # One message of 1 to 31 words (integers, or a buffer of uint32), header first.

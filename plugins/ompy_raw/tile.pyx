@@ -75,8 +75,8 @@ cdef class Tile:
                 self.chip.sleep(self.number)
                 PyErr_CheckSignals()
             except BaseException as error:
-                if state.activity == WRITING and self.deferred is None:
-                    self.deferred = error        # half a message would block links for ever: `write` raises it at its end
+                if self.writing and self.deferred is None:
+                    self.deferred = error        # half a message would block links for ever
                     continue
                 self.chip.revoke(self.number)
                 self.clock = max(self.clock, state.clock)
@@ -106,10 +106,12 @@ cdef class Tile:
 
     # -- $CGNO
 
-    cdef int write(self, const uint32_t *words, Py_ssize_t count, int per_word=1, int per_message=0) except -1:
+    cdef int write(self, const uint32_t *words, Py_ssize_t count, int per_word=1, int per_message=0,
+                   bint more=False) except -1:
         cdef TileState *state = self.state
         cdef Py_ssize_t part
         self.chip.check_headers(words, count, state.message_left)
+        self.writing = True
         while count:
             part = min(count, <Py_ssize_t> self.chip.state.staging_words)
             memcpy(self.chip.outgoing(self.number), words, part * sizeof(uint32_t))
@@ -120,6 +122,10 @@ cdef class Tile:
                 self.chip.begin_write(self.number, self.clock, part, state.done, per_word, per_message)
             words += part
             count -= part
+        return 0 if more else self.raise_deferred()
+
+    cdef int raise_deferred(self) except -1:
+        self.writing = False
         if self.deferred is not None:
             error, self.deferred = self.deferred, None
             raise error

@@ -105,7 +105,9 @@ cdef class RawRpi(Rpi):
             finally:
                 self.busy = False
         request.sent()
-        return self.flush()
+        cdef int events = self.flush()
+        self.tile.raise_deferred()
+        return events
 
     cdef int transmit(self, Outgoing request, bint interruptible) except -1:
         """Cut the message into packets and write them, as many at once as there is room for."""
@@ -139,7 +141,7 @@ cdef class RawRpi(Rpi):
                 first = False
                 self.packets_sent += 1
                 if left == 0 or count + 1 + MOST_WORDS > RUN_WORDS:
-                    self.tile.write(self.run, count, per_word, per_packet)
+                    self.tile.write(self.run, count, per_word, per_packet, True)
                     count = 0
         finally:
             if interruptible and not self.interrupt_driven:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 
 import numpy
 import pytest
@@ -293,3 +294,47 @@ def test_a_wait_that_another_source_is_about_to_end_is_none_on_the_chip(comm):
     unregister_source(source)
     comm.Send(numpy.zeros(1, "i"), 1, 3)
     answer.Wait()
+
+
+class Late(Exception):
+    """What the signal handler raises."""
+
+
+def sends_that_signals_interrupt_leave_whole_messages(comm, rng):
+    def raise_late(*_):
+        raise Late
+
+    words = 1250
+    ended_early = 0
+    if comm.rank == 1:
+        signal.signal(signal.SIGALRM, raise_late)
+    for number in range(30):
+        memory = numpy.full(words, number, "i")
+        if comm.rank == 0:
+            for _ in range(2):
+                comm.Recv(memory, 1, 4)
+                assert (memory == number).all()
+        elif comm.rank == 1:
+            kept = memory.copy()
+            try:
+                signal.setitimer(signal.ITIMER_REAL, rng.choice([1e-5, 1e-4, 1e-3]))
+                try:
+                    comm.Send(memory, 0, 4)
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+            except Late:
+                ended_early += 1
+            memory[:] = -1
+            comm.Send(kept, 0, 4)
+        comm.Barrier()
+    assert ended_early or comm.rank != 1
+
+
+@pytest.mark.ompy(2, mca=RAW | {"rpi": "raw_v2"})
+def test_sends_of_version_2_that_signals_interrupt_leave_whole_messages(comm, ompy_rng):
+    sends_that_signals_interrupt_leave_whole_messages(comm, ompy_rng)
+
+
+@pytest.mark.ompy(2, mca=RAW | {"rpi": "raw_v3"})
+def test_sends_of_version_3_that_signals_interrupt_leave_whole_messages(comm, ompy_rng):
+    sends_that_signals_interrupt_leave_whole_messages(comm, ompy_rng)

@@ -58,9 +58,9 @@ MATRIX = (
     Row("checksums", mca(btl="zmq,self", pml_ob1_checksum=1), (2,)),
     Row("dr over chaos around sm", mca(pml="dr", btl="chaos,self", btl_chaos_wraps="sm", **CHAOS), (2, 3), share=0.3),
     Row("dr over chaos around zmq", mca(pml="dr", btl="chaos,self", btl_chaos_wraps="zmq", **CHAOS), (2, 3), share=0.3),
-    Row("portals below ob1", mca(pml="ob1", btl="portals,self"), (2, 3), SIMULATED, share=0.3),
-    Row("portals below cm", mca(pml="cm", mtl="portals"), (2, 3), SIMULATED, share=0.3),
-    Row("coll portals", mca(pml="cm", mtl="portals", coll="portals,basic"), (2, 3), SIMULATED, share=0.3),
+    Row("portals below ob1", mca(pml="ob1", btl="portals,self"), (2, 3), share=0.3),
+    Row("portals below cm", mca(pml="cm", mtl="portals"), (2, 3), share=0.3),
+    Row("coll portals", mca(pml="cm", mtl="portals", coll="portals,basic"), (2, 3), share=0.3),
     Row("gdn", mca(pml="ob1", btl="gdn,self"), (2, 4), SIMULATED, share=0.1),
     # Two that write to each other more than the chip's buffers hold wait for the watchdog in version I.
     Row("rpi v1", mca(pml="rpi", rpi="raw_v1", machine_raw_watchdog=1000, machine_raw_patience=1), (2,), SIMULATED, share=0.1),

@@ -269,6 +269,8 @@ cdef class PortalsBtl(Btl):
                                f"btl_portals_carrier")
             elif proc.index >= len(self.endpoints):
                 answers.append("a process of another job")
+            elif proc.index == self.kernel.node and isinstance(own := self.carrier.add_procs([proc])[0], str):
+                answers.append(f"rides on {self.carrier.name}, which does not reach the process itself: {own}")
             else:
                 if self.endpoints[proc.index] is None:
                     self.endpoints[proc.index] = PortalsEndpoint(self, proc)

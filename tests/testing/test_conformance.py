@@ -50,6 +50,10 @@ def test_trees_and_buckets_on_portals_keep_the_contract(ompy_conformance) -> Non
     ompy_conformance("coll", "portals,basic", 5, mca={"coll_portals_short_limit": 64})
 
 
+def test_portals_over_tcp_keep_the_contract(ompy_conformance) -> None:
+    ompy_conformance("btl", "portals,self", 2, mca={"btl_portals_carrier": "zmq"})
+
+
 def test_single_copy_keeps_the_contract(ompy_conformance) -> None:
     ompy_conformance("btl", "sm,self", 2, mca={"btl_sm_single_copy": "cma"})
 

@@ -67,16 +67,29 @@ def transfer_sizes(limit: int) -> list[int]:
 
 def issue(rank: BtlRank, kind: str, peer: int, local: Region, at: int, window: Window, remote_at: int, size: int) -> Sending:
     """One put or get between places of the local region and of the peer's."""
+    return rank.insist(lambda: attempt(rank, kind, peer, local, at, window, remote_at, size))
 
-    def attempt() -> Sending | None:
-        descriptor = rank.btl.prepare_dst(rank.peers[peer], local.address + at, size)
-        if descriptor is None:
-            return None
-        descriptor.remote_address = window.address + remote_at
-        descriptor.remote_handle = window.handle
-        return rank.issue(descriptor, lambda: getattr(rank.btl, kind)(rank.peers[peer], descriptor))
 
-    return rank.insist(attempt)
+def attempt(
+    rank: BtlRank, kind: str, peer: int, local: Region, at: int, window: Window, remote_at: int, size: int
+) -> Sending | None:
+    """The same, if there is room for it now."""
+    descriptor = rank.btl.prepare_dst(rank.peers[peer], local.address + at, size)
+    if descriptor is None:
+        return None
+    descriptor.remote_address = window.address + remote_at
+    descriptor.remote_handle = window.handle
+    return rank.issue(descriptor, lambda: getattr(rank.btl, kind)(rank.peers[peer], descriptor))
+
+
+def at_once(begin: Callable[[int], Sending], more: Callable[[int, int], Sending | None], owner: int) -> list[Sending]:
+    """As many accesses as find room, one at least, while their owner makes no progress."""
+    begun = [begin(owner)]
+    for slot in range(1, AT_ONCE):
+        if (sending := more(owner, slot)) is None:
+            break
+        begun.append(sending)
+    return begun
 
 
 def flush(rank: BtlRank, peer: int) -> None:
@@ -242,8 +255,11 @@ def memory_that_was_taken_back_is_not_read(rank: BtlRank) -> None:
     # What reaches a peer back is perhaps there only once both have heard of each other.
     rank.transfer(lambda source: [(target, FREE_TAGS[0], bytes([source]) * 24) for target in range(rank.size)])
 
-    def begin(owner: int, slot: int = 0) -> Sending:
-        return issue(rank, "get", owner, local, step * slot, windows[owner], 0, size)
+    def begin(owner: int) -> Sending:
+        return issue(rank, "get", owner, local, 0, windows[owner], 0, size)
+
+    def more(owner: int, slot: int) -> Sending | None:
+        return attempt(rank, "get", owner, local, step * slot, windows[owner], 0, size)
 
     def status_of(sending: Sending, wanted: bytes, slot: int = 0) -> int:
         rank.land(f"a get of {size} bytes")
@@ -266,7 +282,7 @@ def memory_that_was_taken_back_is_not_read(rank: BtlRank) -> None:
             if len(taken_back) == len(rank.peers):
                 mine.view[:] = after
         elif under_way_when_withdrawn(rank, turn):
-            begun = [begin(owner, slot) for slot in range(AT_ONCE)] if owner in rank.peers else []
+            begun = at_once(begin, more, owner) if owner in rank.peers else []
             rank.wire.exchange(None)
             statuses = [status_of(sending, before, slot) for slot, sending in enumerate(begun)]
         elif owner in rank.peers:
@@ -301,9 +317,13 @@ def memory_that_was_taken_back_is_not_written(rank: BtlRank) -> None:
     windows = exposed(rank, mine)
     rank.transfer(lambda source: [(target, FREE_TAGS[0], bytes([source]) * 24) for target in range(rank.size)])
 
-    def begin(owner: int, slot: int = 0) -> Sending:
+    def begin(owner: int) -> Sending:
+        local.view[:size] = rank.content(rank.rank, owner, 0, size)
+        return issue(rank, "put", owner, local, 0, windows[owner], 0, size)
+
+    def more(owner: int, slot: int) -> Sending | None:
         local.view[size * slot : size * (slot + 1)] = rank.content(rank.rank, owner, slot, size)
-        return issue(rank, "put", owner, local, size * slot, windows[owner], 0, size)
+        return attempt(rank, "put", owner, local, size * slot, windows[owner], 0, size)
 
     def status_of(sending: Sending, owner: int) -> int:
         rank.land(f"a put of {size} bytes")
@@ -320,7 +340,7 @@ def memory_that_was_taken_back_is_not_written(rank: BtlRank) -> None:
             taken_back = [peer for peer in rank.peers if rank.btl.withdraw(rank.peers[peer], mine.address, size)]
             mine.view[:] = stored = rank.content(owner, owner, turn, size)
         elif under_way_when_withdrawn(rank, turn):
-            begun = [begin(owner, slot) for slot in range(AT_ONCE)] if owner in rank.peers else []
+            begun = at_once(begin, more, owner) if owner in rank.peers else []
             rank.wire.exchange(None)
             statuses = [status_of(sending, owner) for sending in begun]
         elif owner in rank.peers:

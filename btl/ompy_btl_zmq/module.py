@@ -22,7 +22,7 @@ An empty message says goodbye, over the connections that peers made to us: they 
 
 Threads: ZeroMQ sockets serve one thread at a time and let the GIL go; the engine has one owner at a time, so no lock is
 needed here ("WHAT IT MAY RELY ON" of `ompy/mca/btl.pxd`).  Fork: a child of a rank must not use its parent's sockets;
-pyzmq drops them there without touching the connections.
+pyzmq drops them there without touching the connections, which `inheritance.py` closes there.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from ompy.mca.rte import Rte
 from ompy_btl_zmq.address import Card, choose, is_loopback, listen, pack, unpack
 from ompy_btl_zmq.door import Door
 from ompy_btl_zmq.endpoint import ZmqEndpoint
+from ompy_btl_zmq.inheritance import transports
 from ompy_btl_zmq.monitor import ConnectionMonitor, Visitors
 from ompy_btl_zmq.security import Doorkeeper, Identities, scheme
 
@@ -104,6 +105,7 @@ class ZmqBtl(Btl):
             self.door.close()
             self.context.destroy(linger=0)
             raise
+        transports.add(self)
 
     def open(self, rte: Rte, value: Callable[[str], Any]) -> None:
         """Make the sockets and let callers in."""
@@ -375,6 +377,7 @@ class ZmqBtl(Btl):
         if self.closed:
             return 0
         self.closed = True
+        transports.discard(self)
         for identity in self.senders:
             try:
                 self.socket.send(identity, FIRST_OF_TWO)

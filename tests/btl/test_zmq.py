@@ -165,6 +165,35 @@ def test_a_killed_peer_is_reported_and_sends_to_it_fail() -> None:
     run(body, expect_killed=(1,))
 
 
+def test_a_killed_peer_is_reported_though_a_child_of_its_lives_on() -> None:
+    def outlive(rank: Rank, pid: int) -> None:
+        """As a child with every descriptor of its parent's, until the other rank has ended."""
+        rank.wire.close()
+        end = time.monotonic() + 60
+        with contextlib.suppress(ProcessLookupError):
+            while time.monotonic() < end:
+                os.kill(pid, 0)
+                time.sleep(0.02)
+        os._exit(0)
+
+    def body(rank: Rank) -> None:
+        rank.post(1 - rank.rank, b"hello")
+        rank.wait_for(1)
+        pids = rank.gather(os.getpid())
+        if rank.rank == 0:
+            rank.gather()
+            os.kill(pids[1], signal.SIGKILL)
+            rank.progress_until(lambda: bool(rank.errors))
+            assert [lost for lost, _ in rank.errors] == [1]
+        else:
+            if os.fork() == 0:
+                outlive(rank, pids[0])
+            rank.gather()
+            signal.pause()
+
+    run(body, expect_killed=(1,))
+
+
 def test_a_peer_that_finalizes_first_is_not_taken_for_a_failure() -> None:
     def body(rank: Rank) -> None:
         rank.post(1 - rank.rank, b"hello")

@@ -200,7 +200,13 @@ cdef class Chip:
             self.state.running -= 1
         state.activity = LEFT
         self.network.routers[tile].unattended = True
-        return self.run_and_wake(tile)
+        self.run_and_wake(tile)
+        # Of tiles that this process plays besides this one, who rings next opens what it needs.
+        for bell in self.bells:
+            if bell is not None:
+                (<RemoteDoorbell> bell).close()
+        self.bells = [None] * self.tiles
+        return 0
 
     # -- what they do
 

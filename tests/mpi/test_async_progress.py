@@ -30,9 +30,10 @@ def absent_until_told(comm, folder):
     comm.Barrier()
     yield
     if comm.rank == ABSENT:
-        told = b""
-        while len(told) < comm.size - 1:
-            told += path.read_bytes()
+        # For writing too: it stays open between two of the others.
+        with open(path, "rb+", buffering=0) as pipe:
+            for _ in range(comm.size - 1):
+                pipe.read(1)
     else:
         path.write_bytes(b".")
     comm.Barrier()

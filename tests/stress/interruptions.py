@@ -6,7 +6,8 @@ On each rank:
 
     main        sends to every rank's `sink`, and receives from every rank's `source`; a timer raises at random times
     sink        receives what the main threads send: each message whose call returned, once, whole, in order
-    source      sends to the main threads: of its messages one may be missing for each receive that was interrupted
+    source      sends to the main threads until they are interrupted no more: of its messages one may be missing for each
+                receive that was interrupted
     pair        exchanges messages with its neighbours, exactly, and takes part in collectives
 
 Every message carries its number, how many before it were certainly sent, and bytes made from both.  A line for each rank at
@@ -94,6 +95,7 @@ class Rank:
         self.period = period
         self.random = random.Random(f"{seed} {self.comm.rank}")
         self.stopping = False
+        self.peers_stopping = False
         self.armed = Armed()
         self.heard = time.monotonic()
         self.counts = dict.fromkeys(
@@ -237,13 +239,14 @@ class Rank:
             last[peer] = number
             got[peer] += 1
             self.counts["sunk"] += 1
+        self.peers_stopping = True
 
     def source(self):
         """Send to main threads."""
         choice = random.Random(self.comm.rank)
         for number in range(1 << 60):
-            if self.stopping:
-                break
+            if self.peers_stopping:
+                break  # no receive is interrupted any more, and none loses the end
             for peer in self.others:
                 data = message(number, number, choice.choice(LENGTHS))
                 if choice.random() < 0.5:

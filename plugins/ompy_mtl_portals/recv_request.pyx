@@ -11,7 +11,7 @@ from ompy.core.proc cimport table
 
 from ompy_mtl_portals.wire cimport (
     CONTEXTS, PORTAL_ACKNOWLEDGE, PORTAL_READ, PORTAL_RECEIVE, PROTOCOL_SYNCHRONOUS, TYPE_LONG, TYPE_REPLY, WORD_MATCHED,
-    match_bits, source_of, tag_of,
+    WORD_THROWN_AWAY, match_bits, source_of, tag_of,
 )
 from ompy_puma.descriptor cimport ACKNOWLEDGE, BUFFER_FREE, SAVE_BOTH, TRUNCATE, WRITE, make_independent
 from ompy_puma.header cimport RETURN
@@ -217,6 +217,8 @@ cdef class PortalsRecv(MtlRecv):
         self.unlink()
         if not self.pulling:
             self.refund(header)
+            if header.flags & RETURN:            # the kernel acknowledges only what it has saved
+                self.engine.say(self.node, PORTAL_ACKNOWLEDGE, self.sender, WORD_THROWN_AWAY)
         self.acknowledge()
         if self.abandoned:
             return self.finish()

@@ -14,7 +14,7 @@ from ompy_mtl_portals.context cimport ASKED, UNKNOWN
 from ompy_mtl_portals.flow cimport QUEUED_LIMIT, Lane, lane_of
 from ompy_mtl_portals.wire cimport (
     PORTAL_ACKNOWLEDGE, PORTAL_READ, PORTAL_RECEIVE, PROTOCOL_SYNCHRONOUS, TYPE_LONG, TYPE_READY, WORD_DISCARDED,
-    match_bits,
+    WORD_THROWN_AWAY, match_bits,
 )
 from ompy_puma.descriptor cimport (
     CIRCULAR, READ, SAVE_BODY, SAVE_HEADER, SENDER_OFFSET, WRITE, make_independent, make_single,
@@ -195,7 +195,7 @@ cdef class PortalsSend(MtlSend):
             if saved == WORD_DISCARDED:
                 return self.fail(MPIError(ERR_OTHER, f"a ready send of {self.length} bytes to rank {self.peer} with tag "
                                                      f"{self.tag}, but no receive was posted there"))
-            return self.no_longer(AWAIT_WORD)
+            return self.no_longer(AWAIT_ACKNOWLEDGEMENT if saved == WORD_THROWN_AWAY else AWAIT_WORD)
         if not saved & SAVE_BODY and not self.was_read:
             self.awaited |= AWAIT_READ
         return self.no_longer(AWAIT_ACKNOWLEDGEMENT)

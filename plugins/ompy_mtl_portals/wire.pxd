@@ -40,6 +40,7 @@ cdef enum:
 cdef enum:
     WORD_MATCHED = 1                # of a synchronous send
     WORD_DISCARDED = 2              # of a ready one for which no receive was posted
+    WORD_THROWN_AWAY = 3            # of a long one whose receive was abandoned: stands for the kernel's acknowledgement
 
 # Header.user_data[0] of a message for PORTAL_CONTROL; `match_bits` is its argument.
 cdef enum:

@@ -91,6 +91,63 @@ def test_a_synchronous_message_is_acknowledged_once_it_is_matched(size, receive_
     assert received == payload(size)
 
 
+@pytest.mark.parametrize("flags", [SEND, SEND | GET])
+@pytest.mark.parametrize("size", [SHORT, LONG])
+@pytest.mark.parametrize("mode", [0, SYNCHRONOUS])
+@pytest.mark.parametrize("receive_first", [True, False])
+def test_a_sender_has_its_answers_and_its_credit_back_whenever_the_receive_is_abandoned(flags, size, mode, receive_first):
+    pair = portals(flags, heap=16384)
+    left, right = pair.sides
+    taken = 0
+    for steps in range(40):
+        received = bytearray(size)
+        if receive_first:
+            receive = right.irecv(received, 5)
+        send = left.isend(payload(size), 5, mode)
+        if not receive_first:
+            settle(pair)
+            receive = right.irecv(received, 5)
+        for _ in range(steps):
+            pair.step()
+        receive.abandon(received)
+        before = bytes(received)
+        if receive.result[3]:  # it was taken back before any message had come
+            pair.run(right.irecv(bytearray(size), 5))
+        else:
+            taken += 1
+        pair.run(send, receive)
+        assert send.error is None
+        assert received == before
+    assert taken
+    assert counts(right)["heap_used"] == counts(right)["heap_letters"] == 0
+    assert all(side.pml.mtl.engine.owners(portal) == [] for side in pair.sides for portal in (0, 1, 2))
+    sends = [left.isend(payload(SHORT), 4) for _ in range(10)]
+    settle(pair)
+    assert all(send.complete for send in sends)
+
+
+@pytest.mark.parametrize("size", [SHORT, LONG])
+@pytest.mark.parametrize("mode", [0, SYNCHRONOUS])
+@pytest.mark.parametrize("receive_first", [True, False])
+def test_a_message_arrives_as_it_was_whenever_its_send_is_abandoned(size, mode, receive_first):
+    pair = portals()
+    left, right = pair.sides
+    for steps in range(40):
+        sent, received = payload(size), bytearray(size)
+        if receive_first:
+            receive = right.irecv(received, 5)
+        send = left.isend(sent, 5, mode)
+        for _ in range(steps):
+            pair.step()
+        send.abandon(sent)
+        sent[:] = bytes(size)
+        if not receive_first:
+            receive = right.irecv(received, 5)
+        pair.run(send, receive)
+        assert received == payload(size)
+    assert all(side.pml.mtl.engine.owners(portal) == [] for side in pair.sides for portal in (0, 1, 2))
+
+
 @pytest.mark.parametrize("size", [SHORT, LONG])
 def test_a_ready_message_is_received_where_a_receive_is_posted(size):
     pair = portals()

@@ -9,7 +9,8 @@ from libc.string cimport memset
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
 from ompy.core.doorbell cimport ARMED_FUTEX, RemoteDoorbell, futex_wait, ring, strike
-from ompy.core.owner cimport enter, leave
+from ompy.core.owner cimport enter
+from ompy.core.owner cimport leave as leave_engine
 from ompy_raw.header cimport MOST_TILES_ASIDE, SIDES, final_of, length_of, x_of, y_of
 from ompy_raw.network cimport Router
 
@@ -289,7 +290,7 @@ cdef class Chip:
                         self.bells[other] = RemoteDoorbell(<bytes> self.tile_states[other].doorbell)
                     ring(<RemoteDoorbell> self.bells[other])
         finally:
-            leave()
+            leave_engine()
         return 0
 
     # -- processes

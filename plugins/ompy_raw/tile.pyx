@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 from ompy.core.atomic cimport acquire32
 from ompy.core.doorbell cimport own
 from ompy_raw.chip cimport (
-    DEADLOCKED, DIED, DONE, FOREVER, INTERRUPTED, PENDING, RUNNING, WRITING, Chip, TileState,
+    DEADLOCKED, DIED, DONE, FOREVER, INTERRUPTED, PENDING, RUNNING, Chip, TileState,
 )
 from ompy_raw.header cimport MOST_WORDS, make_header
 

@@ -8,7 +8,7 @@ import pytest
 from ompy_btl_udp.component import COMPONENT
 from ompy_btl_udp.module import UdpBtl
 
-from ompy.core.errors import ERR_PROC_FAILED
+from ompy.core.errors import ERR_PROC_FAILED, MPIError
 from ompy.core.proc import Proc
 from ompy.mca.btl import BACK_PRESSURE, TAKEN, Receiver
 from ompy.mca.rte import Rte
@@ -72,7 +72,9 @@ def test_it_is_reported_once_and_what_is_sent_then_fails(pair) -> None:
     run(left, right, until=lambda: inbox.got)
     right.finalize()
     run(left, until=lambda: told)
-    assert left.post(to_right, b"after", TAG) == TAKEN
+    with pytest.raises(MPIError, match="could not deliver a message to rank 1") as failed:
+        left.post(to_right, b"after", TAG)
+    assert failed.value.code == ERR_PROC_FAILED
     for _ in range(100):
         left.progress()
     [(rank, error)] = told

@@ -102,6 +102,12 @@ cdef extern from *:
         struct timespec time = {0, nanoseconds};
         nanosleep(&time, NULL);
     }
+    static inline int ompy_peek(int *word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
+    static inline unsigned long long ompy_peek_long(unsigned long long *word) {
+        return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+    }
     """
     int64_t clock_now "ompy_now"() noexcept nogil
     void rest_for "ompy_rest"(int64_t nanoseconds) noexcept nogil
+    int peek "ompy_peek"(int *word) noexcept nogil
+    unsigned long long peek_long "ompy_peek_long"(unsigned long long *word) noexcept nogil

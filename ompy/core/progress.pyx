@@ -36,8 +36,6 @@ cdef extern from *:
     static void ompy_begin_watching(int *count) { __atomic_fetch_add(count, 1, __ATOMIC_SEQ_CST); }
     static void ompy_end_watching(int *count) { __atomic_fetch_sub(count, 1, __ATOMIC_SEQ_CST); }
     static void ompy_write(int *word, int value) { __atomic_store_n(word, value, __ATOMIC_SEQ_CST); }
-    static int ompy_peek(int *word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
-    static unsigned long long ompy_peek_long(unsigned long long *word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
     static void ompy_poll(struct pollfd *set, int count, long nanoseconds) {
         struct timespec limit = {nanoseconds / 1000000000, nanoseconds % 1000000000};
         ppoll(set, count, &limit, NULL);
@@ -60,8 +58,6 @@ cdef extern from *:
     void begin_watching "ompy_begin_watching"(int *count) noexcept nogil
     void end_watching "ompy_end_watching"(int *count) noexcept nogil
     void write_int "ompy_write"(int *word, int value) noexcept nogil
-    int peek "ompy_peek"(int *word) noexcept nogil
-    unsigned long long peek_long "ompy_peek_long"(unsigned long long *word) noexcept nogil
     void poll_for "ompy_poll"(pollfd *descriptors, int count, long nanoseconds) noexcept nogil
     bint is_cut "ompy_is_cut"(int descriptor) noexcept nogil
     bint any_readable "ompy_any_readable"(pollfd *descriptors, int count) noexcept nogil

@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t, uint32_t
 from ompy.core.doorbell cimport ARMED_FUTEX, arm, futex_wait
 from ompy.core.owner cimport engine
 from ompy.core.progress cimport (
-    aside, clock_now, events_made, longest_sleep, poll_all, rest_for, sleep, wake_everybody, waiting, waits,
+    aside, clock_now, events_made, longest_sleep, peek, peek_long, poll_all, rest_for, sleep, wake_everybody, waiting, waits,
 )
 
 cdef extern from *:
@@ -16,12 +16,8 @@ cdef extern from *:
 
     /* Else the kernel adds 50 us to each short sleep. */
     static void ompy_sleep_exactly(void) { prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0); }
-    static unsigned long long ompy_glance_long(unsigned long long *word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
-    static int ompy_glance(int *word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
     """
     void sleep_exactly "ompy_sleep_exactly"() noexcept nogil
-    unsigned long long glance_long "ompy_glance_long"(unsigned long long *word) noexcept nogil
-    int glance "ompy_glance"(int *word) noexcept nogil
 
 # Nanoseconds.
 cdef int64_t FIRST_PAUSE = 50_000
@@ -61,21 +57,21 @@ cdef class ProgressThread:
     cdef void stand_aside(self) noexcept nogil:
         """Until the program has not waited for a while."""
         cdef int64_t pause = FIRST_PAUSE
-        cdef unsigned long long before = glance_long(&waits)
+        cdef unsigned long long before = peek_long(&waits)
         cdef uint32_t rung
-        if before == self.waits_seen and not glance(&waiting):
+        if before == self.waits_seen and not peek(&waiting):
             return
-        while not glance(&self.stopping):
+        while not peek(&self.stopping):
             rest_for(pause)
-            self.waits_seen = glance_long(&waits)
+            self.waits_seen = peek_long(&waits)
             if self.waits_seen == before:
-                if not glance(&waiting):
+                if not peek(&waiting):
                     return
                 rung = arm(&aside, ARMED_FUTEX)
-                if glance(&waiting) and not glance(&self.stopping):
+                if peek(&waiting) and not peek(&self.stopping):
                     futex_wait(&aside, rung, LONGEST_ASIDE)
                 pause = FIRST_PAUSE
-                if not glance(&waiting):
+                if not peek(&waiting):
                     return
             before = self.waits_seen
             pause = min(2 * pause, LONGEST_PAUSE)

@@ -1,6 +1,6 @@
 """How ompy is compiled, by pip or by tools/build.py: every `.pyx` that lies under the source roots.
 
-    .pyx  --Cython, one process a core-->  .c  --ninja: compiler-->  .o  --ninja: linker-->  one `_compiled` a package
+    .pyx  --Cython, all cores-->  .c  --ninja: compiler-->  .o  --ninja: linker-->  one `_compiled` a package
 
 A package's modules lie together in one shared object, where `ompy.core.compiled` finds them; what Cython needs in every module
 lies once in `ompy._cython`.  Each step does what is stale, of all that it depends on.  Compiled for speed (-O2), but for a
@@ -19,12 +19,15 @@ import subprocess
 import sys
 import sysconfig
 import tomllib
+import traceback
 from pathlib import Path
+from typing import NoReturn
 
 import Cython
-from Cython.Build import cythonize
-from Cython.Build.Dependencies import DependencyTree
-from Cython.Compiler.Errors import CompileError
+from Cython.Build import Dependencies, cythonize
+from Cython.Compiler import Errors
+from Cython.Compiler.Main import Context
+from Cython.Compiler.Symtab import ModuleScope
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
@@ -54,6 +57,84 @@ def declarations() -> dict[str, str]:
     return {".".join(path.relative_to(root).with_suffix("").parts): str(path) for root, path in found}
 
 
+class Reached(dict):
+    """What Cython has parsed, of which one module sees what it reaches by `cimport`."""
+
+    def __init__(self, parsed: dict, module: ModuleScope) -> None:
+        super().__init__(parsed)
+        self.module = module
+
+    def items(self) -> list:
+        names = {scope.qualified_name for scope in [self.module, *self.module.cimported_modules]}
+        return [(name, tree) for name, tree in super().items() if name in names]
+
+
+class Translation:
+    """Cython for many modules at a time, which parses a `.pxd` once.
+
+        here         the .pxd of module a --.-- those of module b that are new --.-- ...
+        a child           parses a.pyx, writes a.c                 parses b.pyx, writes b.c
+
+    A `.pyx` leaves traces in the declarations that it cimports: they end with the child.  Buffers typed in a `.pxd` leave
+    theirs in all that is parsed, so that what cimports such comes last.
+    """
+
+    def __init__(self) -> None:
+        self.tasks: list[tuple] = []
+        self.translate, Dependencies.cythonize_one = Dependencies.cythonize_one, lambda *task: self.tasks.append(task)
+
+    def run(self, jobs: int) -> None:
+        """What Cython's own function would have done at each call."""
+        names = {path: name for name, path in declarations().items()}
+        typed = {path for path in names if "[::" in Path(path).read_text()}
+        needs = {task[0]: Dependencies.create_dependency_tree().all_dependencies(task[0]) for task in self.tasks}
+        context, children, failed = None, {}, []
+        for task in sorted(self.tasks, key=lambda task: not typed.isdisjoint(needs[task[0]])):
+            context = context or Context.from_options(task[4])
+            for path in sorted(needs[task[0]] & names.keys()):
+                context.find_module(names[path])
+            if len(children) == jobs:
+                reap(children, failed)
+            child = os.fork()
+            if not child:
+                self.become(context, task)
+            children[child] = task[0]
+        while children:
+            reap(children, failed)
+        if failed:
+            raise Errors.CompileError(None, ", ".join(failed))
+
+    def become(self, context: Context, task: tuple) -> NoReturn:
+        status = 1
+        try:
+            if not Errors.get_errors_count():  # or else it parses all again, and tells
+                scope = context
+                for part in task[7].split("."):
+                    scope = scope.find_submodule(part)
+                context.pxds = Reached(context.pxds, scope)
+                Context.from_options = lambda options: context
+            self.translate(*task)
+            status = 0
+        except Errors.CompileError:  # told
+            # Cython keeps an archive of nothing, which would be taken for the module at the next attempt.
+            source, fingerprint, cache = task[1], task[2], task[10]
+            if cache and fingerprint and (kept := cache.lookup_cache(source, fingerprint)):
+                os.unlink(kept)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+
+
+def reap(children: dict[int, str], failed: list[str]) -> None:
+    child, status = os.wait()
+    source = children.pop(child)
+    if status:
+        failed.append(source)
+
+
 class BuildExtensions(build_ext):
     def build_extensions(self) -> None:
         WORK.mkdir(parents=True, exist_ok=True)
@@ -67,19 +148,20 @@ class BuildExtensions(build_ext):
         jobs = self.parallel if isinstance(self.parallel, int) else len(os.sched_getaffinity(0))
         # Cython would look for each in every folder of its own and Python's path, for ten seconds.  Names are absolute here.
         lies = declarations()
-        DependencyTree.find_pxd = lambda tree, module, filename=None: lies.get(module)
+        Dependencies.DependencyTree.find_pxd = lambda tree, module, filename=None: lies.get(module)
+        translation = Translation()
         try:
             modules = cythonize(
                 [Extension(f"{e.name.rpartition('.')[0]}.{Path(s).stem}", [s]) for e in self.extensions for s in e.sources],
                 build_dir=str(WORK),
                 include_path=ROOTS,
-                nthreads=jobs,
                 cache=bool(CCACHE),
                 shared_utility_qualified_name=HELPERS,
                 compiler_directives={"language_level": 3, "auto_pickle": False, "emit_code_comments": False},
                 quiet=True,
             )
-        except CompileError:
+            translation.run(jobs)
+        except Errors.CompileError:
             # What Cython wrote in place of C would be up to date at the next attempt, and the message be the C compiler's.
             for path in WORK.rglob("*.c"):
                 if path.read_bytes().startswith(b"#error"):
@@ -105,10 +187,21 @@ class BuildExtensions(build_ext):
             f"  command = {shlex.join([*self.compiler.linker_so, *symbols])} $in -o $out",
         ]
         includes = [f"-I{folder}" for folder in self.compiler.include_dirs]
-        for module in modules:
+        # gcc reads a header that it has compiled, with the same flags, at once; ccache would not keep what it made with that.
+        headers: dict[Path, list[str]] = {}
+        # The longest first, so that no core is left with it at the end.
+        for module in sorted(modules, key=lambda module: -os.path.getsize(module.sources[0])):
             small = lean if "-Os" in module.extra_compile_args else []
             flags = shlex.join([*includes, *module.extra_compile_args, *small, *own])
             lines += [f"build {WORK}/{module.name}.o: compile {module.sources[0]}", f"  flags = {flags}"]
+            if lean and not CCACHE:
+                header = WORK / f"python{''.join(module.extra_compile_args)}.h"
+                lines[-2:] = [f"{lines[-2]} | {header}.gch", f"{lines[-1]} -include {header}"]
+                headers[header] = [f"build {header}.gch: compile {header}", f"  flags = {flags}"]
+        for header, rule in headers.items():
+            if not header.exists():
+                header.write_text('#define PY_SSIZE_T_CLEAN\n#include "Python.h"\n')
+            lines += rule
         for extension in self.extensions:
             package = extension.name.rpartition(".")[0]
             objects = " ".join(f"{WORK}/{package}.{Path(source).stem}.o" for source in extension.sources)

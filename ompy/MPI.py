@@ -96,7 +96,7 @@ try:
     from ompy.mpi.datatype import *
     from ompy.mpi.datatype import _datatype_create, _datatype_decode, _typealign, _typecode, _typedict, _typedict_c, _typedict_f
     from ompy.mpi.description import *
-    from ompy.mpi.dynamic import *
+    from ompy.mpi.dynamic_processes import *
     from ompy.mpi.environment import *
     from ompy.mpi.environment import _set_abort_status
     from ompy.mpi.environment import start as _start

@@ -49,7 +49,15 @@ COMPONENT = Component(
             help="of the BTLs that reach a peer, only the highest are used",
         ),
     ),
-    capabilities={"only_by_name": True, "send": True, "put": True, "get": True, "in_order": True, "reach": "network"},
+    capabilities={
+        "only_by_name": True,
+        "send": True,
+        "put": True,
+        "get": True,
+        "atomics": True,
+        "in_order": True,
+        "reach": "network",
+    },
     counters=(
         Counter("messages_sent", "active messages sent to peers' heaps", unit="messages"),
         Counter("messages_received", "active messages taken from the heap", unit="messages"),

@@ -1,7 +1,7 @@
 # btl/portals: send, put and get as messages to portals.
 #
 #     process MESSAGES                              queue limit 0: what can't go at once is back-pressure
-#       0 ARRIVE -> heap                            active messages; match bits: the tag
+#       0 ARRIVE -> heap                            active messages; match bits: the tag, or that it is for an atomic
 #     process MEMORY
 #       0 WRITE --> an entry a registered region    put: sender's offset, acknowledged
 #       1 READ ---> an entry a registered region    get: the kernel replies
@@ -9,7 +9,9 @@
 #       3 WORD                                      acknowledgements of puts; "nothing there" from targets
 #
 # A region's name is its match bits at WRITE and READ; its handle is that name and the address that offsets count from.
-from libc.stdint cimport uint32_t, uint64_t
+#
+# Portals have no atomics: an order for one is a message, which the target carries out from its progress and answers.
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from ompy.core.proc cimport Proc
 from ompy.mca.bml cimport Bml
@@ -23,6 +25,15 @@ from ompy_puma.process cimport Event, Process
 cdef struct Handle:
     uint64_t name
     uint64_t address
+
+
+# An atomic, asked for or answered: then `operand` is the old value.
+cdef struct AtomicOrder:
+    Handle region
+    uint64_t number
+    uint64_t address
+    int32_t operation, size, status, padding
+    int64_t operand, compare
 
 
 cdef class PortalsEndpoint(Endpoint):
@@ -70,7 +81,13 @@ cdef class PortalsBtl(Btl):
     cdef char *heap
     cdef int heap_descriptor
     cdef char *scratch                           # where header and payload come together
+    cdef dict spans                              # handle of a region -> its bytes
+    cdef dict atomics                            # number -> (Descriptor, node)
+    cdef uint64_t atomic_number
+    cdef object answers                          # (PortalsEndpoint, bytes) that found no room
     cdef readonly uint64_t sent, received, put_bytes, got_bytes
 
     cdef int aim(self, Header *header, int portal, Descriptor descriptor, Access access) except -1
     cdef int transmit(self, PortalsEndpoint endpoint, const char *data, size_t length, int tag) except -1
+    cdef int atomic_ordered(self, PortalsEndpoint endpoint, AtomicOrder *order) except -1
+    cdef int atomic_answered(self, const AtomicOrder *order) except -1

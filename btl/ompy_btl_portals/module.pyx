@@ -1,6 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 # distutils: extra_compile_args=-Os
 """btl/portals: send, put and get as messages to portals; see `module.pxd`."""
+from collections import deque
+
+from libc.stdint cimport int32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
@@ -9,7 +12,8 @@ from ompy.core.constants cimport OUT_OF_RESOURCE as NO_ROOM
 from ompy.core.errors import ERR_NO_MEM, ERR_OTHER, ERR_PROC_FAILED, ERR_RMA_RANGE, MPIError
 from ompy.core.proc cimport table
 from ompy.mca.btl cimport (
-    FLAG_GET, FLAG_IN_ORDER, FLAG_NEEDS_REGISTRATION, FLAG_PUT, FLAG_SEND, FLAG_SENDI, INTERFACE,
+    FLAG_ATOMICS, FLAG_GET, FLAG_IN_ORDER, FLAG_NEEDS_REGISTRATION, FLAG_PUT, FLAG_SEND, FLAG_SENDI, INTERFACE, TAG_COUNT,
+    atomic_names, carry_out_atomic,
 )
 from ompy_btl_portals.carrier import Carrier
 from ompy_puma.btl_wire cimport forget_kernel, kernel_over
@@ -40,6 +44,11 @@ cdef enum:
     PORTAL_WORD = 3
     PORTALS = 4
 
+# Match bits of messages that are not active ones: these have a tag below 256.
+cdef enum:
+    ATOMIC_ORDER = 256
+    ATOMIC_ANSWER = 512
+
 # Access.awaited
 cdef enum:
     AWAIT_RELEASE = 1
@@ -61,10 +70,19 @@ cdef class Messages(Process):
     cdef int arrived(self, Event *event) except -1:
         """Hand an active message over straight from the heap."""
         cdef PortalsBtl btl = self.btl
+        cdef AtomicOrder order
         if event.kind != EVENT_DEPOSITED or event.letter == NULL:
             return 0
-        btl.received += 1
         try:
+            if event.header.match_bits & (ATOMIC_ORDER | ATOMIC_ANSWER):
+                if event.letter.length == sizeof(AtomicOrder):
+                    memcpy(&order, letter_body(event.letter), sizeof(AtomicOrder))
+                    if event.header.match_bits & ATOMIC_ANSWER:
+                        btl.atomic_answered(&order)
+                    else:
+                        btl.atomic_ordered(<PortalsEndpoint> btl.endpoints[event.header.source_rank], &order)
+                return 0
+            btl.received += 1
             btl.deliver(<int> (event.header.match_bits & 0xFF), <Endpoint> btl.endpoints[event.header.source_rank],
                         letter_body(event.letter), event.letter.length)
         finally:
@@ -195,7 +213,7 @@ cdef class PortalsBtl(Btl):
     def __init__(self, Btl carrier not None, uint32_t rank, size_t heap_size=1 << 20, int regions=65536):
         cdef int words
         self.name = "portals"
-        self.flags = FLAG_SEND | FLAG_SENDI | FLAG_PUT | FLAG_GET | FLAG_IN_ORDER | FLAG_NEEDS_REGISTRATION
+        self.flags = FLAG_SEND | FLAG_SENDI | FLAG_PUT | FLAG_GET | FLAG_ATOMICS | FLAG_IN_ORDER | FLAG_NEEDS_REGISTRATION
         self.carrier = carrier
         self.ready = carrier.ready
         self.ready_context = carrier.ready_context
@@ -229,6 +247,9 @@ cdef class PortalsBtl(Btl):
         self.memory.btl = self
         self.memory.accesses = {}
         self.memory.regions = {}
+        self.spans = {}
+        self.atomics = {}
+        self.answers = deque()
         words = self.memory.new_descriptor()
         make_independent(&self.memory.descriptors[words], &self.memory.words, 1, WRITE, SAVE_HEADER, CIRCULAR)
         self.memory.portals[PORTAL_WORD].kind = PORTAL_DESCRIPTOR
@@ -287,6 +308,8 @@ cdef class PortalsBtl(Btl):
         """The carrier has lost a peer: what is under way with it fails."""
         self.kernel.peer_lost(proc.index, error)
         self.memory.fail_all(proc.index, ERR_PROC_FAILED)
+        for number in [number for number, (_, node) in self.atomics.items() if node == proc.index]:
+            (<Descriptor> self.atomics.pop(number)[0]).complete(ERR_PROC_FAILED)
         self.report_error(proc, error)
 
     cpdef int finalize(self) except -1:
@@ -306,13 +329,20 @@ cdef class PortalsBtl(Btl):
     # -- progress: the carrier's, and what the kernel has queued
 
     cpdef int progress(self) except -1:
-        return self.carrier.progress() + self.kernel.progress()
+        cdef int events = self.carrier.progress() + self.kernel.progress()
+        while self.answers:
+            endpoint, text = self.answers[0]
+            if self.transmit(<PortalsEndpoint> endpoint, <char *> <bytes> text, sizeof(AtomicOrder), ATOMIC_ANSWER) != OK:
+                break
+            self.answers.popleft()
+            events += 1
+        return events
 
     cpdef int descriptor(self) except -2:
         return self.carrier.descriptor()
 
     cpdef bint may_sleep(self) except -1:
-        return self.carrier.may_sleep()
+        return not self.answers and self.carrier.may_sleep()
 
     # -- active messages ------------------------------------------------------------------------------------------
 
@@ -324,7 +354,7 @@ cdef class PortalsBtl(Btl):
         if self.kernel.send_app_msg(self.messages, self.message_capability, endpoint.node, &header, data, length, 0,
                                     NULL) != SENT:
             return NO_ROOM
-        self.sent += 1
+        self.sent += tag < TAG_COUNT
         return OK
 
     cpdef int send(self, Endpoint endpoint, Descriptor descriptor, int tag) except -1:
@@ -357,10 +387,12 @@ cdef class PortalsBtl(Btl):
             memory.entry_for(PORTAL_WRITE, handle.name, <void *> address, size, WRITE, SENDER_OFFSET | ACKNOWLEDGE),
             memory.entry_for(PORTAL_READ, handle.name, <void *> address, size, READ, SENDER_OFFSET),
         )
+        self.spans[packed] = size
         return packed
 
     cpdef int deregister_mem(self, bytes handle) except -1:
         """Take the portals of a region away."""
+        del self.spans[handle]
         for entry in self.memory.regions.pop(handle):
             self.memory.drop_entry(entry)
         return 0
@@ -421,3 +453,53 @@ cdef class PortalsBtl(Btl):
         if verdict == SENT:
             self.memory.no_longer(access, AWAIT_RELEASE, 0)
         return OK
+
+    # -- atomics --------------------------------------------------------------------------------------------------
+
+    cpdef int atomic(self, Endpoint endpoint, Descriptor descriptor, str operation, object operand,
+                     object compare) except -1:
+        """Change a word of a peer's region; complete when the peer has answered."""
+        cdef PortalsEndpoint peer = <PortalsEndpoint?> endpoint
+        cdef AtomicOrder order
+        if descriptor.remote_handle is None or len(descriptor.remote_handle) != sizeof(Handle):
+            raise MPIError(ERR_OTHER, "btl portals: an atomic needs the handle of the peer's registered memory")
+        memset(&order, 0, sizeof(AtomicOrder))
+        memcpy(&order.region, <char *> descriptor.remote_handle, sizeof(Handle))
+        order.number = self.atomic_number + 1
+        order.address = descriptor.remote_address
+        order.operation = atomic_names.index(operation)
+        order.size = <int32_t> descriptor.size
+        order.operand = operand
+        order.compare = compare
+        if self.transmit(peer, <char *> &order, sizeof(AtomicOrder), ATOMIC_ORDER) != OK:
+            return NO_ROOM
+        self.atomic_number = order.number
+        self.atomics[order.number] = (descriptor, peer.node)
+        return OK
+
+    cdef int atomic_ordered(self, PortalsEndpoint endpoint, AtomicOrder *order) except -1:
+        cdef bytes text = (<char *> &order.region)[:sizeof(Handle)]
+        cdef uint64_t offset = order.address - order.region.address, size = self.spans.get(text, 0)
+        order.status = ERR_RMA_RANGE
+        if endpoint is None:
+            return 0
+        if offset < size and order.size > 0 and <uint64_t> order.size <= size - offset:
+            try:
+                carry_out_atomic(<void *> order.address, order.size, atomic_names[order.operation], order.operand,
+                                 order.compare, &order.operand)
+                order.status = 0
+            except (IndexError, MPIError):
+                pass                             # the origin is told
+        if self.answers or self.transmit(endpoint, <char *> order, sizeof(AtomicOrder), ATOMIC_ANSWER) != OK:
+            self.answers.append((endpoint, (<char *> order)[:sizeof(AtomicOrder)]))
+        return 0
+
+    cdef int atomic_answered(self, const AtomicOrder *order) except -1:
+        cdef Descriptor descriptor
+        access = self.atomics.pop(order.number, None)
+        if access is not None:
+            descriptor = access[0]
+            if order.status == 0:
+                memcpy(<void *> descriptor.local_address, &order.operand, descriptor.size)
+            descriptor.complete(order.status)
+        return 0

@@ -140,6 +140,7 @@ COMPONENT = Component(
         "send": True,
         "put": "cma",
         "get": "cma or heap",
+        "atomics": "heap",
         "in_order": True,
         "asynchronous_progress": True,
         "reach": "host",

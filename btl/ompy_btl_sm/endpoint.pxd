@@ -53,4 +53,6 @@ cdef class SmEndpoint(Endpoint):
     cdef bint sees(self, uint64_t address, size_t size) except -1
     # Gone without closing its rings?
     cdef bint is_dead(self) except -1
+    cdef object reason(self, object error)       # why it can't be reached: it has died, or else `error`
+    cdef bint is_found(self) except -1           # the peer reads from our ring, or never will
     cdef int close(self) except -1

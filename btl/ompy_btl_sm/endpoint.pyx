@@ -6,7 +6,7 @@ from libc.stdint cimport uint64_t
 
 from ompy.core.atomic cimport acquire32, full_fence, release, release32
 from ompy.core.doorbell cimport RemoteDoorbell, ring
-from ompy.core.errors import MPIError
+from ompy.core.errors import ERR_PROC_FAILED, MPIError
 from ompy.core.heap cimport map_heap
 from ompy.core.reach import host_identity
 from ompy.core.reach cimport has_gone
@@ -100,6 +100,8 @@ cdef class SmEndpoint(Endpoint):
             self.writer.limit = ring_size
             ring(self.doorbell)
             return True
+        except MPIError as error:
+            raise self.reason(error)
         finally:
             self.connecting = False
 
@@ -123,6 +125,15 @@ cdef class SmEndpoint(Endpoint):
                 return False
             self.reach.heap = self.heap.address
         return True
+
+    cdef object reason(self, object error):
+        self.watch()
+        if error is not None and not has_gone(&self.reach):
+            return error
+        return MPIError(ERR_PROC_FAILED, f"process {self.card.pid} (rank {self.proc.rank} of job {self.proc.job}) has died")
+
+    cdef bint is_found(self) except -1:
+        return not self.connected or acquire32(&self.writer.header.attached) or has_gone(&self.reach)
 
     cdef bint is_dead(self) except -1:
         if not has_gone(&self.reach):

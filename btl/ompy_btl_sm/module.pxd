@@ -30,6 +30,7 @@ cdef class SmBtl(Btl):
     cdef int capacity                            # of the arrays in `watched`
     cdef list incoming                           # Incoming, in the order of `watched.readers`
     cdef dict endpoints                          # pid -> SmEndpoint
+    cdef list leaving                            # SmEndpoint given back, whose peer has not found our ring yet
     cdef double next_look                        # when peers are next looked at, seconds
     cdef bint kernel_copies                      # of memory outside heaps
     cdef tuple heap                              # location, address and size of this process's shared heap, or None
@@ -39,6 +40,7 @@ cdef class SmBtl(Btl):
 
     cdef int accept(self) except -1
     cdef int tell_choice(self, SmEndpoint endpoint) except -1
+    cdef int see_off(self) except -1
     cdef int drop_incoming(self, Incoming incoming) except -1
     cdef int drain(self, Incoming incoming, uint64_t head) except -1
     cdef int unblock(self) except -1

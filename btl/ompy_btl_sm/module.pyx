@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Shared memory between processes of one user on one host."""
-from time import monotonic
+from time import monotonic, sleep
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
@@ -9,14 +9,15 @@ from libc.string cimport memcpy
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.core.copying cimport copy_out
 from ompy.core.doorbell cimport own, ring
-from ompy.core.errors import ERR_INTERN, ERR_OTHER, ERR_PROC_FAILED, ERR_RMA_RANGE, MPIError
+from ompy.core.errors import ERR_INTERN, ERR_OTHER, ERR_RMA_RANGE, MPIError
 from ompy.core.heap cimport holds
 from ompy.core.proc cimport Proc
 from ompy.core.progress cimport exclude_watchers, goal, unregister_source
-from ompy.core.reach cimport allow_peers, can_read, has_gone, move
+from ompy.core.reach cimport allow_peers, can_read, has_gone, move, seen
 from ompy.core.segment cimport page_size
 from ompy.mca.btl cimport (
-    FLAG_ASYNCHRONOUS, FLAG_GET, FLAG_IN_ORDER, FLAG_PUT, FLAG_SEND, FLAG_SENDI, INTERFACE, Btl, Descriptor, Endpoint,
+    FLAG_ASYNCHRONOUS, FLAG_ATOMICS, FLAG_GET, FLAG_IN_ORDER, FLAG_PUT, FLAG_SEND, FLAG_SENDI, INTERFACE, Btl, Descriptor,
+    Endpoint, carry_out_atomic,
 )
 from ompy_btl_sm.endpoint cimport Card, Incoming, SmEndpoint
 from ompy_btl_sm.inbox cimport Inbox
@@ -50,6 +51,9 @@ WORDS = {CACHED: "by ordinary stores", STREAMING: "past the caches"}
 cdef int BATCH = 64
 # Seconds between looks at whether peers are alive; only a process that is about to sleep looks.
 cdef double LOOK_INTERVAL = 0.05
+# A peer of another job that waits for our last message finds our ring within this time, looked for every so many seconds.
+cdef double PARTING = 5.0
+cdef double PARTING_PAUSE = 0.0005
 
 
 cdef bint anything(void *context) noexcept nogil:
@@ -87,7 +91,7 @@ cdef class SmBtl(Btl):
             self.flags |= FLAG_PUT | FLAG_GET
         if heap is not None:
             # What lies elsewhere the kernel reads, though it may not be the quickest way (`exposes`).
-            self.flags |= FLAG_GET
+            self.flags |= FLAG_GET | FLAG_ATOMICS
         if self.flags & FLAG_GET:
             allow_peers()
         self.joint_size = joint_size
@@ -96,6 +100,7 @@ cdef class SmBtl(Btl):
         self.backing = backing
         self.incoming = []
         self.endpoints = {}
+        self.leaving = []
         self.host = host_identity()
         self.inbox = Inbox(slots, backing)
         self.own_doorbell = own(backing).card()
@@ -116,6 +121,10 @@ cdef class SmBtl(Btl):
     def ring_bytes(self):
         """Bytes of shared memory that one direction between two processes takes."""
         return page_size + self.ring_size
+
+    def serves_other_jobs(self):
+        """The kernel decides who may map what: processes of one user."""
+        return True
 
     cpdef bytes address(self):
         return Card.write(self.inbox.segment.location(), self.inbox.header.slot_count, self.own_doorbell, self.heap)
@@ -188,15 +197,41 @@ cdef class SmBtl(Btl):
                 if endpoint.incoming is not None:
                     self.drop_incoming(endpoint.incoming)
                     endpoint.incoming = None
+                # A peer of this job has met us at the launcher's fence; of another one, what it has yet to read is there.
+                if endpoint.proc.circle is None or endpoint.is_found():
+                    endpoint.close()
+                else:
+                    self.leaving.append(endpoint)
+        return 0
+
+    cdef int see_off(self) except -1:
+        """Rings that we gave back and that have been found can go, and those of peers that have done so and that are empty."""
+        cdef SmEndpoint endpoint
+        cdef Incoming incoming
+        for endpoint in list(self.leaving):
+            if endpoint.is_found():
+                self.leaving.remove(endpoint)
                 endpoint.close()
+        for incoming in list(self.incoming):
+            if incoming.endpoint is None and incoming.reader.header.writer_closed and not peek(&incoming.reader):
+                self.drop_incoming(incoming)
         return 0
 
     cpdef int finalize(self) except -1:
+        cdef SmEndpoint endpoint
+        cdef double end
         if self.inbox is None:
             return 0
         unregister_source(self)
         exclude_watchers()
         self.del_procs(list(self.endpoints.values()))
+        end = monotonic() + PARTING
+        while self.leaving and monotonic() < end:
+            sleep(PARTING_PAUSE)
+            self.see_off()
+        for endpoint in self.leaving:
+            endpoint.close()
+        self.leaving.clear()
         for incoming in list(self.incoming):
             self.drop_incoming(incoming)
         self.inbox.close()
@@ -232,6 +267,7 @@ cdef class SmBtl(Btl):
         cdef Incoming incoming
         cdef SmEndpoint endpoint
         cdef int count = 0
+        self.see_off()
         arrivals = self.inbox.arrivals()
         self.watched.seen = self.inbox.seen
         for slot, pid, location, size in arrivals:
@@ -241,7 +277,7 @@ cdef class SmBtl(Btl):
                 self.inbox.release_slot(slot)
                 endpoint = self.endpoints.get(pid)
                 if endpoint is not None:
-                    self.report_error(endpoint.proc, error)
+                    self.report_error(endpoint.proc, endpoint.reason(error))
                 continue
             endpoint = self.endpoints.get(pid)
             if endpoint is not None:
@@ -427,6 +463,7 @@ cdef class SmBtl(Btl):
         if now < self.next_look:
             return 0
         self.next_look = now + LOOK_INTERVAL
+        self.see_off()
         for endpoint in list(self.endpoints.values()):
             if endpoint.failure is not None or not (endpoint.connected or endpoint.incoming is not None):
                 continue
@@ -435,9 +472,7 @@ cdef class SmBtl(Btl):
             if endpoint.is_dead():
                 dead += 1
                 proc = endpoint.proc
-                endpoint.failure = MPIError(
-                    ERR_PROC_FAILED, f"process {endpoint.card.pid} (rank {proc.rank} of job {proc.job}) has died"
-                )
+                endpoint.failure = endpoint.reason(None)
                 self.unblock_writer(endpoint)
                 endpoint.close()
                 self.report_error(proc, endpoint.failure)
@@ -475,6 +510,19 @@ cdef class SmBtl(Btl):
         if peer.incoming is not None and not is_good(peer.incoming.reader.header, descriptor.remote_address, descriptor.size):
             return self.copied(descriptor, ERR_RMA_RANGE, in_heap)
         return self.copied(descriptor, ERR_OTHER if error else 0, in_heap)
+
+    cpdef int atomic(self, Endpoint endpoint, Descriptor descriptor, str operation, object operand,
+                     object compare) except -1:
+        """Words in the peer's heap, which this processor changes itself."""
+        cdef SmEndpoint peer = <SmEndpoint> endpoint
+        cdef int error = ERR_RMA_RANGE
+        if peer.sees(descriptor.remote_address, descriptor.size):
+            carry_out_atomic(seen(&peer.reach, descriptor.remote_address, descriptor.size), descriptor.size, operation, operand,
+                             compare, <void *> descriptor.local_address)
+            error = 0
+        descriptor.in_flight = True
+        descriptor.complete(error)
+        return OK
 
     cpdef bint withdraw(self, Endpoint endpoint, size_t address, size_t size) except -1:
         cdef SmEndpoint peer = <SmEndpoint> endpoint

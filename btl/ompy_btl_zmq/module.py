@@ -42,12 +42,14 @@ from ompy_btl_zmq.door import Door
 from ompy_btl_zmq.endpoint import ZmqEndpoint
 from ompy_btl_zmq.inheritance import transports
 from ompy_btl_zmq.monitor import ConnectionMonitor, Visitors
-from ompy_btl_zmq.security import Doorkeeper, Identities, scheme
+from ompy_btl_zmq.security import Circles, Doorkeeper, Identities, scheme
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
+
+    from ompy.core.circle import Circle
 
 NOBLOCK = zmq.NOBLOCK
 FIRST_OF_TWO = zmq.NOBLOCK | zmq.SNDMORE
@@ -92,9 +94,9 @@ class ZmqBtl(Btl):
         self.unanswered: list[ZmqEndpoint] = []
         self.suspects: list[ZmqEndpoint] = []
         self.handshakes = value("handshakes")
-        self.identities = Identities(rte.secret, rte.job, rte.rank, rte.size)
-        self.security = scheme(value("security"), self.identities)
-        host = choose(value("interface"), one_host=rte.local_size == rte.size)
+        self.circles = Circles(Identities(rte.secret, rte.job, rte.rank, rte.size))
+        self.security = scheme(value("security"), self.circles)
+        host = choose(value("interface"), one_host=rte.is_on_one_host)
         backlog = max(128, rte.size)
         listener, self.url = listen(host, value("port_min"), value("port_range"), rte.local_rank, backlog)
         self.door = Door(listener)
@@ -162,7 +164,7 @@ class ZmqBtl(Btl):
             return f"btl_zmq_security is {card.security} on rank {proc.rank} and {self.security.name} here"
         if is_loopback(card.url) and not proc.is_local:
             return f"rank {proc.rank} on {proc.host} listens on {card.url}, which is its own host's; set btl_zmq_interface"
-        identity = self.identities.of(proc.rank)
+        identity = self.circles.of(proc.circle).of(proc.number)
         endpoint = self.endpoints.get(identity)
         if endpoint is None:
             endpoint = self.endpoints[identity] = self.peers_by_url[card.url] = ZmqEndpoint(self, proc, card, identity)
@@ -184,12 +186,26 @@ class ZmqBtl(Btl):
                 self.senders[endpoint.identity] = None
         return 0
 
+    def serves_other_jobs(self) -> bool:
+        return True
+
+    def admit(self, circle: Circle) -> None:
+        self.circles.add(circle)
+
+    def dismiss(self, circle: Circle) -> None:
+        beginning = self.circles.remove(circle)
+        for identity in [identity for identity in self.senders if identity.startswith(beginning)]:
+            self.part_from(identity)
+            del self.senders[identity]
+        self.departed = {identity for identity in self.departed if not identity.startswith(beginning)}
+
     def connect(self, endpoint: ZmqEndpoint) -> None:
         """Ask for the connection; what is sent meanwhile waits in it."""
         if self.kept_memory and not self.counters["connections made"]:
             keep_freed(2 * self.max_send_size, self.kept_memory)
-        identity = self.identities.towards(endpoint.proc.rank)
-        self.security.introduce(self.socket, identity, endpoint.card.key)
+        identities = self.circles.of(endpoint.proc.circle)
+        identity = identities.towards(endpoint.proc.number)
+        self.security.introduce(self.socket, identities, identity, endpoint.card.key)
         self.socket.setsockopt(zmq.ROUTING_ID, identity)
         self.socket.setsockopt(zmq.CONNECT_ROUTING_ID, endpoint.name)
         self.socket.connect(endpoint.card.url)
@@ -283,7 +299,7 @@ class ZmqBtl(Btl):
         except KeyError:
             if identity in self.endpoints:
                 endpoint = self.senders[identity] = self.endpoints[identity]
-            elif self.identities.rank(identity) >= 0:
+            elif self.circles.prove(identity) is not None:
                 endpoint = self.senders[identity] = None
             else:
                 endpoint = self.connection_named(identity)
@@ -373,17 +389,21 @@ class ZmqBtl(Btl):
 
     # -- the end
 
+    def part_from(self, identity: bytes) -> None:
+        """Say goodbye to one that has connected to us."""
+        try:
+            self.socket.send(identity, FIRST_OF_TWO)
+            self.socket.send(GOODBYE, NOBLOCK)
+        except zmq.ZMQError:
+            pass  # it has gone already, or does not listen: it needs no goodbye
+
     def finalize(self) -> int:
         if self.closed:
             return 0
         self.closed = True
         transports.discard(self)
         for identity in self.senders:
-            try:
-                self.socket.send(identity, FIRST_OF_TWO)
-                self.socket.send(GOODBYE, NOBLOCK)
-            except zmq.ZMQError:
-                pass  # it has gone already, or does not listen: it needs no goodbye
+            self.part_from(identity)
         self.watched.close()
         self.monitor.close()
         self.doorkeeper.close()

@@ -1,13 +1,14 @@
 """Who may talk to a rank: identities, credentials, and the check at the door.
 
-Everything is derived from the job's secret, which the launcher gives to its ranks alone:
+Everything is derived from the secret of the circle (`ompy/core/circle.py`) in which two processes know each other: mostly
+the job's, which the launcher gives to its ranks alone, else that of a meeting of two jobs.
 
     identity     names the sender of whatever arrives over a connection; ZeroMQ asks for it once, when the connection is
                  made, and puts it before each message.  It carries a code that only a holder of the secret can make,
                  and is verified at the first message.  It is good for one sender and one receiver, because ZeroMQ tells
                  it to whoever is connected to: one that was learnt that way opens no other rank.
     password     (plain) goes with the identity as a user name; the check is ours, through ZeroMQ's ZAP request.
-    client key   (curve) one key pair that every rank derives; each rank's server key is random, its public half on the card.
+    client key   (curve) one key pair that every member derives; each rank's server key is random, its public half on the card.
 
 With `none` nobody is asked at the door, and messages from identities that don't verify are dropped and counted.
 """
@@ -23,10 +24,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ompy.core.circle import Circle
+
 DOMAIN = b"ompy"
 ZAP_ENDPOINT = "inproc://zeromq.zap.01"
 CODE_SIZE = 16
 RANK_SIZE = 4
+TAG_SIZE = 8
 MARK = b"\x01"  # ZeroMQ keeps identities that begin with zero to itself
 
 
@@ -36,23 +40,27 @@ def derive(secret: bytes, purpose: bytes, subject: bytes = b"") -> bytes:
 
 
 class Identities:
-    """Makes and verifies the identities under which one job's ranks present themselves to each other.
+    """Makes and verifies the identities under which one circle's members present themselves to each other.
 
     Parameters:
-        secret, job, size: the job's.
-        me: this process's rank.
+        secret, job, size: the circle's; its name is the job's for the ranks of one job.
+        me: this process's number there, in a job its rank.
+
+    Attributes:
+        tag: says in an identity which circle it is of.
     """
 
     def __init__(self, secret: bytes, job: str, me: int, size: int) -> None:
         self.secret = secret
         self.job = job.encode()
+        self.tag = derive(secret, b"tag", self.job)[:TAG_SIZE]
         self.me = me
         self.size = size
 
     def make(self, sender: int, receiver: int) -> bytes:
         packed = sender.to_bytes(RANK_SIZE, "little")
         subject = self.job + b"\0" + packed + receiver.to_bytes(RANK_SIZE, "little")
-        return MARK + packed + derive(self.secret, b"identity", subject)[:CODE_SIZE]
+        return MARK + self.tag + packed + derive(self.secret, b"identity", subject)[:CODE_SIZE]
 
     def towards(self, rank: int) -> bytes:
         """Who this process is to that rank."""
@@ -64,12 +72,44 @@ class Identities:
 
     def rank(self, identity: bytes) -> int:
         """The rank that an identity proves to this process, or -1."""
-        if len(identity) != len(MARK) + RANK_SIZE + CODE_SIZE:
+        if len(identity) != len(MARK) + TAG_SIZE + RANK_SIZE + CODE_SIZE:
             return -1
-        rank = int.from_bytes(identity[len(MARK) : len(MARK) + RANK_SIZE], "little")
+        rank = int.from_bytes(identity[len(MARK) + TAG_SIZE :][:RANK_SIZE], "little")
         if rank >= self.size or not hmac.compare_digest(identity, self.of(rank)):
             return -1
         return rank
+
+
+class Circles:
+    """All circles that this process is a member of.
+
+    Parameters:
+        own: identities within its job.
+    """
+
+    def __init__(self, own: Identities) -> None:
+        self.own = own
+        self.known = {own.tag: own}
+
+    def add(self, circle: Circle) -> Identities:
+        """Members of the circle may connect from now on."""
+        identities = Identities(circle.secret, circle.name, circle.me, circle.size)
+        return self.known.setdefault(identities.tag, identities)
+
+    def remove(self, circle: Circle) -> bytes:
+        """They may no more; returns how their identities begin."""
+        tag = Identities(circle.secret, circle.name, circle.me, circle.size).tag
+        self.known.pop(tag, None)
+        return MARK + tag
+
+    def of(self, circle: Circle | None) -> Identities:
+        """Those of the job for None."""
+        return self.own if circle is None else self.add(circle)
+
+    def prove(self, identity: bytes) -> Identities | None:
+        """The circle of whose members one has this identity towards this process."""
+        identities = self.known.get(identity[len(MARK) :][:TAG_SIZE])
+        return None if identities is None or identities.rank(identity) < 0 else identities
 
 
 class Open:
@@ -81,8 +121,8 @@ class Open:
     def guard(self, socket: zmq.Socket[bytes]) -> None:
         """Before `socket` listens: what it asks of those who connect."""
 
-    def introduce(self, socket: zmq.Socket[bytes], identity: bytes, key: bytes) -> None:
-        """Before `socket` connects: how it presents itself, as `identity`, to the holder of the public `key`."""
+    def introduce(self, socket: zmq.Socket[bytes], identities: Identities, identity: bytes, key: bytes) -> None:
+        """Before `socket` connects: how it presents itself, as `identity` of those, to the holder of the public `key`."""
 
     def admits(self, credentials: Sequence[bytes]) -> bool:
         """Whether whoever shows these credentials may connect."""
@@ -94,25 +134,30 @@ class Plain(Open):
 
     name = "plain"
 
-    def __init__(self, identities: Identities) -> None:
-        self.identities = identities
+    def __init__(self, circles: Circles) -> None:
+        self.circles = circles
 
-    def password(self, user: bytes) -> bytes:
-        return derive(self.identities.secret, b"password", user).hex().encode()
+    def password(self, identities: Identities, user: bytes) -> bytes:
+        return derive(identities.secret, b"password", user).hex().encode()
 
     def guard(self, socket: zmq.Socket[bytes]) -> None:
         socket.setsockopt(zmq.ZAP_DOMAIN, DOMAIN)
         socket.setsockopt(zmq.PLAIN_SERVER, 1)
 
-    def introduce(self, socket: zmq.Socket[bytes], identity: bytes, key: bytes) -> None:
+    def introduce(self, socket: zmq.Socket[bytes], identities: Identities, identity: bytes, key: bytes) -> None:
         user = identity.hex().encode()
         socket.setsockopt(zmq.PLAIN_USERNAME, user)
-        socket.setsockopt(zmq.PLAIN_PASSWORD, self.password(user))
+        socket.setsockopt(zmq.PLAIN_PASSWORD, self.password(identities, user))
 
     def admits(self, credentials: Sequence[bytes]) -> bool:
-        if len(credentials) != 2 or not hmac.compare_digest(credentials[1], self.password(credentials[0])):
+        if len(credentials) != 2:
             return False
-        return self.identities.rank(bytes.fromhex(credentials[0].decode())) >= 0
+        user, password = credentials
+        try:
+            identities = self.circles.prove(bytes.fromhex(user.decode()))
+        except ValueError:
+            return False
+        return identities is not None and hmac.compare_digest(password, self.password(identities, user))
 
 
 class Curve(Open):
@@ -120,32 +165,40 @@ class Curve(Open):
 
     name = "curve"
 
-    def __init__(self, secret: bytes) -> None:
+    def __init__(self, circles: Circles) -> None:
+        self.circles = circles
         self.key, self.server_secret = zmq.curve_keypair()
-        self.client_secret = z85.encode(derive(secret, b"client key"))
-        self.client_key = zmq.curve_public(self.client_secret)
-        self.client_key_bytes = z85.decode(self.client_key)
+        self.pairs: dict[bytes, tuple[bytes, bytes]] = {}
+
+    def client_pair(self, identities: Identities) -> tuple[bytes, bytes]:
+        """Public and secret key of all members of a circle as those who connect."""
+        if identities.tag not in self.pairs:
+            secret = z85.encode(derive(identities.secret, b"client key"))
+            self.pairs[identities.tag] = zmq.curve_public(secret), secret
+        return self.pairs[identities.tag]
 
     def guard(self, socket: zmq.Socket[bytes]) -> None:
         socket.setsockopt(zmq.ZAP_DOMAIN, DOMAIN)
         socket.setsockopt(zmq.CURVE_SERVER, 1)
         socket.setsockopt(zmq.CURVE_SECRETKEY, self.server_secret)
 
-    def introduce(self, socket: zmq.Socket[bytes], identity: bytes, key: bytes) -> None:
+    def introduce(self, socket: zmq.Socket[bytes], identities: Identities, identity: bytes, key: bytes) -> None:
+        public, secret = self.client_pair(identities)
         socket.setsockopt(zmq.CURVE_SERVERKEY, key)
-        socket.setsockopt(zmq.CURVE_PUBLICKEY, self.client_key)
-        socket.setsockopt(zmq.CURVE_SECRETKEY, self.client_secret)
+        socket.setsockopt(zmq.CURVE_PUBLICKEY, public)
+        socket.setsockopt(zmq.CURVE_SECRETKEY, secret)
 
     def admits(self, credentials: Sequence[bytes]) -> bool:
-        return len(credentials) == 1 and hmac.compare_digest(credentials[0], self.client_key_bytes)
+        keys = [z85.decode(self.client_pair(identities)[0]) for identities in self.circles.known.values()]
+        return len(credentials) == 1 and any(hmac.compare_digest(credentials[0], key) for key in keys)
 
 
-def scheme(name: str, identities: Identities) -> Open:
+def scheme(name: str, circles: Circles) -> Open:
     """The scheme of `btl_zmq_security`."""
     if name == "plain":
-        return Plain(identities)
+        return Plain(circles)
     if name == "curve":
-        return Curve(identities.secret)
+        return Curve(circles)
     return Open()
 
 

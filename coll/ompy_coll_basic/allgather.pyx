@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """Allgather and allgatherv (MPI-4.1, 6.7)."""
 from ompy.core.communicator cimport Communicator
 from ompy.core.schedule cimport Schedule

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """Allreduce (MPI-4.1, 6.9.6).  Every rank gets the same bits: each result is computed once, or in one order everywhere."""
 from ompy.core.communicator cimport Communicator
 from ompy.core.schedule cimport Schedule

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """Barriers (MPI-4.1, 6.3): messages of no bytes."""
 from ompy.core.basic cimport BASIC_BYTE
 from ompy.core.communicator cimport Communicator

@@ -1,4 +1,5 @@
 # cython: language_level=3, binding=False
+# distutils: extra_compile_args=-Os
 """Algorithms as objects that Python dictionaries can hold."""
 
 

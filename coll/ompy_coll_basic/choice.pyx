@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """The choice among the algorithms of `algorithms.py`, for one communicator and for one call."""
 from importlib import import_module
 

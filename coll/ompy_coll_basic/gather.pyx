@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """Gather and gatherv (MPI-4.1, 6.5)."""
 from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport PROC_NULL, ROOT

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """Every collective over point-to-point messages: blocking, non-blocking and persistent from the same schedules."""
 from ompy.core.communicator cimport Communicator
 from ompy.core.schedule cimport Schedule

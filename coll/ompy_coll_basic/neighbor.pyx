@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """Neighbourhood collectives (MPI-4.1, 8.6): a message to and from each neighbour of the communicator's topology.
 
 A process may be a neighbour several times over.  In a graph its k-th message is then for its k-th appearance on the other

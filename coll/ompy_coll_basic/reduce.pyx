@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """Reduce (MPI-4.1, 6.9.1).
 
 Every algorithm reduces in one order, whatever arrives first, so results are reproducible; operations that don't commute

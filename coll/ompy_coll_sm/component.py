@@ -69,7 +69,13 @@ COMPONENT = Component(
         ),
         Parameter("backing", str, "auto", level=7, choices=("auto", "memfd", "file"), help="where the shared memory lives"),
     ),
-    capabilities={"algorithms": dict.fromkeys(SERVED, ("shared_memory",)), "forms": ("blocking",), "reach": "host"},
+    capabilities={
+        "algorithms": dict.fromkeys(SERVED, ("shared_memory",)),
+        "forms": ("blocking",),
+        "reach": "host",
+        # What stands in its line; the other sizes at which something changes are powers of two.
+        "switch_points": (40,),
+    },
 )
 
 
@@ -90,7 +96,7 @@ def ompy_query(context: Context) -> Offer | Refusal:
     if is_simulated():
         reason = "time is simulated: through shared memory, collectives would pass by the simulated network"
         return Refusal(reason, lasting=True)
-    if rte.local_size < rte.size:
+    if not communicator.shares_host(rte.local_size == rte.size):
         return Refusal("some ranks of the job are on other hosts", lasting=True)
     if communicator.size > context.value("max_procs"):
         reason = f"{communicator.size} processes are more than coll_sm_max_procs, {context.value('max_procs')}"

@@ -88,6 +88,7 @@ COMPONENT = Component(
         "tunings": {function: {it.name: it.tunings for it in its} for function, its in ALGORITHMS.items()},
         "sizes": {function: {it.name: it.sizes for it in its} for function, its in ALGORITHMS.items()},
         "forms": ("blocking", "non-blocking", "persistent"),
+        "switch_points": (12 << 10, 1 << 20),
     },
 )
 
@@ -115,7 +116,8 @@ def within_host(context: Context) -> bool:
 
     Which transports a rank could open is not asked, since another rank may have had other luck.
     """
-    if context.rte is None or context.rte.local_size < context.rte.size:
+    rte = context.rte
+    if rte is None or context.communicator is None or not context.communicator.shares_host(rte.local_size == rte.size):
         return False
     names, excluding = named("btl")
     for name, found in discovery.installed().get("btl", {}).items():

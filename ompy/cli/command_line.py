@@ -52,16 +52,32 @@ OPTIONS = (
     Option("--genv", "NAME VALUE", "give all ranks a variable"),
     Option("--wdir --wd", "FOLDER", "run the program there", local=True),
     Option("--app --configfile", "FILE", "read the programs from a file: a line each, as on the command line between `:`"),
-    Option("--host -H --hosts", "NAME[:N],...", "run on these hosts, N ranks each (names of this machine only, for now)"),
-    Option("--hostfile --machinefile --f", "FILE", "hosts, a line each: NAME [slots=N]"),
+    Option("--host -H --hosts", "NAME[:N],...", "run on these hosts, N ranks each; +n0: the first of a file or an allocation"),
+    Option("--hostfile --machinefile --f", "FILE", "hosts, a line each: NAME [slots=N] [max-slots=N]"),
+    Option("--launch-agent", "COMMAND", "start what runs on other hosts by COMMAND HOST LINE, as ssh is called"),
     Option("--npernode -N --ppn --perhost", "N", "ranks on each host"),
     Option("--oversubscribe", "", "take more ranks than --host or --hostfile have slots (more than processors always go)"),
     Option("--nooversubscribe", "", "take no more ranks than processors"),
-    Option("--map-by", "POLICY", "slot, core, hwthread, node, ppr:N:node; :PE=N for N processors a rank"),
-    Option("--rank-by", "POLICY", "slot, core, hwthread, node: on one host the same order"),
-    Option("--rankfile", "FILE", "which rank runs where, a line each: rank N=HOST slot=PROCESSORS"),
+    Option(
+        "--map-by",
+        "POLICY",
+        "slot, node, seq; package, numa, l3cache, l2cache, l1cache, core, hwthread: round these, and bound to them; "
+        "ppr:N:node, ppr:N:numa, ...: N on each; :PE=N behind it for N processors a rank",
+    ),
+    Option(
+        "--rank-by",
+        "POLICY",
+        "slot: all of one host before the next; node: one of each host in turn; fill: all of what they are mapped by before "
+        "the next one; package, numa, ...: one of each in turn",
+    ),
+    Option("--rankfile", "FILE", "which rank runs where, a line each: rank N=HOST slot=PROCESSORS, or slot=PACKAGE:CORES"),
     Option("--cpus-per-rank --cpus-per-proc", "N", "bind each rank to N processors of its own"),
-    Option("--bind-to", "share|core|none", "processors of a rank: an equal share (default), one each, or all"),
+    Option(
+        "--bind-to",
+        "POLICY",
+        "processors of a rank: share (an equal one each, the default), none (all), package, numa, l3cache, l2cache, l1cache, "
+        "core, hwthread; :overload-allowed behind it where ranks may share cores",
+    ),
     Option("--report-bindings", "", "say which processors each rank has"),
     Option("--display", "map|bind,...", "say where each rank will run, or which processors it has"),
     Option("--display-map", "", "the same as --display map"),
@@ -74,7 +90,9 @@ OPTIONS = (
     Option("--merge-stderr-to-stdout", "", "standard error goes where standard output goes, in order"),
     Option("--output-filename", "FOLDER", "write FOLDER/1/rank.N/stdout and stderr as well; FOLDER:nocopy: only there"),
     Option("--l --prepend-rank", "", "put [rank] before each line of output"),
-    Option("--outfile-pattern", "NAME", "write standard output to files alone; %r in the name is the rank, %h the host"),
+    Option(
+        "--outfile-pattern", "NAME", "write standard output to files alone; %r in the name is the rank, %h the host, %j the job"
+    ),
     Option("--errfile-pattern", "NAME", "the same for standard error"),
     Option("--stdin", "RANK|all|none", "rank that reads standard input (default 0); all: each gets the whole"),
     Option("--timeout", "SECONDS", "end the job then, with exit code 124"),
@@ -95,7 +113,7 @@ OPTIONS = (
 BY_NAME = {name: option for option in OPTIONS for name in option.names}
 
 # What people know from other launchers, and why it is not here.
-HERE = "ranks run on this machine, where the files are already: name them, or use --wdir"
+HERE = "every host is to have the files already: name them, or use --wdir"
 LEFT_OUT = {
     "--preload-files": HERE,
     "--preload-binary": HERE,
@@ -104,7 +122,7 @@ LEFT_OUT = {
     "--envnone": "ranks need PATH and more to start; `env -i NAME=VALUE ... ompyrun` starts them with what you name",
     "--genvlist": "ranks have the whole environment of ompyrun; -x NAME,... says the same of some",
     "--envlist": "ranks have the whole environment of ompyrun; -x NAME,... says the same of some",
-    "--launcher": "ranks run on this machine, and are started by ompyrun itself",
+    "--launcher": "--mca plm ssh or slurm says how other hosts are reached, --launch-agent by which command",
     "--cpu-set": "start ompyrun itself under `taskset -c`: ranks share out the processors that it may use",
     "--debug": "--report-state-on-timeout, --report-state PID and --get-stack-traces say what ranks do",
 }
@@ -204,7 +222,7 @@ def read_programs(path: str, segments: list[Segment]) -> list[Segment]:
 
 def help_text() -> str:
     lines = ["usage: ompyrun [options] program [arguments] [ : [program options] program [arguments] ... ]", ""]
-    lines.append("Runs a program on several ranks of this machine.")
+    lines.append("Runs a program on several ranks, of this machine or of others.")
     for title, local in (("Options of the job", False), ("Options of a program, repeatable after `:`", True)):
         lines += ["", title + ":"]
         for option in OPTIONS:

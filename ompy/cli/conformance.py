@@ -51,8 +51,13 @@ class Bytes(click.ParamType[int]):
     metavar="NAME VALUE",
     help="btl NAME,self: NAME is under test; others as for ompyrun.",
 )
-@click.option("-n", "-np", "ranks", type=Counts(), default="2", show_default=True, help="Numbers of ranks: 2,3,5.")
-@click.option("--level", "levels", multiple=True, help="contract, mpi, mixed, programs or suite; repeatable.  [default: all]")
+@click.option("-n", "-np", "ranks", type=Counts(), default="2,3", show_default=True, help="Numbers of ranks: 2,3,5.")
+@click.option(
+    "--level",
+    "levels",
+    multiple=True,
+    help="contract, limits, mpi, mixed, programs or suite, as the framework has them; repeatable.  [default: all]",
+)
 @click.option(
     "-k", "words", default="", metavar="WORDS", help="Only checks with these words in their names, or of this clause."
 )
@@ -81,6 +86,7 @@ def conformance(
     \b
     ompy conformance --mca btl mynet,self -n 2,3,5
     ompy conformance --mca btl mynet,self -k back-pressure --seed 7
+    ompy conformance --mca pml mine            of mtl, rpi, coll, osc, ... likewise
 
     The first name is the component under test; the others stand beside it where whole MPI programs run.  A failure names
     the clause that is broken, and the command that shows it again.  Exit status: 0 when all is well, 1 when not.

@@ -10,6 +10,7 @@ from typing import NoReturn
 import click
 
 from ompy.cli.activate import activate, deactivate
+from ompy.cli.bench import bench
 from ompy.cli.conformance import conformance
 from ompy.cli.fuzz import fuzz
 from ompy.cli.new import new
@@ -111,6 +112,7 @@ def explain(
 
 
 group.add_command(activate)
+group.add_command(bench)
 group.add_command(conformance)
 group.add_command(deactivate)
 group.add_command(fuzz)

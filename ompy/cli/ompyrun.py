@@ -6,7 +6,7 @@ import os
 import sys
 
 from ompy.cli.command_line import Segment, UsageError, help_text, parse, read_programs
-from ompy.runtime import hostfile, mapping
+from ompy.cli.placement import Placement, number
 from ompy.runtime.job import Job, Output, Program
 from ompy.runtime.output import Tag
 
@@ -17,24 +17,9 @@ if TYPE_CHECKING:
 USAGE = 2
 # Names under which tools that know of mpi4py only look for a launcher.
 MPI4PY_LAUNCHERS = ("mpiexec", "mpirun")
-CANNOT_RUN = 1
 # Descriptors that a rank costs the launcher, and those that it needs for itself.
 DESCRIPTORS_A_RANK = 6
 OWN_DESCRIPTORS = 64
-# What does not change the order of ranks on one host.
-ORDERS = ("slot", "core", "hwthread", "socket", "package", "numa", "l1cache", "l2cache", "l3cache", "node")
-
-
-def number(text: str, name: str, kind: type[int] | type[float], least: float) -> float:
-    """An option's value as a number."""
-    try:
-        value = kind(text)
-    except ValueError:
-        value = least - 1
-    if not least <= value < float("inf"):
-        words = "a whole number" if kind is int else "a number"
-        raise UsageError(f"{name} takes {words} of at least {least:g}, found {text!r}")
-    return value
 
 
 def variables(segment: Segment, environment: Mapping[str, str]) -> dict[str, str]:
@@ -70,49 +55,12 @@ def inherited(name: str, environment: Mapping[str, str]) -> dict[str, str]:
     raise UsageError(f"-x {name}: there is no such variable here; -x {name}=VALUE gives it a value")
 
 
-def slots(segments: Sequence[Segment]) -> int | None:
-    """Slots of --host and --hostfile; None when neither is given."""
-    hosts: list[hostfile.Host] = []
-    for segment in segments:
-        for (text,) in segment.options.get("host", []):
-            hosts += hostfile.parse_list(text)
-        for (path,) in segment.options.get("hostfile", []):
-            hosts += hostfile.read(path)
-    return hostfile.slots_here(hosts) if hosts else None
-
-
-class Policy:
-    """What `--map-by` says: ranks on each host, and processors for each rank (0: not said)."""
-
-    def __init__(self, text: str) -> None:
-        self.a_host = 0
-        self.processors = 0
-        self.oversubscribe = self.nooversubscribe = False
-        words = text.lower().split(":")
-        if words[0] == "ppr":
-            if len(words) < 3 or words[2] != "node":
-                raise UsageError(f"--map-by {text}: ppr:N:node is all that is known of ppr")
-            self.a_host = int(number(words[1], "--map-by ppr:N:node", int, 1))
-            words = words[2:]
-        elif words[0] and words[0] not in ORDERS:
-            raise UsageError(f"--map-by takes {', '.join(ORDERS)}, ppr:N:node, found {text!r}; --rankfile places each rank")
-        for word in words[1:]:
-            name, _, value = word.partition("=")
-            if name == "pe":
-                self.processors = int(number(value, "--map-by ...:PE=N", int, 1))
-            elif name in ("oversubscribe", "nooversubscribe"):
-                setattr(self, name, True)
-            else:
-                raise UsageError(f"--map-by {text}: PE=N, OVERSUBSCRIBE and NOOVERSUBSCRIBE can stand here, found {word!r}")
-
-
-def programs(segments: Sequence[Segment], policy: Policy, a_host: int) -> list[Program]:
+def programs(segments: Sequence[Segment], default: int) -> list[Program]:
     """The programs with their numbers of ranks.
 
     Parameters:
-        a_host: most ranks on a host; 0 for no such limit.
+        default: ranks of a single program when nobody says how many.
     """
-    available = slots(segments)
     found = []
     for segment in segments:
         if not segment.command:
@@ -123,21 +71,9 @@ def programs(segments: Sequence[Segment], policy: Policy, a_host: int) -> list[P
         elif len(segments) > 1:
             ranks = 1
         else:
-            ranks = a_host or available or len(os.sched_getaffinity(0))
+            ranks = default
         folder = segment.last("wdir")
-        if folder is not None and not os.path.isdir(folder[0]):
-            raise UsageError(f"--wdir {folder[0]}: no such folder")
         found.append(Program(segment.command, ranks, variables(segment, os.environ), folder[0] if folder else None))
-    total = sum(program.count for program in found)
-    given = {key for segment in segments for key in segment.options}
-    if a_host and total > a_host:
-        raise UsageError(f"{total} ranks do not fit: there is one host, and it is to have at most {a_host}")
-    if available is not None and total > available and "oversubscribe" not in given and not policy.oversubscribe:
-        raise UsageError(f"{total} ranks do not fit into the {available} slots of the hosts given; --oversubscribe lets them")
-    processors = len(os.sched_getaffinity(0))
-    if available is None and total > processors and ("nooversubscribe" in given or policy.nooversubscribe):
-        raise UsageError(f"{total} ranks do not fit onto {processors} processors, and --nooversubscribe is given")
-    make_room(total)
     return found
 
 
@@ -154,25 +90,6 @@ def make_room(ranks: int) -> None:
         setrlimit(RLIMIT_NOFILE, (needed, hard))
 
 
-def placing(segment: Segment, ranks: int, policy: Policy) -> list[mapping.Place]:
-    """Where each rank runs, as the whole command line says."""
-    allowed = os.sched_getaffinity(0)
-    if path := segment.last("rankfile"):
-        return mapping.read_rank_file(path[0], ranks, allowed)
-    each = policy.processors
-    if text := segment.last("cpus-per-rank"):
-        each = int(number(text[0], "--cpus-per-rank", int, 1))
-    binding = "share"
-    if given := segment.last("bind-to"):
-        binding = {"hwthread": "core"}.get(given[0], given[0])
-        if binding not in mapping.POLICIES:
-            raise UsageError(f"--bind-to takes {', '.join(mapping.POLICIES)}, found {given[0]!r}")
-    order = segment.last("rank-by")
-    if order is not None and order[0].lower() not in ORDERS:
-        raise UsageError(f"--rank-by takes {', '.join(ORDERS)}, found {order[0]!r}; --rankfile orders ranks freely")
-    return mapping.places(ranks, allowed, binding, each if binding != "none" else 0)
-
-
 def output(segment: Segment) -> Output:
     """What becomes of what the ranks write, as the whole command line says."""
     found = Output()
@@ -187,7 +104,7 @@ def output(segment: Segment) -> Output:
         if equals and (not value or copying not in ("", "copy", "nocopy") or name not in ("dir", "file")):
             raise UsageError(f"--output {word}: dir=FOLDER or file=NAME is expected, and :nocopy may follow")
         if name == "dir":
-            patterns = [f"{value.replace('%', '%%')}/1/rank.%r/{stream}" for stream in ("stdout", "stderr")]
+            patterns = [f"{value.replace('%', '%%')}/%j/rank.%r/{stream}" for stream in ("stdout", "stderr")]
         elif name == "file":
             patterns = [f"{value.replace('%', '%%')}.%r"] * 2
         elif name in ("tag", "rank"):
@@ -209,9 +126,16 @@ def output(segment: Segment) -> Output:
     return found
 
 
+def launch_agent(segment: Segment) -> list[tuple[str, str]]:
+    """What `--launch-agent` stands for."""
+    given = segment.last("launch-agent")
+    return [("plm", "ssh"), ("plm_ssh_agent", given[0])] if given else []
+
+
 def parameters(segments: Sequence[Segment]) -> dict[str, str]:
     """The environment that hands on --mca and --tune, checked: a rank should not be the first to find a wrong name."""
-    pairs = [(name, value) for segment in segments for name, value in segment.options.get("mca", [])]
+    pairs = [pair for segment in segments for pair in launch_agent(segment)]
+    pairs += [(name, value) for segment in segments for name, value in segment.options.get("mca", [])]
     files = [path for segment in segments for (value,) in segment.options.get("tune", []) for path in value.split(",")]
     from ompy.mca import discovery
     from ompy.mca.params import command_line, registry
@@ -245,12 +169,18 @@ def job_of(segments: Sequence[Segment]) -> Job:
         for key, values in segment.options.items():
             whole.options.setdefault(key, []).extend(values)
     given = whole.options
-    policy = Policy((whole.last("map-by") or [""])[0])
-    a_host = whole.last("npernode")
-    found = programs(segments, policy, int(number(a_host[0], "--npernode", int, 1)) if a_host else policy.a_host)
-    job = Job(found, placing(whole, sum(program.count for program in found), policy))
+    placement = Placement(whole)
+    found = programs(segments, placement.default_ranks)
+    ranks = sum(program.count for program in found)
+    if placement.is_here:
+        make_room(ranks)
+    job = Job(found, placement.place(ranks))
+    placement.give_to(job)
+    for program in found:
+        if not job.remote_hosts and program.directory is not None and not os.path.isdir(program.directory):
+            raise UsageError(f"--wdir {program.directory}: no such folder")
     job.environment = parameters(segments)
-    job.grace = max(0.0, grace())
+    job.grace, job.silence, job.start_limit = map(own_parameter, ("grace", "host_silence", "start_timeout"))
     job.environment |= {variable_name(name): value for name, value in given.get("genv", [])}
     job.output = output(whole)
     job.report_state = "report-state-on-timeout" in given
@@ -275,13 +205,13 @@ def job_of(segments: Sequence[Segment]) -> Job:
     return job
 
 
-def grace() -> float:
-    """`ompyrun_grace`."""
+def own_parameter(name: str) -> float:
+    """The value of a parameter of `ompyrun`'s."""
     from ompy.mca.frameworks import declare
     from ompy.mca.params import registry
 
     declare()
-    return float(registry.value("ompyrun_grace"))
+    return float(registry.value(f"ompyrun_{name}"))
 
 
 def report_pid(where: str) -> None:
@@ -332,12 +262,7 @@ def main() -> int:
         return USAGE
     from ompy.runtime.launcher import Launcher
 
-    try:
-        launcher = Launcher(job)
-    except OSError as error:
-        print(f"ompyrun: the system has no room for a job of {job.size} ranks: {error.strerror}", file=sys.stderr)
-        return CANNOT_RUN
-    return launcher.run()
+    return Launcher(job).run()
 
 
 if __name__ == "__main__":

@@ -31,22 +31,24 @@ cdef enum State:
     STATE_RUNNING = 1
     STATE_WAITING = 2
     STATE_FINALIZED = 3
+    STATE_BROKEN_OFF = 4                         # running, and a process has failed in its last wait
 
 cdef struct Record:
     uint32_t sequence
     int32_t pid
     int32_t state
     int32_t operation
-    int32_t peer                                 # rank in the world, or ANY_SOURCE
+    int32_t peer                                 # rank in the world of its job, or ANY_SOURCE
     int32_t tag
     uint64_t context
     int64_t nbytes
     int64_t since                                # CLOCK_MONOTONIC, nanoseconds
     uint64_t waits                               # ended so far: two looks that differ show progress
     char communicator[64]                        # name, cut, UTF-8
-    char reserved[8]
+    uint32_t peer_job                            # `job_number` of the peer's job, where that is another one; else 0
+    char reserved[4]
 
 # The wait has left its spin and is going to sleep; None when no request tells what for.
 cdef int note_wait(Request request) except -1
-# It is over.
-cdef int clear_wait() noexcept
+# It is over; `broken_off`: a process has failed meanwhile, and the record goes on to say what for this rank waited.
+cdef int clear_wait(bint broken_off) noexcept

@@ -7,6 +7,7 @@ from posix.mman cimport MAP_FAILED, MAP_SHARED, PROT_READ, PROT_WRITE, mmap, mun
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
 from ompy.core cimport proc as procs
+from ompy.core.checksum cimport crc32c
 from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport ANY_SOURCE
 
@@ -32,7 +33,7 @@ OPERATIONS = (
     "File_open", "File_read", "File_write", "File_close",
     "Init", "Finalize",
 )
-STATES = ("absent", "running", "waiting", "finalized")
+STATES = ("absent", "running", "waiting", "finalized", "broken off")
 RECORD_BYTES = sizeof(Record)
 
 assert len(OPERATIONS) == OPERATION_COUNT
@@ -66,12 +67,28 @@ cdef int world_rank(Communicator communicator, int peer) except -3:
     return procs.table.at(communicator.remote_group.members[peer]).rank
 
 
-cdef void write_wait(int operation, int peer, int tag, int64_t nbytes, uint64_t context, bytes name) noexcept:
+def job_number(str job not None) -> int:
+    """A job's name as a board has it."""
+    cdef bytes text = job.encode()
+    return crc32c(0, <const char *> text, len(text)) or 1
+
+
+cdef uint32_t foreign_job(Communicator communicator, int peer) except? 0:
+    """Number of the job of a rank of the communicator's (remote) group, where it is not this process's; else 0."""
+    if peer < 0 or communicator is None or not communicator.spans_jobs or peer >= communicator.remote_size:
+        return 0
+    proc = procs.table.at(communicator.remote_group.members[peer])
+    return 0 if proc.circle is None else job_number(proc.job)
+
+
+cdef void write_wait(int operation, int peer, int tag, int64_t nbytes, uint64_t context, bytes name,
+                     uint32_t peer_job=0) noexcept:
     begin_write()
     mine.state = STATE_WAITING
     mine.since = now()
     mine.operation = operation
     mine.peer = peer
+    mine.peer_job = peer_job
     mine.tag = tag
     mine.nbytes = nbytes
     mine.context = context
@@ -103,15 +120,16 @@ cdef int note_wait(Request request) except -1:
         context = communicator.context
         if communicator.name is not None:
             name = shortened(communicator.name.encode("utf-8", "replace"))
-    write_wait(operation, world_rank(communicator, request.peer), request.tag, request.nbytes, context, name)
+    write_wait(operation, world_rank(communicator, request.peer), request.tag, request.nbytes, context, name,
+               foreign_job(communicator, request.peer))
     return 0
 
 
-cdef int clear_wait() noexcept:
+cdef int clear_wait(bint broken_off) noexcept:
     if mine != NULL:
         begin_write()
-        mine.state = STATE_RUNNING
-        mine.operation = OPERATION_NONE
+        mine.state = STATE_BROKEN_OFF if broken_off else STATE_RUNNING
+        mine.operation = mine.operation if broken_off else OPERATION_NONE
         mine.waits += 1
         end_write()
     return 0
@@ -129,11 +147,14 @@ class Row:
         rank, pid, tag, context, nbytes, waits, communicator: as in the record.
         state: one of `STATES`, or "unknown".
         operation: one of `OPERATIONS`, "" when it is not known.
-        peer: rank in the world, or -1 for any.
+        peer: rank in the world of its job, or -1 for any.
+        peer_job: `job_number` of the peer's job where that is another one, else 0.
         seconds: since the wait began.
     """
 
-    __slots__ = ("communicator", "context", "nbytes", "operation", "peer", "pid", "rank", "seconds", "state", "tag", "waits")
+    __slots__ = (
+        "communicator", "context", "nbytes", "operation", "peer", "peer_job", "pid", "rank", "seconds", "state", "tag", "waits",
+    )
 
     def __repr__(self):
         return "<board row " + ", ".join(f"{name} {getattr(self, name)!r}" for name in self.__slots__) + ">"
@@ -189,7 +210,7 @@ cdef class Board:
 
     def met(self):
         """All were there."""
-        clear_wait()
+        clear_wait(False)
 
     def leave(self):
         """This rank has finalised."""
@@ -215,9 +236,10 @@ cdef class Board:
         row = Row()
         row.rank = rank
         row.pid = copy.pid
-        row.state = STATES[copy.state] if 0 <= copy.state <= STATE_FINALIZED else "unknown"
+        row.state = STATES[copy.state] if 0 <= copy.state <= STATE_BROKEN_OFF else "unknown"
         row.operation = OPERATIONS[copy.operation] if 0 <= copy.operation < OPERATION_COUNT else ""
         row.peer = copy.peer
+        row.peer_job = copy.peer_job
         row.tag = copy.tag
         row.context = copy.context
         row.nbytes = copy.nbytes
@@ -231,6 +253,12 @@ cdef class Board:
         return [self.row(rank) for rank in range(self.size)]
 
 
+def show_call(str operation not None, str name not None):
+    """Write the record of this rank as one that waits for processes that it does not know yet (`Comm_accept`)."""
+    if mine != NULL:
+        write_wait(OPERATIONS.index(operation), ANY_SOURCE, -1, 0, 0, shortened(name.encode("utf-8", "replace")))
+
+
 def show_wait(Request request):
     """Write the record of this rank as a wait for the request does (for engines in plain Python)."""
     note_wait(request)
@@ -238,4 +266,4 @@ def show_wait(Request request):
 
 def show_running():
     """The wait is over."""
-    clear_wait()
+    clear_wait(False)

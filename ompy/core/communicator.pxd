@@ -10,6 +10,7 @@ cdef class Communicator:
     cdef readonly int size                       # of the local group
     cdef readonly int remote_size                # of the remote group; of the only group within an intra-communicator
     cdef readonly bint is_inter
+    cdef readonly bint spans_jobs                # some member came from another job
     cdef readonly Group group
     cdef readonly Group remote_group             # is `group` in an intra-communicator
     cdef public object pml                       # the PML's state for this communicator
@@ -29,6 +30,9 @@ cdef class Communicator:
 
     cdef inline Proc peer(self, int rank):
         return self.remote_group.proc(rank)
+
+    # Why collectives can't go on: the failure of one of its processes, or None.
+    cdef object failure(self)
 
     # A tag of the library's own for the next collective call; calls come in the same order on every rank.
     cdef int collective_tag(self)

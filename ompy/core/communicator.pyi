@@ -8,6 +8,7 @@ class Communicator:
     size: int
     remote_size: int
     is_inter: bool
+    spans_jobs: bool
     group: Group
     remote_group: Group
     pml: Any
@@ -19,6 +20,8 @@ class Communicator:
     under_way: int
     def __init__(self, context: int, group: Group, remote_group: Group | None = None, name: str = "") -> None: ...
     def take_collective_tag(self) -> int: ...
+    def shares_host(self, job_does: bool) -> bool: ...
+    def all_local(self) -> bool: ...
     def mark_freed(self) -> None: ...
 
 class Hold:

@@ -63,6 +63,11 @@ cdef class Convertor:
     cdef void advance(self) noexcept nogil
 
 
+# Strided blocks into a run, and a run into strided blocks.
+cdef void gather_blocks(char *packed, const char *blocks, Py_ssize_t length, Py_ssize_t count,
+                        Py_ssize_t stride) noexcept nogil
+cdef void scatter_blocks(const char *packed, char *blocks, Py_ssize_t length, Py_ssize_t count,
+                         Py_ssize_t stride) noexcept nogil
 # Whole-buffer forms for those who need no segments.
 cdef Py_ssize_t pack_all(char *address, Py_ssize_t count, Typemap typemap, char *target) except -1
 cdef Py_ssize_t unpack_all(const char *source, Py_ssize_t length, char *address, Py_ssize_t count, Typemap typemap) except -1

@@ -20,8 +20,10 @@ cdef enum:
     WAYS = 12
 
 
-cdef void gather(char *packed, const char *blocks, Py_ssize_t length, Py_ssize_t count, Py_ssize_t stride) noexcept nogil:
-    """Copy strided blocks into a run.  A memcpy of a literal length is one move instruction, whatever the alignment."""
+cdef void gather_blocks(char *packed, const char *blocks, Py_ssize_t length, Py_ssize_t count,
+                        Py_ssize_t stride) noexcept nogil:
+    """Copy strided blocks into a run.  A memcpy of a literal length is a few move instructions, whatever the alignment; of up
+    to a line of the cache it is done before a call would begin."""
     cdef Py_ssize_t i
     if length == 8:
         for i in range(count):
@@ -32,6 +34,12 @@ cdef void gather(char *packed, const char *blocks, Py_ssize_t length, Py_ssize_t
     elif length == 16:
         for i in range(count):
             memcpy(packed + i * 16, blocks + i * stride, 16)
+    elif length == 32:
+        for i in range(count):
+            memcpy(packed + i * 32, blocks + i * stride, 32)
+    elif length == 64:
+        for i in range(count):
+            memcpy(packed + i * 64, blocks + i * stride, 64)
     elif length == 1:
         for i in range(count):
             packed[i] = blocks[i * stride]
@@ -56,6 +64,12 @@ cdef void store_blocks(const char *packed, char *blocks, Py_ssize_t length, Py_s
     elif length == 16:
         for i in range(count):
             memcpy(blocks + i * stride, packed + i * 16, 16)
+    elif length == 32:
+        for i in range(count):
+            memcpy(blocks + i * stride, packed + i * 32, 32)
+    elif length == 64:
+        for i in range(count):
+            memcpy(blocks + i * stride, packed + i * 64, 64)
     elif length == 1:
         for i in range(count):
             blocks[i * stride] = packed[i]
@@ -67,7 +81,8 @@ cdef void store_blocks(const char *packed, char *blocks, Py_ssize_t length, Py_s
             memcpy(blocks + i * stride, packed + i * length, length)
 
 
-cdef void scatter(const char *packed, char *blocks, Py_ssize_t length, Py_ssize_t count, Py_ssize_t stride) noexcept nogil:
+cdef void scatter_blocks(const char *packed, char *blocks, Py_ssize_t length, Py_ssize_t count,
+                         Py_ssize_t stride) noexcept nogil:
     """Copy a run into strided blocks.
 
     A processor fetches the lines of all the stores that wait in its store buffer.  Where they fall on the same few sets of the
@@ -235,9 +250,9 @@ cdef class Convertor:
             if left < blocks * step.length:
                 blocks = left // step.length
             if packing:
-                gather(packed, user, step.length, blocks, step.stride)
+                gather_blocks(packed, user, step.length, blocks, step.stride)
             else:
-                scatter(packed, user, step.length, blocks, step.stride)
+                scatter_blocks(packed, user, step.length, blocks, step.stride)
             some = blocks * step.length
             packed += some
             left -= some

@@ -60,6 +60,7 @@ cdef class File:
     cdef public View view
     cdef public bint atomic
     cdef public int descriptor
+    cdef public bint readable                    # also with MODE_WRONLY, by whoever writes back what it has read
     cdef public object handle                    # what the fs component keeps for itself
     cdef public object module                    # IoModule
     cdef public dict parts                       # framework -> the module of it that serves the file

@@ -42,6 +42,7 @@ class File:
     view: View
     atomic: bool
     descriptor: int
+    readable: bool
     handle: Any
     module: Any
     parts: dict[str, Any]

@@ -43,6 +43,7 @@ cdef class File:
         self.hints = hints
         self.view = view
         self.descriptor = -1
+        self.readable = True
         self.parts = {}
         self.verdicts = []
         self.attributes = {}

@@ -4,6 +4,7 @@ from ompy.core.proc cimport Proc
 cdef class Group:
     cdef readonly int size
     cdef readonly int rank                       # of this process, or UNDEFINED
+    cdef readonly bint spans_jobs                # some member is of another job than this process
     cdef int *members                            # rank -> index in the ProcTable
 
     cdef Proc proc(self, int rank)               # made at first use; no range check

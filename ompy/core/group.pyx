@@ -2,6 +2,7 @@
 # distutils: extra_compile_args=-Os
 """Ordered sets of processes."""
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from libc.limits cimport INT_MAX
 
 from ompy.core cimport proc as procs
 from ompy.core.constants cimport UNDEFINED
@@ -9,12 +10,15 @@ from ompy.core.errors import ERR_RANK, MPIError
 
 
 cdef int this_process = 0
+# The table begins with the processes of this one's job.
+cdef int job_size = INT_MAX
 
 
-def set_this_process(int index):
-    """Tell groups which table index is this process: the runtime does so at start."""
-    global this_process
+def set_this_process(int index, int size=INT_MAX):
+    """Tell groups which table index is this process, and how many its job has: the runtime does so at start."""
+    global this_process, job_size
     this_process = index
+    job_size = size
 
 
 cdef class Group:
@@ -65,6 +69,8 @@ cpdef Group make_group(object indices):
         group.members[rank] = index
         if group.members[rank] == this_process:
             group.rank = rank
+        if group.members[rank] >= job_size:
+            group.spans_jobs = True
         rank += 1
     return group
 
@@ -87,4 +93,6 @@ cdef Group subgroup(Group group, int size, const int *ranks):
         made.members[rank] = group.members[ranks[rank]]
         if made.members[rank] == this_process:
             made.rank = rank
+        if made.members[rank] >= job_size:
+            made.spans_jobs = True
     return made

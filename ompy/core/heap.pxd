@@ -23,6 +23,11 @@ cdef void give_back(void *address) noexcept nogil
 cdef size_t room_of(void *address) noexcept nogil
 
 
+# Zeroed memory in the heap, or where there is none anywhere, as long as the object lives.
+cdef class Block:
+    cdef readonly size_t address, size
+
+
 cdef inline bint holds(size_t address, size_t nbytes) noexcept nogil:
     return address - <size_t> base < span and nbytes <= span - (address - <size_t> base)
 

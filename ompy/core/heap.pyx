@@ -2,7 +2,11 @@
 """Memory that peers on this host read and write in place; `heap.pxd` has the picture."""
 import os
 
+from cpython.buffer cimport PyBUF_WRITE
+from cpython.memoryview cimport PyMemoryView_FromMemory
 from libc.stdint cimport uint8_t, uint32_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
 
 from ompy.core.errors import MPIError
 from ompy.core.segment cimport Segment, attach, page_size
@@ -190,3 +194,34 @@ cdef size_t room_of(void *address) noexcept nogil:
 def counters() -> dict[str, int]:
     """Bytes in use, bytes that wait with their pages, bytes of address space ever given out."""
     return {"used": used, "kept": kept, "top": top * page_size}
+
+
+cdef class Block:
+    """Memory that peers on this host see, where there is a heap; zero at first.
+
+    Parameters:
+        size: bytes.
+    """
+
+    def __init__(self, size_t size):
+        cdef bint fresh = False
+        cdef void *memory = take(size, &fresh)
+        if memory == NULL:
+            memory = calloc(max(size, 1), 1)
+        elif not fresh:
+            memset(memory, 0, size)
+        if memory == NULL:
+            raise MemoryError(f"no memory for {size} bytes")
+        self.address = <size_t> memory
+        self.size = size
+
+    def __dealloc__(self):
+        if holds(self.address, 1):
+            give_back(<void *> self.address)
+        else:
+            free(<void *> self.address)
+
+    @property
+    def view(self):
+        """The memory, writable."""
+        return PyMemoryView_FromMemory(<char *> self.address, self.size, PyBUF_WRITE) if self.size else memoryview(bytearray())

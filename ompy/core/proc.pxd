@@ -9,9 +9,14 @@ cdef class Proc:
     cdef readonly str host
     cdef readonly int pid
     cdef readonly dict card                      # what the peer published, component name -> bytes
+    cdef readonly object circle                  # whose members share the secret that it is known by (`ompy/core/circle.py`)
+    cdef readonly int number                     # in its circle
     cdef public object routes                    # bml's PeerRoutes, or None before first contact
     cdef public object pml                       # the PML's state for this peer
-    cdef public object failure                   # None, or the exception that ended contact with it
+    cdef readonly object failure                 # None, or the exception that ended contact with it
+
+    # Contact has ended; the first reason stays.
+    cpdef int fail(self, object error) except -1
 
 
 cdef class ProcTable:
@@ -21,7 +26,10 @@ cdef class ProcTable:
     cdef Proc at(self, int index)
     cpdef int extend(self, int count) except -1  # room for `count` more; returns the first new index
     cpdef list known(self)                       # the Procs that were met so far
+    cpdef int forget(self, int index) except -1  # it is disconnected; its index is nobody's for ever
     cpdef int clear(self) except -1
 
 
 cdef ProcTable table
+# Processes with which contact has ended: two looks that differ show that there are more.
+cdef int failures

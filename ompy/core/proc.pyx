@@ -14,9 +14,11 @@ cdef class Proc:
         host, pid: where it runs.
         is_self, is_local: whether it is this process, or one on this host.
         card: what it published, component name -> bytes.
+        circle, number: the circle that this process knows it from, and its number there.
     """
 
-    def __init__(self, int index, int rank, str job, str host, int pid, bint is_self, bint is_local, dict card):
+    def __init__(self, int index, int rank, str job, str host, int pid, bint is_self, bint is_local, dict card, circle=None,
+                 int number=-1):
         self.index = index
         self.rank = rank
         self.job = job
@@ -25,6 +27,16 @@ cdef class Proc:
         self.is_self = is_self
         self.is_local = is_local
         self.card = card
+        self.circle = circle
+        self.number = rank if number < 0 else number
+
+    cpdef int fail(self, object error) except -1:
+        """Contact with this process has ended."""
+        global failures
+        if self.failure is None:
+            self.failure = error
+            failures += 1
+        return 0
 
     def __repr__(self):
         return f"<Proc rank {self.rank} of {self.job} (host {self.host}, pid {self.pid})>"
@@ -59,6 +71,11 @@ cdef class ProcTable:
         """The processes met so far."""
         return [proc for proc in self.procs if proc is not None]
 
+    cpdef int forget(self, int index) except -1:
+        """The process is disconnected: nobody finds it by this index any more, which is given to no other."""
+        self.procs[index] = None
+        return 0
+
     cpdef int clear(self) except -1:
         """Forget all of them, at finalisation."""
         self.procs = []
@@ -76,6 +93,7 @@ cdef class ProcTable:
 
 
 table = ProcTable()
+failures = 0
 
 
 def process_table():

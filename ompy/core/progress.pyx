@@ -11,15 +11,17 @@ Where ranks outnumber cores the first three are short: whoever one waits for nee
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.pythread cimport PyThread_get_thread_ident
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport INT64_MAX, int64_t, uint32_t
 from libc.stdlib cimport realloc
 
-from ompy.core.board cimport clear_wait, note_wait
+from ompy.core.board cimport BARRIER, NEIGHBOR_ALLTOALLW, clear_wait, note_wait
+from ompy.core.communicator cimport Communicator
 from ompy.core cimport request as life
 from ompy.core.doorbell cimport (
     ARMED_FUTEX, ARMED_PIPE, Bell, Doorbell, after_publishing, arm, disown, futex_wait, own, strike,
 )
 from ompy.core.owner cimport engine, enter, is_inside, leave, try_enter
+from ompy.core.proc cimport failures
 from ompy.core.trace cimport EVENT_WAITED, is_tracing, record, trace_clock
 
 from ompy.core.errors import ERR_INTERN, ERR_OTHER, MPIError
@@ -40,13 +42,6 @@ cdef extern from *:
         struct timespec limit = {nanoseconds / 1000000000, nanoseconds % 1000000000};
         ppoll(set, count, &limit, NULL);
     }
-    static int ompy_is_cut(int descriptor) {
-        char byte;
-        if (descriptor < 0)
-            return 0;
-        ssize_t got = recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-        return got == 0 || (got < 0 && errno == ECONNRESET);
-    }
     static int ompy_any_readable(struct pollfd *set, int count) { return poll(set, count, 0) > 0; }
     """
     struct pollfd:
@@ -59,7 +54,6 @@ cdef extern from *:
     void end_watching "ompy_end_watching"(int *count) noexcept nogil
     void write_int "ompy_write"(int *word, int value) noexcept nogil
     void poll_for "ompy_poll"(pollfd *descriptors, int count, long nanoseconds) noexcept nogil
-    bint is_cut "ompy_is_cut"(int descriptor) noexcept nogil
     bint any_readable "ompy_any_readable"(pollfd *descriptors, int count) noexcept nogil
 
 # A source whose `ready` says no, or that has none, is asked all the same, after 1, 2, 4 ... rounds, at most this many: a
@@ -104,9 +98,11 @@ goal = &never
 cdef int64_t spin_time, watch_time, yield_time   # nanoseconds
 cdef long shortest_sleep
 
-# A socket whose other end lives as long as the job, and what to call once it is closed; looked at after a sleep in vain.
-cdef int lifeline = -1
-when_cut = None
+# Hears what the launcher says unasked; called after a sleep in vain, and now and then by who only tests.
+listener = None
+cdef unsigned int tests = 0
+cdef enum:
+    TESTS_BETWEEN = 1 << 14
 cdef unsigned long long sleeps = 0
 cdef Doorbell bell = None                        # from the first sleep on
 cdef int asleep = 0                              # threads for whom it is armed, or was until a ring
@@ -236,7 +232,38 @@ cdef inline int poll_each() except -1:
 
 
 cdef int progress() except -1:
+    global tests
+    tests += 1
+    if tests % TESTS_BETWEEN == 0 and not is_inside():
+        listen()
     return poll_once()
+
+
+cdef int listen() except -1:
+    """Inside the engine: an exception from a signal handler would lose what was heard, or leave a lock behind.  Where another
+    thread is there now, the next time will do."""
+    if listener is None or not try_enter():
+        return 0
+    try:
+        listener()
+    finally:
+        leave()
+    return 0
+
+
+def hear() -> None:
+    """Call the listener now."""
+    listen()
+
+
+cdef int check_members(Request what) except -1:
+    """A collective ends where a process of its communicator has failed: who waits for another one, which lives, may wait for
+    what that one would have passed on."""
+    if what is not None and BARRIER <= what.operation <= NEIGHBOR_ALLTOALLW and what.communicator is not None:
+        failure = (<Communicator> what.communicator).failure()
+        if failure is not None:
+            raise failure
+    return 0
 
 
 # -- waiting
@@ -293,7 +320,7 @@ cdef int wait_long(int *word, DoneFunction done, void *context, Request what) ex
     cdef unsigned long long before, after
     cdef bint noted = False
     cdef int64_t begun
-    cdef int in_vain = 0
+    cdef int in_vain = 0, failures_seen = 0, failures_before = failures
     cdef int64_t waiting_since = trace_clock() if is_tracing() else 0
     if over is not None:
         raise MPIError(ERR_OTHER, over)
@@ -334,12 +361,14 @@ cdef int wait_long(int *word, DoneFunction done, void *context, Request what) ex
                     break
                 # It was the back-stop: not worth another spin.
                 backstop = min(2 * backstop, longest_sleep)
-                if is_cut(lifeline):
-                    when_cut()
+                listen()
+                if failures != failures_seen:
+                    failures_seen = failures
+                    check_members(what)
     finally:
         end_wait()
         if noted:
-            clear_wait()
+            clear_wait(failures != failures_before)
         if waiting_since and is_tracing():
             record_wait(what, waiting_since)
     return 0
@@ -419,6 +448,7 @@ cdef struct Descriptors:
     pollfd list[MOST_DESCRIPTORS + 1]
     int count
     bint complete                                # every source can be watched or polled
+    bint helped                                  # one can be polled alone: it has a thread of its own
 
 
 cdef int gather(Descriptors *found) except -1:
@@ -435,11 +465,13 @@ cdef int gather_each(Descriptors *found) except -1:
     cdef int number
     found.count = 0
     found.complete = True
+    found.helped = False
     while index < entry_count:
         number = (<ProgressSource> entries[index].source).descriptor()
         if number >= 0 and found.count < MOST_DESCRIPTORS:
             found.list[found.count] = pollfd(number, POLLIN, 0)
             found.count += 1
+            found.helped |= entries[index].ready == NULL
         elif index < entry_count and entries[index].ready == NULL:
             found.complete = False
         index += 1
@@ -621,7 +653,7 @@ cdef int set_times() except -1:
     global spin_time, watch_time, yield_time, rounds
     cdef Descriptors descriptors
     gather(&descriptors)
-    usual = HELPED if descriptors.count and helpers_crowd else CROWDED if is_crowded else FREE
+    usual = HELPED if descriptors.helped and helpers_crowd else CROWDED if is_crowded else FREE
     rounds = 1 if usual is HELPED else ROUNDS
     spin_time, watch_time, yield_time = [
         int(1000 * (given if given >= 0 else default)) for given, default in zip(chosen_times, usual)
@@ -632,16 +664,11 @@ cdef int set_times() except -1:
 configure()
 
 
-def set_lifeline(int descriptor, action) -> None:
-    """A wait that lasts calls `action` once the other end of the socket `descriptor` is closed; -1 for no socket."""
-    global lifeline, when_cut
-    lifeline, when_cut = descriptor, action
-
-
-def check_lifeline() -> None:
-    """Calls the action if the other end is closed."""
-    if is_cut(lifeline):
-        when_cut()
+def set_listener(action) -> None:
+    """A wait that lasts calls `action` now and then, outside of the engine, to hear what the launcher says; None: nobody says
+    anything."""
+    global listener
+    listener = action
 
 
 def counters() -> dict[str, int]:
@@ -668,11 +695,11 @@ def abandon() -> None:
 
     Nothing is told to the sources, which are kept: each of their words, the last one too, would reach the parent's peers.
     """
-    global entry_count, watchers, eviction, waiting, led, goal, lifeline, asleep
+    global entry_count, watchers, eviction, waiting, led, goal, listener, asleep
     entry_count = watchers = eviction = waiting = asleep = 0
     life.sleepers = 0
     led = False
-    lifeline = -1
+    listener = None
     goal = &never
 
 
@@ -686,18 +713,28 @@ def wait_request(Request request not None) -> None:
     wait(request)
 
 
-def serve_until_readable(int descriptor) -> None:
+def is_readable(int descriptor) -> bool:
+    """Now.  It keeps the GIL: inside the engine, nobody else gets on while its owner has to ask for the GIL again."""
+    cdef pollfd asked = pollfd(descriptor, POLLIN, 0)
+    return any_readable(&asked, 1)
+
+
+def serve_until_readable(int descriptor, double seconds=-1) -> None:
     """Runs the engine until the descriptor is readable: who waits for others still serves those that wait for it.
+
+    Parameters:
+        seconds: the longest that it may take; negative for no limit.
 
     A message that is complete here may have to be sent again, or an acknowledgement answered.
     """
     cdef Descriptors descriptors
     cdef pollfd awaited = pollfd(descriptor, POLLIN, 0)
     cdef long nanoseconds = shortest_sleep
+    cdef int64_t end = clock_now() + <int64_t> (1e9 * seconds) if seconds >= 0 else INT64_MAX
     global waiting
     waiting += 1
     try:
-        while entry_count and not any_readable(&awaited, 1):
+        while entry_count and not any_readable(&awaited, 1) and clock_now() < end:
             if poll_all():
                 nanoseconds = shortest_sleep
             else:
@@ -706,6 +743,7 @@ def serve_until_readable(int descriptor) -> None:
                 with nogil:
                     poll_for(descriptors.list, descriptors.count + 1, nanoseconds)
                 nanoseconds = min(2 * nanoseconds, longest_sleep)
+                listen()
             PyErr_CheckSignals()
     finally:
         end_wait()

@@ -9,6 +9,9 @@ from _weakrefset import WeakSet
 from ompy.core.errors import ERR_NO_MEM, MPIError
 
 caches = WeakSet()
+# Unused registrations that a cache keeps, however short: each costs more here, and with the transport, than its bytes.
+cdef enum:
+    MOST_IDLE = 1024
 
 
 cdef class Registration:
@@ -79,7 +82,7 @@ cdef class RegistrationCache:
             return self.drop(registration)
         self.idle[handle] = registration
         self.unused += registration.size
-        if self.unused > self.budget:
+        if self.unused > self.budget or len(self.idle) > MOST_IDLE:
             self.shrink(self.budget)
         return 0
 
@@ -102,8 +105,8 @@ cdef class RegistrationCache:
         return 0
 
     cdef int shrink(self, size_t budget) except -1:
-        """Give up unused registrations, the longest unused first, until at most `budget` bytes of them are left."""
-        while self.unused > budget:
+        """Give up unused registrations, the longest unused first, until at most `budget` bytes and `MOST_IDLE` are left."""
+        while self.unused > budget or len(self.idle) > MOST_IDLE:
             self.retire(next(iter(self.idle.values())))
         return 0
 

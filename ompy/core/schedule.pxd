@@ -80,6 +80,8 @@ cdef class Schedule(Request):
     cdef int await_round(self) except -1
     cdef int advance(self) except -1
     cdef int settle(self) except -1
+    cdef int break_off(self, object error) except -1     # it can't be completed
+    cdef int note(self) except -1                # whether it is under way
     cdef int look(self) except -1
     cdef int give_up(self) except -1
     cdef int clear(self) except -1

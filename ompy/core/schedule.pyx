@@ -4,8 +4,10 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.ref cimport PyObject, Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.string cimport memcpy, memset
 
+from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport MODE_STANDARD
 from ompy.core.convertor cimport copy_typed
+from ompy.core.proc cimport failures
 from ompy.core.progress cimport ProgressSource, register_source, unregister_source, wait
 from ompy.mca cimport pml as layer
 
@@ -21,11 +23,13 @@ cdef list pool = []
 # Schedules whose round is over, for the engine to take up, and how many there are for those who watch without the GIL.
 cdef list queue = []
 cdef int queued_count = 0
-cdef int awaited_count = 0
+# Those that are under way, and the failures of processes that they know of.
+cdef set under_way = set()
+cdef int failures_seen = 0
 
 
 cdef bint anything_queued(void *context) noexcept nogil:
-    return queued_count > 0
+    return queued_count > 0 or failures != failures_seen
 
 
 cdef class ScheduleEngine(ProgressSource):
@@ -41,6 +45,8 @@ cdef class ScheduleEngine(ProgressSource):
         global queue, queued_count
         cdef Schedule schedule
         cdef list due = queue
+        if failures != failures_seen:
+            return end_failed()
         if not due:
             return 0
         queue = []
@@ -50,20 +56,41 @@ cdef class ScheduleEngine(ProgressSource):
         return <int> len(due)
 
     cpdef bint may_sleep(self) except -1:
-        return queued_count == 0
+        return not anything_queued(NULL)
 
 
 cdef ScheduleEngine engine = ScheduleEngine()
 
 
-cdef int count_awaited(int change) except -1:
-    global awaited_count
-    awaited_count += change
-    if change > 0 and awaited_count == 1:
-        register_source(engine)
-    elif awaited_count == 0:
-        unregister_source(engine)
+cdef int note_under_way(Schedule schedule) except -1:
+    global failures_seen
+    if schedule.complete:
+        under_way.discard(schedule)
+        if not under_way:
+            unregister_source(engine)
+    else:
+        if not under_way:
+            failures_seen = failures
+            register_source(engine)
+        under_way.add(schedule)
+        failure = (<Communicator> schedule.communicator).failure()
+        if failure is not None:
+            schedule.break_off(failure)
     return 0
+
+
+cdef int end_failed() except -1:
+    """A process has failed: what it had part in can't be completed, whoever the rank that is waited for."""
+    global failures_seen
+    cdef Schedule schedule
+    cdef int ended = 0
+    failures_seen = failures
+    for schedule in list(under_way):
+        failure = (<Communicator> schedule.communicator).failure()
+        if failure is not None:
+            schedule.break_off(failure)
+            ended += 1
+    return ended
 
 
 cdef int message_complete(object context, Request request) except -1:
@@ -323,11 +350,18 @@ cdef class Schedule(Request):
         try:
             self.advance()
         except BaseException as error:
-            self.give_up()
-            self.fail(error)
+            return self.break_off(error)
+        return self.note()
+
+    cdef int break_off(self, object error) except -1:
+        self.give_up()
+        self.fail(error)
+        return self.note()
+
+    cdef int note(self) except -1:
         if self.complete == self.awaited:
             self.awaited = not self.complete
-            count_awaited(1 if self.awaited else -1)
+            note_under_way(self)
         return 0
 
     cdef int advance(self) except -1:

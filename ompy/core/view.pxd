@@ -15,6 +15,7 @@ cdef class View:
     cdef readonly object representation          # the MPI layer's; None: the program's bytes are the file's
     cdef readonly bint contiguous                # position n is byte displacement + n of the file
     cdef readonly bint ordered                   # offsets grow with positions: no two pieces overlap
+    cdef public bint plain                       # so are those of the file's other ranks: who opened it has agreed on that
     cdef const Step *steps                       # of the filetype's program, which keeps them
     cdef const Step *bodies
     cdef int count

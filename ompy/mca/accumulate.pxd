@@ -7,7 +7,7 @@ from ompy.mca.osc cimport Access
 cdef Operation REPLACE, NO_OP
 
 # ERR_OP or ERR_TYPE unless the operation makes sense for the two types (MPI-4.1, 12.3.4).
-cdef int check_operation(Access access) except -1
+cpdef int check_operation(Access access) except -1
 # Combine packed data with `count` elements at `place`.
 cdef int combine(Operation operation, const char *data, char *place, Py_ssize_t count, Typemap typemap) except -1
 # Whether the elements are the same, in which case `new` is written over them; both are packed.

@@ -9,13 +9,14 @@ from ompy.core.operation cimport Operation, predefined
 from ompy.core.typemap cimport Typemap, span
 from ompy.mca.osc cimport Access
 
-from ompy.core.errors import ERR_OP, ERR_TYPE, MPIError
+from ompy.core.errors import ERR_ARG, ERR_OP, ERR_TYPE, MPIError
 
 REPLACE = predefined("REPLACE")
 NO_OP = predefined("NO_OP")
 
 
-cdef int check_operation(Access access) except -1:
+cpdef int check_operation(Access access) except -1:
+    """ERR_OP or ERR_TYPE unless the operation makes sense for the two types (MPI-4.1, 12.3.4)."""
     if not access.operation.predefined:
         raise MPIError(ERR_OP, f"op: a predefined operation expected in an accumulate, not {access.operation.name}")
     if not access.operation.defined_on(access.target_type):
@@ -55,3 +56,28 @@ cdef bint swap_if_equal(const char *compare, const char *new, char *place, Typem
         return False
     unpack_all(new, typemap.size, place, 1, typemap)
     return True
+
+
+def combine_at(Operation operation not None, bytes data not None, size_t address, Py_ssize_t count, Typemap typemap not None):
+    """`combine`, for components in Python: packed `data` with `count` elements at an address of this process.
+
+    Errors: ERR_ARG when the data are not as many bytes as the elements.
+    """
+    require_bytes(data, count * typemap.size)
+    combine(operation, data, <char *> address, count, typemap)
+
+
+def swap_at(bytes compare not None, bytes new not None, size_t address, Typemap typemap not None):
+    """`swap_if_equal`, for components in Python, on one element at an address of this process; whether it was equal.
+
+    Errors: ERR_ARG when one of the two is not as many bytes as the element.
+    """
+    require_bytes(compare, typemap.size)
+    require_bytes(new, typemap.size)
+    return swap_if_equal(compare, new, <char *> address, typemap)
+
+
+cdef int require_bytes(bytes data, Py_ssize_t expected) except -1:
+    if len(data) != expected:
+        raise MPIError(ERR_ARG, f"{expected} bytes of packed data expected, got {len(data)}")
+    return 0

@@ -11,5 +11,7 @@ cdef int gather(Communicator comm, const int64_t *mine, int64_t *all, int count)
 cdef int share(Communicator comm, int64_t *numbers, int count) except -1
 # Memory that all map, zeroed; all are on one host.  Errors: why it can't be had, on every rank.
 cpdef Segment shared_memory(Communicator comm, str name, size_t size)
+# All are here: a barrier, in which who waits is shown on the job board in `operation`.
+cpdef int meet(Communicator comm, int operation) except -1
 # All go on, or all raise: `error` is this rank's exception or None, `what` what failed ("run.npy: it can't be opened").
 cpdef int agree(Communicator comm, object error, str what) except -1

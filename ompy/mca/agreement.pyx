@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False
+# distutils: extra_compile_args=-Os
 """Agreement among the members of a communicator.  See `agreement.pxd`."""
 from array import array
 
@@ -7,9 +8,11 @@ from libc.stdint cimport int64_t
 from ompy.core.basic cimport BASIC_INT64_T
 from ompy.core.checksum cimport crc32c
 from ompy.core.communicator cimport Communicator
+from ompy.core.progress cimport wait
+from ompy.core.request cimport Request
 from ompy.core.segment cimport Segment, attach, create
 from ompy.core.typemap cimport predefined
-from ompy.mca.coll cimport ALLGATHER, BCAST, CollectiveCall, CollTable
+from ompy.mca.coll cimport ALLGATHER, BARRIER, BCAST, CollectiveCall, CollModule, CollTable
 
 from ompy.core.errors import MPIError, code_of, error_string
 
@@ -63,6 +66,18 @@ def common(Communicator comm not None, str text not None) -> str:
     cdef size_t address = words.buffer_info()[0]
     share(comm, <int64_t *> address, len(words))
     return words.tobytes()[:rows[0][0]].decode(errors="surrogatepass")
+
+
+cpdef int meet(Communicator comm, int operation) except -1:
+    """All members are here; `operation` is what the job board calls it."""
+    cdef CollectiveCall call = CollectiveCall.__new__(CollectiveCall)
+    cdef Request request = (<CollModule> (<CollTable> comm.coll).nonblocking[<int> BARRIER]).start(BARRIER, call, comm)
+    request.operation = operation
+    if not request.complete:
+        wait(request)
+    if request.error is not None:
+        raise request.error
+    return 0
 
 
 cpdef Segment shared_memory(Communicator comm, str name, size_t size):

@@ -1,4 +1,30 @@
 # The BTL management layer: which BTLs lead to a peer, in which order, and who carries which share.
+#
+# Clauses are numbered and named: the conformance kit (`ompy conformance --mca bml NAME`) says which one was broken.
+#
+# LIFE CYCLE
+#    1 open          The component's `query` makes the module, once in a process, over the BTLs that were chosen
+#                    (`context.chosen("btl")`); `btls` lists them.
+#    2 wrap          After `wrap(around)`, before anything is registered, `around(btl)` stands in the place of each BTL: routes
+#                    lead over it.
+#    3 end           `finalize` gives registered memory back and closes every BTL, once; afterwards `btls` is empty.
+#
+# ROUTES
+#    4 routes        `add_proc` asks BTLs for the peer (`Btl.add_procs`), this process among the peers, and returns its routes:
+#                    `eager` and `send` are never empty and lead over BTLs that can send, `rdma` over those that can put or get;
+#                    `first` is the first of `eager`.  An endpoint belongs to the peer that was asked for.
+#    5 shares        The weights of each list are above 0 and add up to 1, or the list is empty.
+#    6 verdicts      Each BTL is in `verdicts` once: chosen or not, with a reason for people.
+#    7 unreachable   A peer that no BTL reaches is an MPIError that names the peer and gives each BTL's reason.
+#    8 drop          `drop_route` has the peer's routes lead over the others alone, by the same rules; the last one can't be
+#                    dropped: MPIError.
+#    9 return        `del_proc` gives each endpoint back to its BTL once (`Btl.del_procs`), and forgets `proc.routes`; a peer
+#                    without routes is no error.  `add_proc` may come again.
+#
+# ACTIVE MESSAGES
+#   10 register      `register` gives a tag's receiver to every BTL, `register_error` the handler of broken peers.
+#   11 delivery      What a PML sends over the routes arrives, in the order that MPI asks for.
+#   12 quiet         A component never prints, aborts or exits.
 from ompy.core.proc cimport Proc
 from ompy.mca.btl cimport Btl, Endpoint, Receiver
 

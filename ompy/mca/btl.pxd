@@ -12,16 +12,17 @@
 #                    process's card in the modex.
 #    3 reach         At first contact with a peer, `add_procs` is given its Proc and returns an Endpoint, or the reason
 #                    (a string) why this BTL can't reach it: one answer for each Proc, in their order, and the same
-#                    Endpoint when asked again.  No connection is made yet.
+#                    Endpoint when asked again, until `del_procs` was given it: then another.  No connection is made yet.
 #    4 connect       At the first message.  A peer may send to us before we have an endpoint for it.
 #    5 progress      The engine calls `progress` often.  It receives, calls receivers, finishes descriptors, and returns the
 #                    number of events: 0 when there were none.  It never waits.
 #    6 sleep         When nothing goes on a rank sleeps: `may_sleep` is true unless there is work at hand.  What arrives
 #                    then is seen by `ready`, or makes `descriptor` readable.
-#    7 close         `del_procs` gives back what a peer held; `finalize` gives back the rest: no file, segment, thread,
-#                    process or descriptor is left.
+#    7 close         When all ranks have met, `del_procs` gives back what a peer held, and `finalize` the rest: no file,
+#                    segment, thread, process or descriptor is left.  What was taken before arrives, with no other call.
 #    8 reopen        After `finalize` the component can be opened again in the same process.
-#    9 fork          A child that a rank forks, and that makes no call, disturbs nothing, however it ends.
+#    9 fork          A child that a rank forks, and that makes no call, disturbs nothing, however it ends and however long it
+#                    lives: peers see the end of its rank as soon as without it.
 #
 # RULES
 #   10 declaration   The component's `capabilities`, its `flags` and the methods that it overrides say the same.
@@ -34,25 +35,32 @@
 #                    `progress`.  Its status is 0, or an error class when the transfer has failed.
 #   16 ownership     A descriptor, with the memory that it names, belongs to the BTL from `send`, `put` or `get` until its
 #                    callback, and to the caller from then on.
-#   17 receipt       What a receiver is handed is valid, and stays as it is, during the call only.
+#   17 receipt       What a receiver is handed is valid, and stays as it is, during the call only.  A receiver that raises has
+#                    received: what it raises comes out of `progress`, and all other messages arrive as they would have.
 #   18 back-pressure  OUT_OF_RESOURCE, or None instead of a descriptor, says: nothing was taken, no callback will run, the
-#                    caller tries again from progress.  It is never an exception, and ends when the peer makes progress,
-#                    however many ranks push at once.
+#                    caller tries again from progress.  It is never an exception, no call waits instead, and it ends when
+#                    the peer makes progress, however many ranks push at once and whether or not the peer sends.
 #   19 order         Bytes to one peer may arrive in any order unless FLAG_IN_ORDER is declared.
 #   20 broken peer   It is reported through the function given to `register_error`, once and in bounded time, by a BTL that
 #                    had exchanged messages with it.  What is on its way to it completes with an error, what is sent later
-#                    does so or raises MPIError.  Other peers are not disturbed.
+#                    does so or raises MPIError, and no other exception.  Other peers are not disturbed.
 #   21 quiet         A BTL never prints, aborts or exits.
-#   22 nesting       A receiver or callback may call `send`, `sendi`, `put`, `get` on any BTL, but nobody calls `progress`
-#                    from one.
-#   23 thrift        What a message held is given back with it: nothing grows with the number of messages.
+#   22 nesting       Receivers are called in `progress` alone, callbacks there and in `send`, `put` or `get`.  Both may call
+#                    `send`, `sendi`, `put`, `get` on any BTL, but nobody calls `progress` from one.
+#   23 thrift        What a message held is given back with it: nothing grows with the number of messages, or of refusals.
 #   24 put           Writes exactly `size` bytes, up to `put_limit`, from and to addresses that are multiples of
 #                    `put_alignment`; they are there when `flush` says so, or a message sent after the callback arrives.
 #   25 get           Reads exactly `size` bytes, up to `get_limit`, aligned to `get_alignment`; they are here at the callback.
-#   26 atomics       One operation at a time on each word, whoever asks; the old value is at `local_address` at the callback.
+#   26 atomics       On a word of 4 or 8 bytes, signed, at a multiple of its size: one operation at a time on each word, whoever
+#                    asks, also the processor of its owner.  The old value is at `local_address` at the callback.  A BTL may
+#                    want the word in the shared heap, where there is one (`ompy.core.heap`).
 #   27 asynchrony    With FLAG_ASYNCHRONOUS all that was taken completes while the peer makes no call.
 #   28 withdrawal    After `withdraw` has returned True, no `get` of the peer's from that memory that may have read anything
 #                    later completes without an error (ERR_RMA_RANGE), and no `put` of the peer's changes it, until `restore`.
+#   29 fairness      A peer's message does not wait for ever behind another's: so many calls of `progress` at most, however much
+#                    comes from others meanwhile.
+#   30 statistics    `statistics` gives numbers by name whenever it is asked, from any thread, also amid another call; asking
+#                    changes nothing.
 #
 # WHAT IT MAY RELY ON
 #   Every method but `statistics` is called by the engine's owner (`ompy/core/owner.pxd`), or at the start and the end, when
@@ -62,7 +70,7 @@
 #
 # A BTL in plain Python subclasses `Btl` and overrides `add_procs`, `send` and `progress`; it sees memoryviews and no
 # pointer.  A compiled one also overrides `sendi`, which takes pointers and makes no descriptor.
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int64_t, uint64_t
 
 from ompy.core.proc cimport Proc
 from ompy.core.progress cimport ProgressSource
@@ -76,13 +84,13 @@ cdef enum:
     FLAG_SEND = 0x01            # can carry active messages
     FLAG_PUT = 0x02             # can write peer memory
     FLAG_GET = 0x04             # can read peer memory
-    FLAG_ATOMICS = 0x08
+    FLAG_ATOMICS = 0x08         # can change words of the peer's; and put and get serve all memory that the peer exposes
     FLAG_IN_ORDER = 0x10        # messages to one peer arrive in the order of the calls
     FLAG_SENDI = 0x20           # `sendi` is worth calling
     FLAG_NEEDS_REGISTRATION = 0x40  # put and get want registered memory at both sides
     FLAG_ASYNCHRONOUS = 0x80    # what was taken completes while the peer makes no call
 
-# Who an active message is for.  0 to 15 are the core's, 16 to 255 free.
+# Who an active message is for.  TAG_OSC is `ompy.mca.active_rdma`.  0 to 15 are the core's, 16 to 255 free.
 cdef enum:
     TAG_PML = 1
     TAG_OSC = 2
@@ -129,6 +137,12 @@ cdef class Descriptor:
 
     # For BTLs: the transfer is over (status 0) or has failed (an error class).  Gives the descriptor back to its owner.
     cpdef int complete(self, int status=*) except -1
+
+
+# Those of `Btl.atomic`, each at its number (`ompy.core.atomic`).
+cdef tuple atomic_names
+# Carry an operation of `Btl.atomic` out on a word of this process, or one that it sees; ERR_ARG for what is none.
+cdef int carry_out_atomic(void *word, size_t size, str operation, int64_t operand, int64_t compare, void *old) except -1
 
 
 cdef class Btl(ProgressSource):
@@ -189,7 +203,7 @@ cdef class Btl(ProgressSource):
     cpdef int restore(self, Endpoint endpoint, size_t address, size_t size) except -1
     cpdef int put(self, Endpoint endpoint, Descriptor descriptor) except -1
     cpdef int get(self, Endpoint endpoint, Descriptor descriptor) except -1
-    # operation: "add", "and", "or", "xor", "swap", "min", "max", "cswap" on 8 bytes; the old value lands at local_address
+    # operation: "add", "and", "or", "xor", "swap", "min", "max", "cswap" on `size` bytes; the old value lands at local_address
     cpdef int atomic(self, Endpoint endpoint, Descriptor descriptor, str operation, object operand, object compare) except -1
     # What a BTL with FLAG_NEEDS_REGISTRATION overrides: one registration, good for every endpoint (the first one is given),
     # and for any stretch within it.

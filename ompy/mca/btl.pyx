@@ -1,18 +1,21 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """Base classes of byte transfer layers.  The contract is in `btl.pxd`."""
 from cpython.buffer cimport PyBUF_READ, PyBUF_WRITE
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.memoryview cimport PyMemoryView_FromMemory
 cimport cython
+from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 
+from ompy.core.atomic cimport atomic32, atomic64
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.core.proc cimport Proc
 from ompy.core.registration cimport RegistrationCache
 
 from _functools import partial
 
-from ompy.core.errors import ERR_INTERN, MPIError
+from ompy.core.errors import ERR_ARG, ERR_INTERN, MPIError
 
 interface = INTERFACE
 
@@ -30,6 +33,22 @@ FREE_TAGS = range(16, TAG_COUNT)
 
 # Spare descriptors kept by a BTL; what a burst made beyond that goes back to the allocator.
 cdef int SPARE_DESCRIPTORS = 64
+
+
+atomic_names = ("add", "and", "or", "xor", "swap", "min", "max", "cswap")
+cdef dict atomic_codes = {name: code for code, name in enumerate(atomic_names)}
+
+
+cdef int carry_out_atomic(void *word, size_t size, str operation, int64_t operand, int64_t compare, void *old) except -1:
+    code = atomic_codes.get(operation)
+    if code is None or (size != 4 and size != 8) or <size_t> word % size:
+        raise MPIError(ERR_ARG, f"atomic: no {operation} on {size} bytes at {<size_t> word:#x}: one of "
+                                f"{', '.join(atomic_names)} on 4 or 8 bytes expected, at a multiple of their number")
+    if size == 8:
+        (<int64_t *> old)[0] = atomic64(<int64_t *> word, code, operand, compare)
+    else:
+        (<int32_t *> old)[0] = <int32_t> atomic32(<int32_t *> word, code, operand, compare)
+    return 0
 
 
 cdef class Endpoint:
@@ -173,6 +192,16 @@ cdef class Btl(ProgressSource):
         """Give back what these endpoints hold."""
         return 0
 
+    def serves_other_jobs(self):
+        """Whether it can carry messages to and from processes that this one's job met (`Proc.circle`)."""
+        return False
+
+    def admit(self, circle):
+        """Members of the circle, who may be unknown yet, are about to connect."""
+
+    def dismiss(self, circle):
+        """Nobody is known from the circle any more: who shows its secret is a stranger."""
+
     cpdef int register(self, int tag, Receiver receiver) except -1:
         """Active messages of `tag` (0 to 255) go to `receiver` from now on."""
         self.receivers[tag] = receiver
@@ -302,7 +331,7 @@ cdef class Btl(ProgressSource):
 
     cpdef int atomic(self, Endpoint endpoint, Descriptor descriptor, str operation, object operand,
                      object compare) except -1:
-        """An atomic on 8 bytes of peer memory."""
+        """An atomic on 4 or 8 bytes of peer memory."""
         raise NotImplementedError(f"btl {self.name} has no atomics")
 
     cpdef bytes register_mem(self, Endpoint endpoint, size_t address, size_t size):

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """A BTL around another BTL; see `btl_wrapper.pxd`."""
 from ompy.core.constants cimport OK
 from ompy.core.proc cimport Proc
@@ -87,6 +88,15 @@ cdef class Wrapper(Btl):
             if self.endpoints.pop(endpoint.inner, None) is not None:
                 inner.append(endpoint.inner)
         return self.inner.del_procs(inner)
+
+    def serves_other_jobs(self):
+        return self.inner.serves_other_jobs()
+
+    def admit(self, circle):
+        self.inner.admit(circle)
+
+    def dismiss(self, circle):
+        self.inner.dismiss(circle)
 
     cpdef int finalize(self) except -1:
         self.endpoints.clear()

@@ -12,21 +12,33 @@
 #    2 free          `free`, once the communicator is gone, gives back all that the module held.  A module of an offer with
 #                    `again` may then be given to another communicator of the kind, as if it were new.
 #
-# RULES
+# DATA
 #    3 result        Every rank gets what MPI-4.1, chapters 6 and 8, says: on any number of ranks, with any root, any counts,
 #                    by each of the component's algorithms.
-#    4 bounds        Memory that is not the call's stays as it is: gaps in datatypes, what lies between and behind blocks,
+#    4 sizes         That is so for blocks of any number of bytes.  Where a component takes another way from some number on
+#                    that is no power of two, or above 512 KiB, its capability `switch_points` names the number.
+#    5 large         Counts, displacements and extents past 2^31 and 2^32, and what they give together, are not cut off.
+#    6 bounds        Memory that is not the call's stays as it is: gaps in datatypes, what lies between and behind blocks,
 #                    send buffers.
-#    5 layout        Any datatype is taken on either side, with gaps, lower bounds and extents of its own.
-#    6 empty         Calls may move nothing: a count of zero, on some ranks or on all.
-#    7 in place      `send_in_place` or `recv_in_place` says that the data are in the other buffer.
-#    8 order         An operation that does not commute is applied in the order of ranks; one of the program's own is called
+#    7 layout        Any datatype is taken on either side, with gaps, lower bounds and extents of its own.
+#    8 empty         Calls may move nothing: a count of zero, on some ranks or on all.
+#    9 in place      `send_in_place` or `recv_in_place` says that the data are in the other buffer.
+#   10 order         An operation that does not commute is applied in the order of ranks; one of the program's own is called
 #                    with whole elements.
-#    9 forms         `run` returns when this rank's part is done; `start` returns a request without waiting for peers; a
-#                    request of `init` can be started again and again.
-#   10 overlap       Several calls may be under way on one communicator, and on others: each gets its own data.
 #   11 inter         Offered for an inter-communicator, a function moves data between its two groups.
-#   12 quiet         A component never prints, aborts or exits.
+#
+# TIME
+#   12 forms         `run` returns when this rank's part is done; `start`, and the start of a request of `init`, return without
+#                    waiting for peers.
+#   13 restart       A request of `init` can be started again and again, each time with the data that its buffers then hold.
+#   14 synchronization  Nobody's part is done before those have begun whose data it gets, and in a barrier before all have;
+#                    on an inter-communicator, before all of the other group have.
+#   15 buffers       As soon as a rank's part is done its buffers are the program's: written over at once, what was in them
+#                    still arrives.
+#   16 overlap       Several calls may be under way on one communicator, and on others, and ranks may be calls ahead of each
+#                    other: each call gets its own data.
+#   17 messages      Messages of collectives and those of the program never match each other.
+#   18 quiet         A component never prints, aborts or exits.
 #
 from ompy.core.communicator cimport Communicator
 from ompy.core.operation cimport Operation

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False
+# distutils: extra_compile_args=-Os
 """Base classes of collective components.  The contract is in `coll.pxd`."""
 cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
@@ -169,7 +170,9 @@ cdef object kind_of(Communicator comm):
 
 
 cdef CollTable ready_table(Communicator comm):
-    cdef CollPlan plan = plans.get(kind_of(comm)) if generation == registry.generation else None
+    cdef CollPlan plan = None
+    if generation == registry.generation and not comm.spans_jobs:
+        plan = plans.get(kind_of(comm))
     if plan is None:
         return None
     record.frameworks["coll"] = plan.record

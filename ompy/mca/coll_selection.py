@@ -68,7 +68,8 @@ def select_collectives(communicator: Communicator) -> CollTable:
     lasting = all(answer.lasting for _, _, answer in answers if isinstance(answer, Refusal))
     # Whoever watches queries, or wants to be told of them, sees each.
     watched = hooks.manager is not None or registry.value("coll_base_verbose") > 0
-    if len(makers) == len(offers) and lasting and not watched:
+    # Of those that span jobs, each has hosts of its own.
+    if len(makers) == len(offers) and lasting and not watched and not communicator.spans_jobs:
         plan.keep(communicator, makers, dict(record.frameworks["coll"]))
     return plan.table([candidate.offer.modules[0] for candidate in offers])
 

@@ -10,13 +10,13 @@ from ompy.mca.osc cimport Access, OscModule
 
 
 cdef class Epochs(OscModule):
-    cdef int rank, ranks
-    cdef bint fenced                             # between two fences
+    cdef readonly int rank, ranks
+    cdef public bint fenced                      # between two fences
     cdef list started                            # ranks of `start`, or None
     cdef char *begun                             # target -> is it one of them?
     cdef char *locked                            # target -> LOCK_EXCLUSIVE, LOCK_SHARED, 0
     cdef int locks                               # targets that are locked
-    cdef bint locked_all
+    cdef public bint locked_all
     cdef bint no_locks                           # the program said that it would not
 
     cdef inline bint is_open(self, int target) noexcept:
@@ -24,19 +24,21 @@ cdef class Epochs(OscModule):
 
     # ERR_RMA_SYNC unless an epoch is open towards the target, ERR_ARG unless origin, of `nbytes`, and target have as many
     # bytes, ERR_DISP or ERR_RMA_RANGE unless they are the target's.
-    cdef int may_access(self, Access access, Py_ssize_t nbytes) except -1
+    cpdef int may_access(self, Access access, Py_ssize_t nbytes) except -1
     # Target -1: all.
-    cdef int may_flush(self, int target) except -1
-    cdef int may_fence(self) except -1
-    cdef int may_start(self) except -1
-    cdef int may_lock(self, int target, int kind) except -1
-    cdef int may_unlock(self, int target) except -1
-    cdef int may_lock_all(self) except -1
-    cdef int may_unlock_all(self) except -1
-    cdef int may_free(self) except -1
+    cpdef int may_flush(self, int target) except -1
+    cpdef int may_fence(self) except -1
+    cpdef int may_start(self) except -1
+    cpdef int may_lock(self, int target, int kind) except -1
+    cpdef int may_unlock(self, int target) except -1
+    cpdef int may_lock_all(self) except -1
+    cpdef int may_unlock_all(self) except -1
+    cpdef int may_free(self) except -1
+    # Whether memory may be added or taken away by the call; ERR_RMA_FLAVOR unless the window is dynamic.
+    cpdef int may_attach(self, str call) except -1
 
     # What those calls do to the epochs.
-    cdef int begin_towards(self, list ranks) except -1
-    cdef list end_started(self)                  # the ranks of `start`; ERR_RMA_SYNC where there was none
-    cdef void note_lock(self, int target, int kind) noexcept
-    cdef void note_unlock(self, int target) noexcept
+    cpdef int begin_towards(self, list ranks) except -1
+    cpdef list end_started(self)                 # the ranks of `start`; ERR_RMA_SYNC where there was none
+    cpdef void note_lock(self, int target, int kind) noexcept
+    cpdef void note_unlock(self, int target) noexcept

@@ -31,6 +31,7 @@ FRAMEWORKS: dict[str, Framework] = {
     framework.name: framework
     for framework in (
         Framework("rte", "one", "run-time environment: who this process is, and how it finds its peers"),
+        Framework("plm", "one", "process launch: how ompyrun's proxy is started on another host"),
         Framework("btl", "all", "byte transfer layers"),
         Framework("bml", "one", "byte transfer management: which BTLs lead to a peer"),
         Framework("mtl", "one", "matching transport layers, under pml/cm"),
@@ -51,6 +52,7 @@ FRAMEWORKS: dict[str, Framework] = {
 # Of which class in `ompy.mca.<framework>` an offer's modules are, and what each of them must have of its own.
 OFFERED: dict[str, tuple[str, tuple[str, ...]]] = {
     "rte": ("Rte", ("put", "get", "commit_and_fence", "abort")),
+    "plm": ("Plm", ()),
     "btl": ("Btl", ("add_procs", "progress")),
     "bml": ("Bml", ("add_proc", "del_proc")),
     "mtl": ("Mtl", ("isend", "irecv", "forget", "improbe", "imrecv")),
@@ -85,6 +87,19 @@ CORE: tuple[tuple[str, Parameter], ...] = (
             scope="all",
             choices=(0, 1, 2),
             help="check the arguments of MPI calls: 0 not at all, 1 on each rank, 2 collectives across ranks as well",
+        ),
+    ),
+    (
+        "mpi",
+        Parameter(
+            "connect_timeout",
+            float,
+            60.0,
+            unit="s",
+            range=(0.001, 86400.0),
+            level=4,
+            scope="local",
+            help="until Connect gives up on a port at which nobody accepts",
         ),
     ),
     (
@@ -191,6 +206,31 @@ CORE: tuple[tuple[str, Parameter], ...] = (
             range=(0, 86400),
             level=3,
             help="between the signal that tells a rank to end, because another one failed or somebody asked, and SIGKILL",
+        ),
+    ),
+    (
+        "ompyrun",
+        Parameter(
+            "host_silence",
+            float,
+            10.0,
+            unit="s",
+            range=(0.1, 86400),
+            level=3,
+            help="without a sign of life from another host, after which it counts as lost and the job ends; a proxy that hears "
+            "nothing from ompyrun ends its ranks as soon",
+        ),
+    ),
+    (
+        "ompyrun",
+        Parameter(
+            "start_timeout",
+            float,
+            60.0,
+            unit="s",
+            range=(0.1, 86400),
+            level=3,
+            help="that the proxies of other hosts have to start and call back",
         ),
     ),
     (

@@ -7,7 +7,8 @@
 #                    module, or the reason why not: by the path, the same on every rank.
 #    2 open          `open` is called once on each rank, on rank 0 first; only there may `create` say that the file is
 #                    made, and `exclusive` that it must not be there yet.  Afterwards `file.descriptor` is the kernel's, or
-#                    `file.handle` is what the component and the fbtl components that know it need.
+#                    `file.handle` is what the component and the fbtl components that know it need.  Where this process may
+#                    only write, `file.readable` is False.
 #    3 close         `close`, after the last access.  `delete` removes a file that nobody need have open.
 #
 # RULES

@@ -1,7 +1,7 @@
-"""What a program may ask of how a file is served, by info keys (MPI-4.1, 14.2.8), and what is in force.
+"""What a program may ask of how something is served, by info keys, and what is in force.
 
-The names are ROMIO's, where it has one for the thing.  A hint that is not listed, or whose value can't be read, is passed
-over, as MPI has it.
+Each kind of thing has a table of its own; here stands that of files (MPI-4.1, 14.2.8), whose names are ROMIO's where it has
+one for the thing.  A hint that is not listed, or whose value can't be read, is passed over, as MPI has it.
 """
 
 from __future__ import annotations
@@ -75,11 +75,20 @@ SOURCE = "ompy_source_of_"
 
 
 class Hints:
-    """Those in force on one file."""
+    """Those in force on one thing.
 
-    def __init__(self) -> None:
-        self.values: dict[str, int | str] = {name: hint.default for name, hint in HINTS.items()}
-        self.sources = dict.fromkeys(HINTS, "default")
+    Parameters:
+        table: those that there are; a file's unless told.
+    """
+
+    def __init__(self, table: Mapping[str, Hint] = HINTS) -> None:
+        self.table = table
+        self.values: dict[str, int | str] = {name: hint.default for name, hint in table.items()}
+        self.sources = dict.fromkeys(table, "default")
+
+    def known(self, info: Mapping[str, str]) -> str:
+        """What an info object says that concerns us, in one string that is the same for the same hints."""
+        return "\0".join(word for name in sorted(self.table) if name in info for word in (name, info[name]))
 
     def agree(self, communicator: Communicator, info: Mapping[str, str], source: str) -> None:
         """Take over what an info object says; collective: where ranks say different things, all take rank 0's.
@@ -89,17 +98,17 @@ class Hints:
         """
         from ompy.mca.agreement import common
 
-        mine = [word for name in sorted(HINTS) if name in info for word in (name, info[name])]
-        told = common(communicator, "\0".join(mine)).split("\0")
-        theirs = dict(zip(told[::2], told[1::2], strict=False))
-        self.update(theirs, source if told == mine or theirs == info else f"{source} of rank 0")
+        mine = self.known(info)
+        told = common(communicator, mine)
+        words = told.split("\0")
+        self.update(dict(zip(words[::2], words[1::2], strict=False)), source if told == mine else f"{source} of rank 0")
 
     def update(self, info: Mapping[str, str], source: str) -> None:
         """Take over what an info object says.  See `agree`."""
         for name, text in info.items():
-            if name in HINTS:
+            if name in self.table:
                 try:
-                    value = HINTS[name].read(text)
+                    value = self.table[name].read(text)
                 except ValueError:
                     continue
                 if value != self.values[name] or self.sources[name] == "default":
@@ -112,12 +121,12 @@ class Hints:
         return value
 
     def word(self, name: str) -> str:
-        """The value of one that is "enable", "disable" or "automatic"."""
+        """The value of one that is not."""
         value = self.values[name]
         assert isinstance(value, str)
         return value
 
     def info(self) -> dict[str, str]:
         """As an info object has them: each hint, and where it comes from."""
-        shown = {name: HINTS[name].show(value) for name, value in self.values.items()}
+        shown = {name: self.table[name].show(value) for name, value in self.values.items()}
         return {**shown, **{SOURCE + name: source for name, source in self.sources.items()}}

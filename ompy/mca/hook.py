@@ -7,6 +7,27 @@ wrappers, ordering, plugins that are wrong (for its account of what is wrong), a
 
 A `hook` component watches: it has `ompy_component`, and may wrap `ompy_query` of all others (`wrapper=True`) or implement
 `ompy_initialized`.  It is loaded when `--mca hook` names it, or when one of its parameters is set.
+
+Clauses are numbered and named: the conformance kit (`ompy conformance --mca hook NAME`) says which one was broken.
+
+AROUND QUERIES
+   1 answers       What the wrapper returns is an Offer or a Refusal, the component's or one of its own; an offer's modules
+                   stay modules of the framework.
+   2 errors        What a component's query raises comes out as it is: it is for others to say whose it was.
+   3 nested        A query may ask for others before it answers (`context.open`, `context.select`).
+   4 lifetime      Components are asked again for every communicator, window and file.  Of context, answer and modules nothing
+                   is kept once the answer is given.
+
+AT THE END OF BRING-UP
+   5 initialized   `ompy_initialized` comes once, on every rank, when messages can be sent, and returns.  What is collective
+                   (a fence of the `rte` among it) is done by all ranks; what it sends it receives.
+   6 messages      Afterwards the program's messages go as they do without a watcher.
+
+THE PROGRAM'S OWN
+   7 process       Signal handlers, `sys.excepthook`, `threading.excepthook`, standard streams, environment variables and the
+                   working folder are as before.
+   8 quiet         What it says it says on the error output: the other one is the program's.
+   9 end           Nothing of it holds the process up at its end, nor changes its exit status.
 """
 
 from __future__ import annotations

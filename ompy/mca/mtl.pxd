@@ -16,6 +16,47 @@
 #
 # An MTL subclasses both requests with what it keeps for each message, and makes them in `new_send` and `new_recv`.  One in
 # plain Python overrides the cpdef methods and sees memoryviews.
+#
+# Clauses are numbered and named: the conformance kit (`ompy conformance --mca mtl NAME`) says which one was broken.
+#
+# LIFE CYCLE
+#    1 open          The component's `query` makes the module, once in a process; pml/cm asks for it.  Messages may come before
+#                    the communicator is known here, and are kept.
+#    2 separate      A message is received on the communicator that it was sent on, by its `context`; ranks are the
+#                    communicator's, of an inter-communicator those of the remote group.
+#    3 free          `del_comm` drops what nobody received on the communicator; what goes on elsewhere goes on.
+#    4 end           `finalize` returns when what was sent is where it arrives without this process.
+#
+# MATCHING (MPI-4.1, 3.5)
+#    5 match         A receive takes a message of the source and the tag that it wants (`peer`, `tag`; -1 wants any).  Tags
+#                    below zero belong to the library: a wildcard never takes those.
+#    6 order         Of what one sender has sent, a receive takes the message that was sent first among those that it wants.
+#    7 posted        A message is taken by the receive that came first among those that want it, with wildcards or without.
+#    8 unexpected    A message that no receive wants yet is kept until one does, whatever its length and however many there are.
+#    9 probe         `seen` (or `iprobe`) tells source, tag and bytes of the message that a receive of the same wishes would
+#                    take, and leaves it where it is.
+#   10 mprobe        `improbe` takes this message out: nothing else meets it again, what is behind it keeps its order, and
+#                    `imrecv` receives it whenever it is called.
+#   11 cancel        `withdraw` takes a receive back that was matched with nothing, and says so; it takes nothing any more.  One
+#                    that was matched completes with its message.
+#
+# MESSAGES AND REQUESTS
+#   12 delivery      Each message arrives once, whole and as it was, from 0 bytes on; `data` behind it stays as it was.
+#   13 truncation    A message that is longer than `capacity` fills that and no more; the request is told its whole length and
+#                    sees to the error.  The send completes, and whatever follows is not touched by this.
+#   14 object        A receive without memory (`capacity` 0, `allocate`) is told of its message by `landing` or `take`, which
+#                    make the memory.
+#   15 status        The request is told source, tag and length of the message, not of its wishes.
+#   16 completion    A send is complete when its `data` may change, and the message arrives as it was before; a receive when all
+#                    bytes are there, and nobody touches `data` afterwards.  Both complete without another call for them.
+#   17 synchronous   A send in synchronous mode is complete after a receive was matched with it, and not before.
+#   18 persistent    A request may be started again when it is complete, with what `data` holds then.
+#   19 abandon       A receive that was withdrawn or forgotten has nothing put into its memory; a send that was set aside
+#                    arrives as it was, though `data` changes.
+#
+# RULES
+#   20 progress      No method waits for another rank.  What can go on goes on whenever this process makes progress.
+#   21 quiet         A component never prints, aborts or exits.
 from libc.stdint cimport uint64_t
 
 from ompy.core.communicator cimport Communicator

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False
+# distutils: extra_compile_args=-Os
 """Base classes of one-sided components.  The contract is in `osc.pxd`."""
 cimport cython
 

@@ -1,11 +1,12 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False
+# distutils: extra_compile_args=-Os
 """Base classes of point-to-point management layers.  The contract is in `pml.pxd`."""
 from ompy.core.board cimport PROBE, RECV, SEND
 from ompy.core.constants cimport TAG_UPPER_BOUND
-from ompy.core.progress cimport progress, wait, wait_until
+from ompy.core.progress cimport progress, wait, wait_until, wake
 from ompy.core.status cimport set_empty
 
-from ompy.core.errors import ERR_OTHER, MPIError
+from ompy.core.errors import ERR_OTHER, ERR_PROC_FAILED, MPIError
 
 interface = INTERFACE
 
@@ -66,6 +67,20 @@ cdef class Pml:
     cpdef int del_proc(self, Proc proc) except -1:
         """No more contact with a peer."""
         raise NotImplementedError
+
+    cpdef int peer_lost(self, Proc proc, object error) except -1:
+        """Contact with a peer has ended: what needs it ends with an error that names it."""
+        if not (isinstance(error, MPIError) and error.code != ERR_PROC_FAILED):
+            error = MPIError(
+                ERR_PROC_FAILED, f"rank {proc.rank} of {proc.job} (host {proc.host}, pid {proc.pid}) is gone: {error}"
+            )
+        proc.fail(error)
+        wake()
+        return 0
+
+    def on_error(self, btl, Proc proc not None, error):
+        """What a BTL reports, as `Bml.register_error` has it."""
+        self.peer_lost(proc, error)
 
     cpdef Request send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
                        Communicator comm):

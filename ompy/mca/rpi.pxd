@@ -7,22 +7,49 @@
 #     sender                                           receiver
 #     Outgoing.fetch(words)  --->  the wire  --->      Incoming.matched(envelope), then take(bytes) ..., then arrived()
 #
+# `matched` may be called while a component reads the network: it starts no request.
+#
+# Clauses are numbered and named: the conformance kit (`ompy conformance --mca rpi NAME`) says which one was broken.
+#
 # LIFE CYCLE
-#   open       The component's `query` makes an `Rpi`; `begin` attaches it to the MPI layer before any request is made.
-#   request    `start_send` and `start_receive` take a request over; it is the component's until it is complete.
-#              `send` is the blocking form (LAM's fast path), whose default starts the request and lets the caller wait.
-#   progress   `progress` advances every request, as far as it goes without waiting.  While `ompy.core.progress.waiting`
-#              is set it may block for as long as nothing can happen but the arrival of a message, and not longer than a
-#              few milliseconds of real time.
-#   close      `finalize`, when every request is complete: nothing is left behind.
+#    1 open          The component's `query` makes an `Rpi`, once in a process; `begin` attaches it to the MPI layer before any
+#                    request is made.
+#    2 separate      A message is received in the scope that it was sent in; components carry SCOPE_BITS of the number.
+#    3 free          `close_scope` drops what nobody can receive any more; what goes on in other scopes goes on.
+#    4 end           `finalize`, when every request is complete, returns when what was sent is where it arrives without this
+#                    process.
+#
+# MATCHING (MPI-4.1, 3.5)
+#    5 match         A receive takes an envelope that it `takes`: a tag below zero is never matched by ANY_TAG.
+#    6 order         Messages from one process to another that fit the same receive are matched in the order of their sends.
+#    7 posted        Receives that fit the same message are matched in the order in which they were started.
+#    8 unexpected    A message that no receive fits yet is kept until one does, whatever its length and however many there are.
+#    9 probe         `probe` tells the envelope of the message that a receive of the same wishes would take, and leaves it
+#                    there.
+#   10 mprobe        `detach` takes this message out: nothing else meets it again, what is behind it keeps its order, and
+#                    `receive_detached` receives it whenever it is called.
+#   11 cancel        `cancel_receive` takes a receive back that was matched with nothing, and says so; False when it is too
+#                    late.
+#
+# MESSAGES AND REQUESTS, which are the component's from `start_send` and `start_receive` until they are complete
+#   12 delivery      Each message arrives once: `matched`, `take` with its bytes in order and once each, `arrived`.  A length
+#                    of 0 has no `take`, and a last word that is not full is cut at the envelope's `length`.
+#   13 truncation    A message is handed over whole, whatever room its receive has: the request drops what does not fit.
+#   14 object        A receive may make its memory in `matched`: `take` comes after it.
+#   15 status        The envelope that `matched` gets is the message's: its source, tag and length.
+#   16 completion    `sent` is called when the program's bytes may be overwritten, and the message arrives as it was before;
+#                    `arrived` when all bytes were taken.  Both come without another call for the request, and once.
+#   17 synchronous   KIND_SYNCHRONOUS arrives as it was sent, and the acknowledgements that the MPI layer sends by `settle` come
+#                    back to `acknowledged`, never to a receive; `settle` is called after whatever may have been matched.
+#   18 persistent    A request that is complete may be started again.
+#   19 abandon       An abandoned request goes on as any other, until it is complete.
 #
 # RULES
-#   * Messages from one process to another that match the same receive are matched in the order of their sends; receives
-#     that match the same message, in the order of theirs.
-#   * A tag below zero is never matched by ANY_TAG.
-#   * A send is complete when its bytes may be overwritten.  The MPI layer makes synchronous sends out of that: it asks for
-#     an acknowledgement by the envelope's kind, and the receiver's layer sends it when the message is matched.
-#   * `matched` may be called while a component reads the network: it starts no request.
+#   20 progress      `progress` advances every request, as far as it goes without waiting.  While `ompy.core.progress.waiting`
+#                    is set it may block for as long as nothing can happen but the arrival of a message, and not longer than a
+#                    few milliseconds of real time.  `send` is the blocking form (LAM's fast path), whose default starts the
+#                    request and lets the caller wait.
+#   21 quiet         A component never prints, aborts or exits.
 from libc.stdint cimport uint32_t, uint64_t
 
 from ompy.core.progress cimport ProgressSource

@@ -162,7 +162,7 @@ def by_reach(found: list[Found]) -> list[Found]:
 def needless(found: Found, offers: list[Candidate]) -> str:
     """Why no peer needs the component, which is then not asked: its hot modules are not even imported."""
     rte = record.rte
-    if rte is None or rte.local_size < rte.size or not load_quietly(found):
+    if rte is None or not rte.is_on_one_host or not load_quietly(found):
         return ""
     if load(found).component.capabilities.get("reach") != "network":
         return ""

@@ -5,7 +5,8 @@
 # LIFE CYCLE
 #    1 offer         Asked with an open file (`context.file`), `query` returns one module, or the reason why not: by what all
 #                    ranks know, the same on every rank.
-#    2 open          `open` is collective, at the first need of the pointer or with the file: it is 0 then.
+#    2 open          `open` is collective, with the file: the pointer is 0 then.  Where no pointer can be kept, and files are
+#                    worth opening without, `open` succeeds and whatever needs the pointer raises.
 #    3 free          `free` is collective too, and leaves nothing behind: no memory, no file.
 #
 # RULES
@@ -13,7 +14,8 @@
 #                    another's etypes.  `get` reads it.
 #    5 order         `ordered` is collective: each rank gets where its `count` etypes begin, those of lower ranks before it, and
 #                    the number has grown by all of them.
-#    6 set           `set` is collective, with the same value on all ranks: what was begun before it counts before it.
+#    6 set           `set` is collective, with the same value on all ranks, when all have done what they did before: no rank
+#                    that has returned from it gets etypes from before.
 #    7 quiet         A component never prints, aborts or exits.
 from ompy.core.file cimport File
 

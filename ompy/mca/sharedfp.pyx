@@ -6,7 +6,6 @@ from libc.stdint cimport int64_t
 
 from ompy.core.communicator cimport Communicator
 from ompy.mca.agreement cimport agree, gather, share
-from ompy.mca.coll cimport BARRIER, CollectiveCall, CollTable
 
 from ompy.core.errors import MPIError, code_of
 
@@ -42,11 +41,9 @@ cdef class SharedfpModule:
         raise NotImplementedError
 
     cpdef int set(self, Py_ssize_t value) except -1:
-        """The same by all ranks together."""
+        """The same by all ranks together, none of which looks at it any more."""
         cdef Communicator comm = self.file.communicator
-        cdef CollectiveCall call = CollectiveCall.__new__(CollectiveCall)
         problem = None
-        (<CollTable> comm.coll).of(BARRIER).run(BARRIER, call, comm)
         if comm.rank == 0:
             try:
                 self.put(value)

@@ -10,6 +10,7 @@ from libc.stdint cimport uint8_t
 from libc.string cimport memcpy, memset, strcpy
 
 from ompy.core.heap cimport base, give_back, holds, room_of, take
+from ompy.core.segment cimport page_size
 
 cdef extern from *:
     """
@@ -111,7 +112,7 @@ def use_heap_for_arrays(size_t nbytes) -> None:
         raise ImportError(f"mpi_numpy_heap needs NumPy 1.22 or later, not {numpy.__version__}")
     table = <void **> PyCapsule_GetPointer(_ARRAY_API, NULL)
     usual = (<Handler *> PyCapsule_GetPointer(<object> (<void **> table[DEFAULT_HANDLER])[0], "mem_handler")).allocator
-    smallest = max(nbytes, <size_t> 4096)
+    smallest = max(nbytes, page_size)
     strcpy(handler.name, "ompy_shared_heap")
     handler.version = 1
     handler.allocator = Allocator(NULL, array_malloc, array_calloc, array_realloc, array_free)

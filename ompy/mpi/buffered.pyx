@@ -1,5 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 # cython: embedsignature=True, annotation_typing=False, binding=False, auto_pickle=False
+# distutils: extra_compile_args=-Os
 """Buffered mode (MPI-4.1, 3.6).
 
 Messages under way occupy runs of the attached memory; a new one takes the first gap that it fits in:

@@ -17,8 +17,7 @@ from ompy.mpi.request cimport new_request
 from ompy.runtime.communicators cimport duplicate, free_communicator, split
 
 from ompy.core.errors import ERR_ARG, ERR_COMM, MPIError
-from ompy.mpi import attributes, error_codes
-from ompy.mpi.dynamic import ONE_JOB, refuse
+from ompy.mpi import attributes, dynamic_processes, error_codes
 from ompy.mpi.exceptions import hand_over
 from ompy.runtime import communicators
 
@@ -299,7 +298,10 @@ cdef class Comm(ObjectCollectives):
             communicators.settle(self.live())
         except MPIError as error:
             hand_over(error, self.comm)
+        core = self.comm
         self.Free()
+        if core.spans_jobs:
+            communicators.disconnect(core)
 
     # --- attributes
 
@@ -430,13 +432,18 @@ cdef class Comm(ObjectCollectives):
 
     @classmethod
     def Get_parent(cls):
-        """The inter-communicator to the processes that spawned this job, or COMM_NULL (MPI-4.1, 11.8.2)."""
-        return classes["inter"]()
+        """The inter-communicator to the processes that spawned this job; COMM_NULL where there are none, or after
+        `Disconnect` (MPI-4.1, 11.8.2)."""
+        cdef Communicator parent = dynamic_processes.parent
+        return classes["inter"]() if parent is None or parent.freed else new_comm(parent)
 
     @classmethod
     def Join(cls, int fd):
-        """An inter-communicator over a socket (MPI-4.1, 11.10.5).  Raises NotImplementedError."""
-        refuse("Join", ONE_JOB)
+        """The inter-communicator with the process at the other end of a connected stream socket (MPI-4.1, 11.10.5)."""
+        try:
+            return new_comm(dynamic_processes.join(fd))
+        except MPIError as error:
+            hand_over(error, None)
 
     # --- within
 
@@ -507,9 +514,9 @@ cdef object predefined_attribute(int keyval):
         # The clock is the host's monotonic one.
         return int(rte.local_size == rte.size)
     if keyval == attributes.UNIVERSE_SIZE:
-        return rte.size
+        return rte.universe_size
     if keyval == attributes.APPNUM:
-        return getattr(rte, "appnum", 0)
+        return rte.appnum
     raise MPIError(attributes.ERR_KEYVAL, f"keyval: {keyval} is no key for a Comm")
 
 

@@ -4,10 +4,9 @@
 """Data representations of files: native, internal, external32, and those of the program's (MPI-4.1, 14.5)."""
 
 from cpython.bytearray cimport PyByteArray_AS_STRING
-from libc.string cimport memcpy
 
 from ompy.core.basic cimport BASIC_BYTE
-from ompy.core.convertor cimport unpack_all
+from ompy.core.convertor cimport pack_all, unpack_all
 from ompy.core.typemap cimport Typemap, create_struct, predefined
 from ompy.mpi.datatype cimport datatype_of, description_of
 from ompy.mpi.external cimport external_size, pack_external, unpack_external
@@ -98,19 +97,21 @@ cdef class Registered(Datarep):
 
     cdef bytearray encode(self, size_t address, Py_ssize_t count, Typemap typemap):
         cdef bytearray data = bytearray(count * self.size_of(typemap))
-        memory = buffer_over(address, count * typemap.extent, None, True)
         if self.write_fn is None:
-            data[:] = bytes(memory)[:len(data)]
+            if count * typemap.size > len(data):
+                raise MPIError(ERR_CONVERSION, f"data representation {self.name}: it has no write_fn, and its extent_fn gives "
+                                               "fewer bytes than there are in memory")
+            pack_all(<char *> address, count, typemap, PyByteArray_AS_STRING(data))
         else:
-            self.write_fn(memory, datatype_of(typemap), count, data, 0)
+            self.write_fn(buffer_over(address, count * typemap.extent, None, True), datatype_of(typemap), count, data, 0)
         return data
 
     cdef Py_ssize_t decode(self, bytearray data, Py_ssize_t moved, size_t address, Py_ssize_t count, Typemap typemap) except -1:
-        count = moved // max(1, self.size_of(typemap))
         if self.read_fn is None:
-            memcpy(<char *> address, PyByteArray_AS_STRING(data), min(moved, count * typemap.extent))
-        else:
-            self.read_fn(buffer_over(address, count * typemap.extent, None, False), datatype_of(typemap), count, data, 0)
+            return unpack_all(
+                PyByteArray_AS_STRING(data), min(moved, count * typemap.size), <char *> address, count, typemap)
+        count = moved // max(1, self.size_of(typemap))
+        self.read_fn(buffer_over(address, count * typemap.extent, None, False), datatype_of(typemap), count, data, 0)
         return count * typemap.size
 
 

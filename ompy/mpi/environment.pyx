@@ -133,6 +133,9 @@ def bring_up() -> None:
         from ompy.mpi.array_memory import use_heap_for_arrays
         use_heap_for_arrays(registry.value("mpi_numpy_heap"))
     open_world(state.instance)
+    if state.instance.rte.parent_port:
+        from ompy.mpi import dynamic_processes
+        dynamic_processes.meet_parent()
     choose_error_handler()
     atexit.register(leave)
     os.register_at_fork(after_in_child=stay_out)
@@ -228,11 +231,12 @@ def Finalize() -> None:
     """
     if not state.initialized or state.finalized:
         raise MPIException(ERR_OTHER, "MPI is not initialised" if not state.initialized else "MPI was finalised already")
-    from ompy.mpi import buffered
+    from ompy.mpi import buffered, dynamic_processes
     from ompy.mpi.intracomm import close_world
 
     running = instance()
     close_world()
+    dynamic_processes.close(running)
     buffered.flush_all()
     state.finalized = True
     try:

@@ -1,5 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 # cython: embedsignature=True, annotation_typing=False, binding=False, auto_pickle=False
+# distutils: extra_compile_args=-Os
 """Data access in files: by offset, by a process's own pointer, by the pointer that all share (MPI-4.1, 14.4)."""
 
 from cpython.bytearray cimport PyByteArray_AS_STRING

@@ -220,6 +220,11 @@ cdef Info new_info(dict entries):
     return info
 
 
+def hints_of(info) -> dict:
+    """A copy of the hints in an argument that may be None or INFO_NULL."""
+    return hints(info)
+
+
 cdef dict hints(object info):
     if info is None or (<Info?> info).entries is None:
         return {}

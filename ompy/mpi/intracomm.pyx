@@ -18,8 +18,8 @@ from ompy.mpi.request cimport Prequest, Request
 from ompy.runtime.communicators cimport create_group, first_ranks
 
 from ompy.core.errors import ERR_TAG, MPIError
+from ompy.mpi import dynamic_processes
 from ompy.mpi.attributes import delete_attrs
-from ompy.mpi.dynamic import ONE_JOB, WORKERS, refuse
 from ompy.mpi.exceptions import hand_over
 from ompy.mpi.op import SUM
 from ompy.mpi.topology import (
@@ -272,23 +272,70 @@ cdef class Intracomm(Comm):
         except MPIError as error:
             hand_over(error, self.comm)
 
-    # --- processes outside the job
+    # --- processes that come and meet
 
-    def Spawn(self, command, args=None, maxprocs=1, info=None, root=0, errcodes=None):
-        """Start processes of a program (MPI-4.1, 11.8.2).  Raises NotImplementedError."""
-        refuse("Spawn", WORKERS)
+    def Spawn(self, command, args=None, int maxprocs=1, Info info=None, int root=0, errcodes=None):
+        """Start processes of a program (MPI-4.1, 11.8.2).  Returns the inter-communicator to them, once they have begun MPI.
 
-    def Spawn_multiple(self, command, args=None, maxprocs=None, info=None, root=0, errcodes=None):
-        """Start processes of several programs (MPI-4.1, 11.8.3).  Raises NotImplementedError."""
-        refuse("Spawn_multiple", WORKERS)
+        Everything but `root` counts on the root only.  They run under the launcher of this job; of a process that was started
+        without one, under a launcher that is started behind it.
 
-    def Accept(self, port_name, info=None, root=0):
-        """Wait for a group that connects to this one (MPI-4.1, 11.9.2).  Raises NotImplementedError."""
-        refuse("Accept", ONE_JOB)
+        Parameters:
+            args: arguments of the program.
+            maxprocs: how many processes.
+            info: hints: `wdir`, `host`, `path`; `soft` is checked, all processes are started.
+            errcodes: a list that gets an error class for each process.
+        """
+        try:
+            made, codes = dynamic_processes.spawn(self.live(), [command], [args], [maxprocs], [info], root)
+            if errcodes is not None:
+                errcodes[:] = codes[0]
+            return self.heir(made, None, None)
+        except MPIError as error:
+            hand_over(error, self.comm)
 
-    def Connect(self, port_name, info=None, root=0):
-        """Connect to a group that accepts (MPI-4.1, 11.9.3).  Raises NotImplementedError."""
-        refuse("Connect", ONE_JOB)
+    def Spawn_multiple(self, command, args=None, maxprocs=None, info=None, int root=0, errcodes=None):
+        """Start several programs as one job (MPI-4.1, 11.8.3); as `Spawn`, with a sequence for each parameter.
+
+        Parameters:
+            maxprocs, info: one for all programs, or one for each.
+            errcodes: a list that gets a list of error classes for each program.
+
+        Raises:
+            ValueError: sequences of different lengths.
+        """
+        try:
+            programs = ([], [], [], [])
+            if self.live().rank == root:
+                programs = dynamic_processes.of_programs(command, args, maxprocs, info)
+            made, codes = dynamic_processes.spawn(self.comm, *programs, root)
+            if errcodes is not None:
+                errcodes[:] = codes
+            return self.heir(made, None, None)
+        except MPIError as error:
+            hand_over(error, self.comm)
+
+    def Accept(self, port_name, Info info=None, int root=0):
+        """Wait for the next group that connects to a port of the root's; the inter-communicator with it (MPI-4.1, 11.9.2).
+
+        Parameters:
+            info: hint `timeout`: seconds after which to give up; without it the wait has no end.
+        """
+        try:
+            return self.heir(dynamic_processes.accept(self.live(), port_name, info, root), None, None)
+        except MPIError as error:
+            hand_over(error, self.comm)
+
+    def Connect(self, port_name, Info info=None, int root=0):
+        """The inter-communicator with the group that accepts at a port (MPI-4.1, 11.9.3).
+
+        Parameters:
+            info: hint `timeout`: seconds after which to give up, instead of `mpi_connect_timeout`.
+        """
+        try:
+            return self.heir(dynamic_processes.connect(self.live(), port_name, info, root), None, None)
+        except MPIError as error:
+            hand_over(error, self.comm)
 
 
 cdef object own_edges(list everyones, int rank):

@@ -1,5 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 # cython: embedsignature=True, annotation_typing=False, binding=False, auto_pickle=False
+# distutils: extra_compile_args=-Os
 """Raw memory: `MPI.buffer`, `MPI.Alloc_mem` (MPI-4.1, 9.2), and access to the memory of any object."""
 
 from cpython.buffer cimport (

@@ -1,5 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 # cython: embedsignature=True, annotation_typing=False, binding=False, auto_pickle=False
+# distutils: extra_compile_args=-Os
 """Windows: memory that processes open to one another (MPI-4.1, chapter 12)."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, Py_buffer, PyBuffer_FillInfo
@@ -284,14 +285,14 @@ cdef class Win(OneSided):
     # -- hints, name, error handler
 
     def Set_info(self, Info info not None) -> None:
-        """Add hints (MPI-4.1, 12.2.7)."""
+        """Change hints (MPI-4.1, 12.2.7): those on accumulates; the others are settled when the window is made."""
         try:
-            self.live().attributes.setdefault("info", {}).update(hints(info))
+            self.live().attributes["hints"].change(hints(info), "Set_info")
         except MPIError as error:
             hand_over(error, self.window)
 
     def Get_info(self) -> Info:
-        """The hints, as a new info object (MPI-4.1, 12.2.7).
+        """The hints in force, as a new info object (MPI-4.1, 12.2.7); where each is from says `ompy_source_of_<hint>`.
 
         What accesses to this window need of their target stands under `ompy_target_progress`: `none`; `thread`, which
         `mpi_async_progress` gives it; `calls`: they wait until the target calls MPI.
@@ -300,7 +301,7 @@ cdef class Win(OneSided):
         try:
             window = self.live()
             need = "none" if window.module.direct else "thread" if registry.value("mpi_async_progress") else "calls"
-            return new_info({**window.attributes.get("info", {}), "ompy_target_progress": need})
+            return new_info({**window.attributes["hints"].info(), "ompy_target_progress": need})
         except MPIError as error:
             hand_over(error, self.window)
 

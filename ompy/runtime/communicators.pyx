@@ -5,7 +5,9 @@
 A context id must be the same number in every member and unique in the universe.  Each process numbers the contexts that
 it hands out; the leader of a new group (its rank 0) hands out the group's:
 
-    | job number | leader's world rank | leader's counter |       16, 20 and 28 bits
+    | 0 | job's number + leader's world rank | leader's counter |       1, 35 and 28 bits
+
+The job's number is drawn from its name, so that jobs which know nothing of each other can meet (`ompy/runtime/dpm`).
 
 Where every rank knows who will be a member (Dup, grids and their subgrids), the members need not speak: a communicator has
 contexts in reserve for those made from it, and its members take them in the order of their collective calls, which is the
@@ -41,15 +43,15 @@ from ompy.core.communicator cimport Communicator, new_communicator
 from ompy.core.constants cimport MODE_STANDARD, TAG_AGREEMENT, TAG_CONTEXT, TAGS, UNDEFINED
 from ompy.core.group cimport Group, make_group, subgroup
 from ompy.core.progress cimport wait
-from ompy.core.proc cimport table
 from ompy.core.request cimport Request
 from ompy.core.typemap cimport predefined
 from ompy.mca.agreement cimport gather, share
 from ompy.mca.coll cimport BARRIER, BCAST, CollectiveCall, CollModule, CollTable, ready_table, release
 from ompy.mca.pml cimport pml
 
-from ompy.core.errors import ERR_GROUP, ERR_INTERN, ERR_RANK, ERR_UNSUPPORTED_OPERATION, MPIError
+from ompy.core.errors import ERR_GROUP, ERR_INTERN, ERR_PROC_FAILED, ERR_RANK, ERR_UNSUPPORTED_OPERATION, MPIError
 from ompy.mca import coll_selection
+from ompy.runtime.dpm import acquaintances
 
 cdef enum:
     FIRST_CONTEXT = 16
@@ -66,6 +68,12 @@ cdef uint64_t contexts_left = 0
 # Communicators that the program has freed, on which something is under way: looked at when the next is made or freed.
 cdef list freed = []
 
+# Communicators with members of several jobs.  Those that were freed rather than disconnected stay, as their members stay
+# connected (MPI-4.1, 11.10.4).
+cdef list spanning = []
+# Called with the indices of processes that are connected no more.
+on_parting = None
+
 
 # --- who this process is
 
@@ -76,12 +84,20 @@ rte = None
 own = None
 
 
+def first_context(str job not None, int rank) -> int:
+    """Where the numbers begin that this process hands out: 2^28 of them."""
+    cdef bytes name = job.encode()
+    cdef uint64_t place = (<uint64_t> crc32c(0, <const char *> name, len(name)) << 4) + <uint64_t> rank
+    return (place & ((<uint64_t> 1 << 35) - 1)) << RANK_SHIFT
+
+
 def begin(instance) -> None:
     """Hand out contexts from now on, over the world of this bring-up."""
-    global rte, world, own, next_context, contexts_left, freed
+    global rte, world, own, next_context, contexts_left, freed, spanning, on_parting
     rte, world, own = instance.rte, instance.world, instance.own
-    freed = []
-    next_context = (<uint64_t> rte.job_number << 48 | <uint64_t> world.rank << RANK_SHIFT) + FIRST_CONTEXT
+    freed, spanning = [], []
+    on_parting = instance.part_from
+    next_context = first_context(rte.job, world.rank) + FIRST_CONTEXT
     contexts_left = (1 << RANK_SHIFT) - FIRST_CONTEXT
 
 
@@ -135,18 +151,17 @@ cdef tuple identity(int index):
     """A process as any other process knows it: (job, rank in its world)."""
     if index < world.size:
         return (rte.job, index)
-    proc = table.get(index)
-    return (proc.job, proc.rank)
+    who = acquaintances.of(index)
+    return (who.job, who.rank)
 
 
 cdef int index_of(tuple who) except -1:
     job, rank = who
     if job == rte.job:
         return rank
-    for proc in table.known():
-        if (proc.job, proc.rank) == who:
-            return proc.index
-    raise MPIError(ERR_UNSUPPORTED_OPERATION, f"rank {rank} of job {job} is unknown to this process")
+    if who in acquaintances.indices:
+        return acquaintances.indices[who]
+    raise MPIError(ERR_UNSUPPORTED_OPERATION, f"rank {rank} of job {job} is unknown to this process: connect to its job first")
 
 
 # --- messages of the library's own
@@ -249,6 +264,8 @@ cdef Communicator make_communicator(uint64_t context, Group group, dict attribut
     if attributes:
         comm.attributes.update(attributes)
     pml.add_comm(comm)
+    if comm.spans_jobs:
+        spanning.append(comm)
     comm.coll = ready_table(comm)
     if comm.coll is None:
         comm.coll = coll_selection.select_collectives(comm)
@@ -258,6 +275,12 @@ cdef Communicator make_communicator(uint64_t context, Group group, dict attribut
 cpdef int free_communicator(Communicator comm) except -1:
     """Let go of a communicator; what is under way on it completes (MPI-4.1, 7.4.3)."""
     comm.mark_freed()
+    if not comm.spans_jobs:
+        end_communicator(comm)
+    return 0
+
+
+cdef int end_communicator(Communicator comm) except -1:
     if comm.under_way:
         freed.append(comm)
     else:
@@ -286,14 +309,103 @@ cdef int let_go(Communicator comm) except -1:
     pml.del_comm(comm)
     release(collectives)
     if comm.local_communicator is not None:
-        free_communicator(comm.local_communicator)
+        (<Communicator> comm.local_communicator).mark_freed()
+        end_communicator(comm.local_communicator)
+    if comm.spans_jobs:
+        part_from_members(comm)
     return 0
 
 
+cdef int part_from_members(Communicator comm) except -1:
+    """Whoever is in no other communicator with this process is disconnected."""
+    cdef Communicator other
+    if comm not in spanning:
+        return 0
+    spanning.remove(comm)
+    leaving = foreigners(comm)
+    for other in spanning:
+        leaving -= foreigners(other)
+    if leaving:
+        on_parting(sorted(leaving))
+    return 0
+
+
+cdef set foreigners(Communicator comm):
+    return {index for index in {*comm.group.indices(), *comm.remote_group.indices()} if index >= world.size}
+
+
 def settle(Communicator comm not None) -> None:
-    """Wait until every member is here, and with it whatever it had under way (MPI-4.1, 11.10.4)."""
-    cdef CollectiveCall call = CollectiveCall.__new__(CollectiveCall)
-    (<CollTable> comm.coll).of(BARRIER).run(BARRIER, call, comm)
+    """Wait until every member is here, and with it whatever it had under way (MPI-4.1, 11.10.4).
+
+    Who returns may end at once, and take along what it sent last.  So all meet once more, and this time one that is gone is
+    none that anybody waits for: it was here.
+    """
+    cdef CollModule module = (<CollTable> comm.coll).of(BARRIER)
+    module.run(BARRIER, CollectiveCall.__new__(CollectiveCall), comm)
+    if comm.spans_jobs:
+        try:
+            module.run(BARRIER, CollectiveCall.__new__(CollectiveCall), comm)
+        except MPIError as error:
+            if error.code != ERR_PROC_FAILED:
+                raise
+
+
+def disconnect(Communicator comm not None) -> None:
+    """After `settle`: let go of a communicator, and of the processes of other jobs with which none is left."""
+    comm.mark_freed()
+    end_communicator(comm)
+
+
+def settle_all() -> None:
+    """Wait until all that this process is connected with are here, and have what they were sent (MPI-4.1, 11.10.4).
+
+    Who has died meanwhile is not waited for.
+    """
+    cdef Communicator comm
+    cdef Request request
+    begun = []
+    for comm in spanning:
+        try:
+            module = (<CollTable> comm.coll).nonblocking[<int> BARRIER]
+            begun.append((<CollModule> module).start(BARRIER, CollectiveCall.__new__(CollectiveCall), comm))
+        except MPIError:
+            continue
+    for request in begun:
+        wait(request)
+    spanning.clear()
+
+
+# --- for meetings (`ompy/runtime/dpm/meeting.py`)
+
+def offer_context() -> int:
+    """A context that nobody else hands out."""
+    return new_context()
+
+
+def overlap(str job not None) -> bool:
+    """Whether another job's contexts could be this one's, by chance: the two numbers of jobs are too close to each other."""
+    distance = (first_context(job, 0) >> RANK_SHIFT) - (first_context(rte.job, 0) >> RANK_SHIFT)
+    return job != rte.job and abs(distance) < 1 << 4
+
+
+def share_value(Communicator comm not None, value, int root):
+    """A value that `marshal` knows, from the root to all."""
+    return value if comm.size == 1 else bcast(comm, value, root)
+
+
+def gather_values(Communicator comm not None, value, int root) -> list:
+    """Each rank's value, which `marshal` knows, in rank order, on the root; elsewhere an empty list."""
+    if comm.rank != root:
+        data = array("b", marshal.dumps(value))
+        complete(send(comm, data, root, TAG_CONTEXT))
+        return []
+    return [value if rank == root else recv(comm, rank, TAG_CONTEXT) for rank in range(comm.size)]
+
+
+def bridge(context: int, local_context: int, Communicator local not None, list indices not None) -> Communicator:
+    """The inter-communicator of a group and the one of these processes, who do the same with the same context."""
+    own = make_communicator(local_context, local.group)
+    return make_communicator(context, local.group, None, 0, make_group(indices), own)
 
 
 # Of this process's host, once it was asked for.

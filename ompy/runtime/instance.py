@@ -17,10 +17,10 @@ from ompy.core.group import make_group, set_this_process
 from ompy.core.proc import process_table
 from ompy.core.progress import (
     abandon,
-    check_lifeline,
     end,
+    hear,
     register_source,
-    set_lifeline,
+    set_listener,
     shutdown,
     unregister_source,
 )
@@ -29,6 +29,8 @@ from ompy.mca import pml as pml_framework
 from ompy.mca.hook import hooks
 from ompy.mca.params import registry
 from ompy.runtime import abort, tracing, waiting
+from ompy.runtime.communicators import first_context, settle_all
+from ompy.runtime.dpm import acquaintances
 from ompy.runtime.modex import Modex
 from ompy.runtime.orphans import ORPHANED, hear_of_parents_end
 
@@ -58,21 +60,21 @@ class Instance:
 
     def __init__(self) -> None:
         self.rte: Rte = selection.select("rte")[0]
-        self.watch_launcher()
         abort.install(self.rte)
         waiting.configure(self.rte)
         tracing.configure(self.rte)
         self.modex = Modex(self.rte)
-        set_this_process(self.rte.rank)
+        set_this_process(self.rte.rank, self.rte.size)
         process_table().extend(self.rte.size)
         process_table().set_resolver(self.modex.proc)
         self.btls: list[Btl] = selection.select("btl")
         self.bml: Bml = selection.select("bml")[0]
         self.pml: Pml = selection.select("pml")[0]
         pml_framework.choose(self.pml)
-        high = self.rte.job_number << 48
-        self.world = Communicator(high | WORLD_CONTEXT, make_group(range(self.rte.size)), None, "MPI_COMM_WORLD")
-        self.own = Communicator(high | SELF_CONTEXT, make_group([self.rte.rank]), None, "MPI_COMM_SELF")
+        self.hear_launcher()
+        first = first_context(self.rte.job, 0)
+        self.world = Communicator(first | WORLD_CONTEXT, make_group(range(self.rte.size)), None, "MPI_COMM_WORLD")
+        self.own = Communicator(first | SELF_CONTEXT, make_group([self.rte.rank]), None, "MPI_COMM_SELF")
         # Before the cards go out, which say who serves the world.
         self.world.coll = coll_selection.select_collectives(self.world)
         self.publish()
@@ -101,8 +103,10 @@ class Instance:
         card = self.modex.card
         card["pml"] = self.pml.name.encode()
         card["coll"] = coll_selection.on_card()
+        self.transports: set[str] = set()
         for btl in self.btls:
             card |= btl.cards()
+            self.transports |= btl.cards().keys()
         self.modex.publish()
         if self.rte.rank != 0:
             theirs = process_table().get(0).card
@@ -127,6 +131,18 @@ class Instance:
         communicator.coll = None
         self.pml.del_comm(communicator)
 
+    def tell_connected(self) -> None:
+        """Tell the launcher which jobs this process is connected with."""
+        with self.modex.lock:
+            self.rte.tell_connected(acquaintances.jobs())
+
+    def part_from(self, leaving: list[int]) -> None:
+        """Processes of other jobs are disconnected."""
+        from ompy.runtime.dpm.meeting import forget
+
+        forget(self, leaving)
+        self.tell_connected()
+
     def close(self) -> None:
         """Complete what was sent, leave the job, and leave nothing behind.
 
@@ -138,6 +154,7 @@ class Instance:
             self.progress_thread.stop()
         if abort.leaves_in_failure():
             return
+        settle_all()
         self.pml.finalize()
         tracing.stop()
         # Who the others are is asked on the wire that the fence waits on.
@@ -153,30 +170,52 @@ class Instance:
         end(FINALISED)
         pml_framework.close(FINALISED)
         process_table().clear()
-        set_lifeline(-1, None)
+        set_listener(None)
+        acquaintances.forget_all()
         self.rte.finalize()
         selection.forget()
         coll_selection.forget()
 
-    def watch_launcher(self) -> None:
-        """Notice that the launcher has gone, and its keeper too: in a wait that lasts, or by a signal wherever else it is."""
-        set_lifeline(self.rte.descriptor, self.outlive_launcher)
+    def hear_launcher(self) -> None:
+        """Hear in waits that last which ranks have failed, and that the launcher has gone with its keeper.
+
+        The latter also by a signal, wherever else this process is.
+        """
         if self.rte.descriptor < 0:
             return
+        set_listener(self.listen)
         try:
             # The parent may be a shell in between: only the wire tells.
-            signals.signal(ORPHANED, lambda number, frame: check_lifeline())
+            signals.signal(ORPHANED, lambda number, frame: hear())
         except ValueError:
             return  # Python lets only the main thread choose handlers: the waits are left
         hear_of_parents_end()
 
-    def outlive_launcher(self) -> None:
-        """The launcher has gone, and its keeper has not ended this rank: nobody else removes what the job leaves."""
-        from ompy.runtime.keeper import sweep
+    def listen(self) -> None:
+        """What the launcher has said: contact with ranks that have failed is over, whoever has tried it.
 
-        if self.rte.board is not None:
-            sweep(self.rte.job)
-        self.rte.poll()
+        Where it has gone, and its keeper has not ended this rank, nobody else removes what the job leaves.
+        """
+        try:
+            failed = self.rte.listen()
+        except EOFError:
+            if self.rte.board is not None:
+                from ompy.runtime.keeper import sweep
+
+                sweep(self.rte.job)
+            self.rte.outlive_launcher()
+        for job, rank, how in failed:
+            if job == self.rte.job:
+                self.modex.failed(rank)
+                self.lose(rank, how)
+            else:
+                acquaintances.failed[job, rank] = how
+                if (job, rank) in acquaintances.indices:
+                    self.lose(acquaintances.indices[job, rank], how)
+
+    def lose(self, index: int, how: str) -> None:
+        """Contact with a process is over, as the launcher says how it has ended."""
+        self.pml.peer_lost(process_table().get(index), f"the launcher says that it {how}")
 
     def leave_to_parent(self) -> None:
         """In a child made by fork: all of this stays the parent's, and what the child asks of it is an error."""
@@ -184,5 +223,5 @@ class Instance:
         end(FORKED)
         pml_framework.close(FORKED)
         abort.uninstall()
-        set_lifeline(-1, None)  # its number may soon be another descriptor's
+        set_listener(None)
         self.rte.leave_to_parent()

@@ -1,57 +1,70 @@
-"""Runs a job on this host: starts the ranks, serves them PMI, passes on their output, and ends them all when one fails.
+"""Runs a job: has its ranks started, here and by proxies on other hosts, passes on their output, ends them all when one fails.
 
-One thread, one loop: signals, PMI, output and standard input are all descriptors that it watches.
+One thread, one loop: signals, PMI, output, standard input and proxies are all descriptors that it watches.
 """
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import signal
-import time
 from functools import partial
 
 from ompy.runtime.forwarding import Forwarder
-from ompy.runtime.job import Job, Program
-from ompy.runtime.keeper import JOB_VARIABLE, Keeper, sweep
+from ompy.runtime.job import Job, Share
+from ompy.runtime.local_ranks import LocalRanks
 from ompy.runtime.loop import Loop
-from ompy.runtime.orphans import adopt_orphans
-from ompy.runtime.pmi_server import KeyValueSpace, Session
-from ompy.runtime.process import Process
+from ompy.runtime.pmi_server import KeyValueSpace
+from ompy.runtime.rank import Rank
 from ompy.runtime.signals import SignalQueue, name_of
+from ompy.runtime.spawned import SpawnedJobs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ompy.runtime.mapping import Place
+    from collections.abc import Callable
+
+    from ompy.runtime.hosts import Hosts
+    from ompy.runtime.pmi_server import Session
 
 # A rank that fails gives the others this long to say the same; then they get SIGTERM, once, and SIGKILL after the job's grace.
 # So do those that don't end at Ctrl-C; a second Ctrl-C is SIGKILL at once.
 SAME_FAILURE = 0.25
 # Who is still there so long after the signal is named.
 REMIND_AFTER = 3.0
-# What ranks leave behind in sessions of their own gets SIGKILL, and the system so long to carry it out.
-ORPHANS_END = 2.0
-ORPHANS_PAUSE = 0.001
 # How often the job board is looked at, in seconds.
 LOOK_EVERY = 5.0
 # A rank that has used more than this share of a processor since the last look does something.
 WORKING = 0.02
-# Exit codes, as timeout(1) and shells have them.
+# Exit code, as timeout(1) has it.
 TIMED_OUT = 124
-NOT_EXECUTABLE = 126
-NOT_FOUND = 127
-BOARD_BYTES_A_RANK = 128
-
-# Variables of other launchers, which would tell a rank that it belongs to their job.
-FOREIGN = ("PMI_", "PMIX_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_", "MPI_LOCAL", "HYDRA_", "OMPY_BOARD_FD", "OMPY_STACKS_FD")
 
 
-def seal(descriptor: int) -> None:
-    """Nobody can change the memory file's size any more: who maps it will not find it gone."""
-    from fcntl import F_ADD_SEALS, F_SEAL_GROW, F_SEAL_SEAL, F_SEAL_SHRINK, fcntl
+class JobSpace(KeyValueSpace):
+    """What all ranks of a job have published; values of those on other hosts stay there until somebody asks for them."""
 
-    fcntl(descriptor, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)
+    def __init__(self, name: str, job: int, size: int, launcher: Launcher) -> None:
+        super().__init__(name, size)
+        self.job = job
+        self.launcher = launcher
+        self.services = launcher.services
+
+    def fetch(self, key: str) -> bool:
+        owner = key.partition(".")[0]
+        return owner.isdecimal() and self.launcher.ask_owner(self.job, int(owner), key)
+
+    @property
+    def universe_size(self) -> int:
+        return max(self.size, self.launcher.slots)
+
+    def spawn(self, session: Session, text: str) -> None:
+        self.launcher.spawned.start(session, text)
+
+    def release(self) -> None:
+        self.launcher.spawned.begun(self.job)
+        super().release()
+
+    def connect(self, rank: int, jobs: set[str]) -> None:
+        self.launcher.spawned.connect(self.job, rank, jobs)
 
 
 class Launcher:
@@ -59,28 +72,24 @@ class Launcher:
 
     Parameters:
         job: what to run.
-
-    Errors: OSError when the system has no room for the job.
     """
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.host = os.uname().nodename
-        self.space = KeyValueSpace(job.name, job.size)
-        self.space.values["secret"] = os.urandom(32).hex()
-        self.processes: list[Process] = []
-        self.by_pid: dict[int, Process] = {}
+        self.spaces: dict[int, KeyValueSpace] = {}
+        self.services: dict[str, str] = {}
+        self.spawned = SpawnedJobs(self)
+        self.slots = len(os.sched_getaffinity(0))
+        self.ranks: dict[tuple[int, int], Rank] = {}
         self.loop = Loop()
         self.streams = Forwarder(self.loop, job)
         self.exit_code: int | None = None
+        self.broken_off: dict[tuple[str, str], set[int]] = {}
         self.told_to_end: int | None = None
         self.found: list[str] = []
         self.used: dict[int, float] = {}
-        # Zeroes are a board on which nobody has written yet (ompy/core/board.pxd); only a report reads it.
-        self.board = os.memfd_create("ompy-board", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        os.ftruncate(self.board, BOARD_BYTES_A_RANK * job.size)
-        seal(self.board)
-        os.set_inheritable(self.board, True)
+        self.secret = os.urandom(32)
+        self.hosts: Hosts | None = None
 
     # -- start
 
@@ -88,163 +97,206 @@ class Launcher:
         """Start the job, see it to its end, and return its exit code."""
         self.signals = SignalQueue()
         self.loop.watch(self.signals.descriptor, self.on_signal)
-        adopt_orphans()
-        self.keeper = Keeper(self.job.name, [])
+        self.local = LocalRanks(self.loop, self.streams, self, self.job.name)
         try:
             if self.start():
-                while any(process.status is None for process in self.processes):
+                while self.is_running():
                     self.turn()
         finally:
-            self.signal_ranks(signal.SIGKILL)
-            for process in self.processes:
-                process.wait()
-            self.end_orphans()
+            if self.hosts is not None:
+                self.hosts.end(bool(self.exit_code))
+            self.local.end()
             self.streams.drain(bool(self.exit_code))
-            self.keeper.dismiss()
-            sweep(self.job.name)
+            self.local.close()
         return self.exit_code or 0
+
+    def is_running(self) -> bool:
+        return any(rank.status is None for rank in self.ranks.values())
 
     def start(self) -> bool:
         """Start every rank; False, with a message, when a program can't be started."""
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
-        environment |= self.job.environment
-        environment[JOB_VARIABLE] = self.job.name
-        # By descriptor, because a working directory may have no name any more.
-        here = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        if self.job.remote_hosts and not self.start_proxies():
+            return False
         if self.job.display_map:
             self.streams.say(self.map())
-        rank = 0
-        for number, program in enumerate(self.job.programs):
-            for _ in range(program.count):
-                if not self.start_rank(rank, number, program, environment, self.job.places[rank], here):
-                    return False
-                rank += 1
-        os.close(here)
+        if not self.start_job(self.job):
+            return False
         self.streams.begin_input()
         self.loop.set_timer("look", LOOK_EVERY, self.look)
         if self.job.timeout is not None:
             self.loop.set_timer("timeout", self.job.timeout, self.on_timeout)
         return True
 
-    def start_rank(
-        self, rank: int, number: int, program: Program, environment: dict[str, str], place: Place, here: int
-    ) -> bool:
-        own = environment | program.environment
-        own |= {
-            "PMI_RANK": str(rank),
-            "PMI_SIZE": str(self.job.size),
-            "MPI_LOCALRANKID": str(rank),
-            "MPI_LOCALNRANKS": str(self.job.size),
-            "OMPY_BOARD_FD": str(self.board),
-        }
-        if self.job.report_bindings:
-            self.streams.say(f"rank {rank}: {place.words}")
-        # A child starts with its parent's working directory and processors: set both, start it, set them back.
+    def start_proxies(self) -> bool:
+        """A proxy on every other host; False, with a message, when there can't be."""
+        from ompy.mca import selection
+        from ompy.mca.errors import ComponentError
+        from ompy.runtime.hosts import Hosts
+
         try:
-            if program.directory is not None:
-                os.chdir(program.directory)
-            if place.processors is not None:
-                allowed = os.sched_getaffinity(0)
-                os.sched_setaffinity(0, place.processors)
-            try:
-                crowded = self.job.size > (os.cpu_count() or 1)
-                stdin, merged = self.streams.input_of(rank), self.job.output.merged
-                process = Process(rank, program, own, stdin, self.job.stack_traces, crowded, merged)
-            finally:
-                if place.processors is not None:
-                    os.sched_setaffinity(0, allowed)
-                if program.directory is not None:
-                    os.fchdir(here)
-        except OSError as error:
-            code = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
-            self.fail(code, f"can't start {program.command[0]!r}: {error.strerror}")
+            (plm,) = selection.select("plm")
+        except (ComponentError, ValueError) as error:
+            self.fail(1, str(error))
             return False
-        self.keeper.started(process.pid)
-        self.by_pid[process.pid] = process
-        if self.job.verbose:
-            self.streams.say(f"rank {rank} (process {process.pid}): {' '.join(program.command)}")
-        self.processes.append(process)
-        process.session = Session(self.space, rank, number, partial(self.send, process))
-        self.loop.watch(process.pmi, partial(self.on_pmi, process))
+        self.hosts = Hosts(self, self.job.remote_hosts, self.job.silence, self.job.start_limit)
+        if not self.hosts.start(plm):
+            return False
         try:
-            self.streams.attach(process)
-        except OSError as error:
-            self.fail(1, f"{error.filename}, for the output of rank {rank}, can't be written: {error.strerror}")
+            self.job.bind({name: host.topology for name, host in self.hosts.remote.items() if host.topology is not None})
+        except ValueError as error:
+            self.fail(1, str(error))
             return False
         return True
 
+    def start_job(self, job: Job) -> bool:
+        """Start the ranks of a job, the person's or one that its ranks have asked for; False, with a message, if that fails."""
+        space = self.spaces[job.number] = JobSpace(job.name, job.number, job.size, self)
+        space.values |= {"secret": self.secret.hex(), **job.values}
+        for number, (place, program) in enumerate(zip(job.places, job.program_of_ranks(), strict=True)):
+            self.ranks[job.number, number] = Rank(job.number, number, place.host, program.command)
+            try:
+                self.streams.expect(job.number, number, place.host)
+            except OSError as error:
+                reason = f"{error.filename}, for the output of rank {number}, can't be written: {error.strerror}"
+                return self.leave_out(job.number, 1, reason)
+            if job.report_bindings:
+                self.streams.say(f"rank {number}: {place.words}")
+        shares = job.shares()
+        here = shares.pop(self.job.here, None) or Share(job, [])
+        try:
+            self.local.make_room(here)
+        except OSError as error:
+            return self.leave_out(job.number, 1, f"the system has no room for a job of {job.size} ranks: {error.strerror}")
+        for name, share in shares.items():
+            self.start_share(name, share, job)
+        return self.local.start(here, space, dict(os.environ))
+
+    def start_share(self, name: str, share: Share, job: Job) -> None:
+        """On another host."""
+        assert self.hosts is not None
+        host = self.hosts.remote[name]
+        host.start(share, job.name, job.stdin)
+        if job.number == 0 and (job.stdin == job.EVERY_RANK or any(seat.rank == job.stdin for seat in share.seats)):
+            descriptor = self.streams.input_of(0 if job.stdin is None else job.stdin)
+            if descriptor is not None:
+                host.give_input(descriptor)
+
     def map(self) -> str:
         """Who will run where, for people."""
-        lines = [f"job {self.job.name}: {self.job.size} ranks on {len({place.host for place in self.job.places})} host"]
-        rank = 0
-        for program in self.job.programs:
-            for _ in range(program.count):
-                place = self.job.places[rank]
-                lines.append(f"rank {rank}: host {place.host}, {place.words}: {' '.join(program.command)}")
-                rank += 1
+        hosts = len({place.host for place in self.job.places})
+        lines = [f"job {self.job.name}: {self.job.size} ranks on {hosts} host{'s' if hosts > 1 else ''}"]
+        for rank, (place, program) in enumerate(zip(self.job.places, self.job.program_of_ranks(), strict=True)):
+            lines.append(f"rank {rank}: host {place.host}, {place.words}: {' '.join(program.command)}")
         return "\n".join(lines)
+
+    def ask_owner(self, job: int, rank: int, key: str) -> bool:
+        """Ask the host of a rank for a value of its; False where that is no other host."""
+        it = self.ranks.get((job, rank))
+        host = None if it is None or self.hosts is None else self.hosts.remote.get(it.host)
+        if host is None or not host.link.is_open:
+            return False
+        host.link.send("get", job=job, key=key)
+        return True
+
+    # -- what ranks do (`local_ranks.Overseer`)
+
+    def on_started(self, job: int, rank: int, pid: int) -> None:
+        it = self.ranks[job, rank]
+        it.pid = pid
+        if self.job.verbose:
+            self.streams.say(f"{it.name}: {' '.join(it.command)}")
+
+    def on_not_started(self, job: int, rank: int, code: int, message: str) -> None:
+        self.leave_out(job, code, message, self.ranks[job, rank].host)
+
+    def leave_out(self, job: int, code: int, message: str, host: str = "") -> bool:
+        """Ranks that were not started, of one host or of all, can't be: always False."""
+        if not self.spawned.give_up(job, message):
+            self.fail(code, message)
+        for it in self.ranks.values():
+            if it.job == job and host in (it.host, "") and not it.pid:
+                it.status = code
+        self.spawned.look_if_over(job)
+        return False
+
+    def on_abort(self, job: int, rank: int, code: int, message: str) -> None:
+        words = f"{self.ranks[job, rank].name} aborted the job (MPI_Abort, code {code})"
+        self.fail_with_partners(
+            self.ranks[job, rank], code & 0xFF or (1 if code else 0), f"{words}: {message}" if message else words
+        )
+
+    def on_misuse(self, job: int, rank: int, message: str) -> None:
+        self.fail(1, message)
+
+    def on_exit(self, job: int, rank: int, status: int, initialised: bool, finalised: bool) -> None:
+        it = self.ranks[job, rank]
+        it.status, it.initialised, it.finalised = status, initialised, finalised
+        if not self.spawned.give_up(job, f"{it.shown_command}: {it.ending} before all had begun MPI"):
+            self.judge(it)
+        self.spawned.look_if_over(job)
+
+    def judge(self, it: Rank) -> None:
+        """A rank has ended: was that a failure, and whose?"""
+        if self.job.verbose:
+            self.streams.say(f"{it.name} {it.ending}")
+        if it.status != 0:
+            self.fail_with_partners(it, it.exit_code, f"{it.name} {it.ending}", self.job.goes_on)
+        elif it.initialised and not it.finalised:
+            words = f"{it.name} exited with code 0 but without finalising MPI: its peers can't know that it has gone"
+            self.fail_with_partners(it, 1, words, self.job.goes_on)
+        if not it.finalised and (it.status != 0 or it.initialised):
+            self.go_on_without(it)
+
+    def on_barrier(self, job: int) -> None:
+        """A rank that has gone without MPI (`sh -c true`) will never come to where the others wait."""
+        space = self.spaces[job]
+        if not space.waiting:
+            return
+        for rank in self.ranks.values():
+            if rank.job == job and rank.status == 0 and not rank.initialised:
+                waiting = ", ".join(map(str, space.waiting_ranks))
+                self.fail(1, f"{rank.name} exited without initialising MPI, and others wait for it (rank {waiting})")
+
+    def on_host_lost(self, name: str, reason: str) -> None:
+        """Its ranks have ended, as far as anybody here can know."""
+        lost = [rank for rank in self.ranks.values() if rank.host == name and rank.status is None]
+        if not lost and self.ranks:
+            return
+        words = f" with rank {', '.join(str(rank.number) for rank in lost)}" if lost else ""
+        for rank in lost:
+            rank.status = -signal.SIGKILL
+            self.go_on_without(rank)
+        (self.note if self.job.goes_on else self.fail)(1, f"host {name} is lost{words}: {reason}")
+
+    def go_on_without(self, rank: Rank) -> None:
+        """A rank has failed: where that ends no others, they hear of it."""
+        if not self.job.goes_on:
+            return
+        how = f"was {rank.ending}" if rank.status is not None and rank.status < 0 else rank.ending
+        job = self.spaces[rank.job].name
+        concerned = [rank.job] if self.spawned.is_alone(rank) else list(self.spaces)
+        for number in concerned:
+            self.spaces[number].fail(job, rank.number, how)
+        if self.hosts is not None:
+            self.hosts.send("fail", jobs=concerned, job=job, rank=rank.number, how=how)
 
     # -- what happens
 
-    def turn(self) -> None:
-        """Wait for something to happen, and deal with it."""
-        self.loop.turn()
-        problem = self.streams.flush()
+    def turn(self, limit: float | None = None) -> None:
+        """Wait for something to happen, at most so many seconds, and deal with it."""
+        self.loop.turn(limit)
+        self.spawned.close_those_over()
+        self.streams.flush()
+        if self.hosts is not None and not self.streams.held:
+            self.hosts.pay()
+        problem = self.streams.problem()
         if problem is not None and self.told_to_end is None:
             self.on_lost_output(problem)
-
-    def send(self, process: Process, data: bytes) -> None:
-        """An answer; one that finds no room goes to a rank that asks and never reads."""
-        try:
-            if os.write(process.pmi, data) == len(data):
-                return
-        except BlockingIOError:
-            pass
-        except OSError:
-            return  # it has gone: its exit status will say how
-        raise ValueError(f"rank {process.rank} does not read what its PMI commands are answered")
-
-    def on_pmi(self, process: Process) -> None:
-        if process.pmi < 0:
-            return
-        try:
-            data = os.read(process.pmi, 65536)
-        except BlockingIOError:
-            return
-        except ConnectionResetError:
-            data = b""
-        if not data:
-            self.hang_up(process)
-            return
-        session = process.session
-        try:
-            session.receive(data)
-        except ValueError as error:
-            self.fail(1, str(error))
-            self.loop.unwatch(process.pmi)
-        self.check_barrier()
-        if session.aborted:
-            # A rank that aborts because a peer has died is not the cause.
-            self.reap()
-            self.on_abort(process)
-
-    def hang_up(self, process: Process) -> None:
-        self.loop.unwatch(process.pmi)
-        os.close(process.pmi)
-        process.pmi = -1
-
-    def on_abort(self, process: Process) -> None:
-        if process.session.aborted:
-            self.streams.read_now(process)
-            code, message = process.session.aborted
-            process.session.aborted = None
-            words = f"{self.name(process)} aborted the job (MPI_Abort, code {code})"
-            self.fail(code & 0xFF or (1 if code else 0), f"{words}: {message}" if message else words)
 
     def on_signal(self) -> None:
         for number in self.signals.take():
             if number == signal.SIGCHLD:
-                self.reap()
+                self.local.reap()
             elif number == signal.SIGINT:
                 self.on_interrupt()
             elif number in (signal.SIGTERM, signal.SIGHUP):
@@ -253,45 +305,21 @@ class Launcher:
             elif number == signal.SIGTSTP:
                 # A session without a terminal ignores TSTP, and so does a group that nobody would continue.
                 self.signal_ranks(signal.SIGSTOP)
+                self.pause(True)
                 os.kill(os.getpid(), signal.SIGSTOP)
+                self.pause(False)
             elif number == signal.SIGQUIT:
                 self.report()
             else:
                 self.signal_ranks(number)
 
-    def reap(self) -> None:
-        """Deal with the ranks that have ended, and with whatever else has become a child of this process."""
-        with contextlib.suppress(ChildProcessError):
-            while (ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) is not None:
-                process = self.by_pid.get(ended.si_pid)
-                if process is not None and process.reap():
-                    self.keeper.reaped(process.pid)
-                    self.on_exit(process)
-                    continue
-                os.waitpid(ended.si_pid, 0)
-                if ended.si_pid == self.keeper.pid:
-                    os.close(self.keeper.writer)
-                    self.keeper = Keeper(self.job.name, [rank.pid for rank in self.processes if rank.status is None])
-
-    def end_orphans(self) -> None:
-        """What the ranks have started and left, also in sessions of their own, ends with the job."""
-        children = f"/proc/self/task/{os.getpid()}/children"
-        end = time.monotonic() + ORPHANS_END
-        while time.monotonic() < end:
-            try:
-                with open(children) as stream:
-                    orphans = [int(word) for word in stream.read().split() if int(word) != self.keeper.pid]
-            except OSError:
-                return  # a system that does not tell
-            if not orphans:
-                return
-            for pid in orphans:
-                # One that may not be killed, or is inside the kernel, does not hold up the end.
-                with contextlib.suppress(OSError):
-                    os.kill(pid, signal.SIGKILL)
-                with contextlib.suppress(OSError):
-                    os.waitpid(pid, os.WNOHANG)
-            time.sleep(ORPHANS_PAUSE)
+    def pause(self, is_paused: bool) -> None:
+        """This process is about to be stopped, or goes on: hosts are not to take its silence for its end."""
+        if self.hosts is not None:
+            for host in self.hosts.remote.values():
+                host.link.send("pause", is_paused=is_paused)
+                host.link.flush(1.0)
+                host.link.pause(False)
 
     def on_interrupt(self) -> None:
         if self.told_to_end is not None:
@@ -299,30 +327,6 @@ class Launcher:
             return
         self.exit_code = self.exit_code or 128 + signal.SIGINT
         self.end_ranks(signal.SIGINT)
-
-    def on_exit(self, process: Process) -> None:
-        self.on_pmi(process)
-        self.on_abort(process)
-        self.streams.read_now(process)
-        session = process.session
-        others = f"{self.name(process)} "
-        if self.job.verbose:
-            self.streams.say(others + process.ending)
-        tell = self.note if self.job.goes_on else self.fail
-        if process.status != 0:
-            tell(process.exit_code, others + process.ending)
-        elif session.initialised and not session.finalised:
-            tell(1, others + "exited with code 0 but without finalising MPI: its peers can't know that it has gone")
-        self.check_barrier()
-
-    def check_barrier(self) -> None:
-        """A rank that has gone without MPI (`sh -c true`) will never come to where the others wait."""
-        if not self.space.waiting:
-            return
-        for process in self.processes:
-            if process.status == 0 and not process.session.initialised:
-                waiting = ", ".join(str(session.rank) for session in self.space.waiting)
-                self.fail(1, f"{self.name(process)} exited without initialising MPI, and others wait for it (rank {waiting})")
 
     def on_lost_output(self, problem: OSError) -> None:
         """Nobody reads any more: the ranks end as a program in a shell's pipeline does, without a word."""
@@ -334,17 +338,37 @@ class Launcher:
 
     def on_timeout(self) -> None:
         if self.job.report_state:
-            self.report()
+            self.ask_boards(self.job.stack_traces, self.on_timeout_reported)
+        else:
+            self.end_timed_out()
+
+    def on_timeout_reported(self) -> None:
+        self.print_report()
+        self.end_timed_out()
+
+    def end_timed_out(self) -> None:
         self.fail(TIMED_OUT, f"time is over after {self.job.timeout:g} s, ending the job")
         self.end_ranks(signal.SIGTERM)
 
+    def ask_boards(self, stacks: bool, then: Callable[[], None]) -> None:
+        """Have the board tell of all ranks, those on other hosts among them, and `then` called."""
+        if self.hosts is None:
+            then()
+        else:
+            self.hosts.ask_boards(stacks, then)
+
     def look(self) -> None:
         """From time to time: do ranks wait for one another?  Twice the same answer is told, once; the job goes on."""
+        self.ask_boards(False, self.look_for_cycles)
+
+    def look_for_cycles(self) -> None:
         from ompy.core.board import Board
         from ompy.runtime.report import processor_time, stuck
 
-        board = Board(self.board)
-        used = processor_time(board)
+        board = Board(self.local.boards[0])
+        used = processor_time(board, [process.rank for process in self.local.processes if process.job == 0])
+        if self.hosts is not None:
+            used |= self.hosts.used
         working = [rank for rank, time in used.items() if time - self.used.get(rank, time) > WORKING * LOOK_EVERY]
         self.used = used
         found = stuck(board, LOOK_EVERY / 2, working)
@@ -356,22 +380,40 @@ class Launcher:
 
     # -- the end
 
-    def name(self, process: Process) -> str:
-        return f"rank {process.rank} ({self.host}, {process.pid})"
+    def fail_with_partners(self, it: Rank, code: int, message: str, goes_on: bool = False) -> None:
+        """A rank has failed, and with it all with whom it is connected (MPI-4.1, 11.10.4); the person's own job is with all."""
+        if goes_on:
+            self.note(code, message)
+        elif not self.spawned.is_alone(it):
+            self.fail(code, message)
+        elif self.spawned.end(it.job):
+            self.note(code, message)
 
     def fail(self, code: int, message: str) -> None:
         """The job has failed; the first reason counts."""
         if self.exit_code is None or (self.job.goes_on and self.told_to_end is None):
             self.note(code, message)
+            # At once, for what waits on the failed rank soon hears of it and waits no more; and again when all of them do.
+            self.ask_boards(False, self.look_at_files)
             self.loop.set_timer("end", SAME_FAILURE, self.end_failed)
 
-    def end_failed(self) -> None:
-        """The failure has ended the job for all: the accesses to files that this broke off are told."""
+    def look_at_files(self) -> None:
         from ompy.core.board import Board
         from ompy.runtime.report import waits_on_files
 
-        for line in waits_on_files(Board(self.board)):
-            self.streams.say(line)
+        if not self.local.boards:
+            return
+        for access, ranks in waits_on_files(Board(self.local.boards[0])).items():
+            self.broken_off.setdefault(access, set()).update(ranks)
+
+    def end_failed(self) -> None:
+        """The failure has ended the job for all: the accesses to files that this broke off are told."""
+        self.ask_boards(False, self.tell_of_files)
+
+    def tell_of_files(self) -> None:
+        self.look_at_files()
+        for (call, path), ranks in self.broken_off.items():
+            self.streams.say(f"rank {', '.join(map(str, sorted(ranks)))} waited in {call} of {path}")
         self.end_ranks(signal.SIGTERM)
 
     def note(self, code: int, message: str) -> None:
@@ -381,9 +423,11 @@ class Launcher:
         if self.streams.no_library:
             self.streams.say("the program imports mpi4py, which has no MPI library here: with --mpi4py it receives ompy")
 
-    def signal_ranks(self, number: int) -> None:
-        for process in self.processes:
-            process.signal(number)
+    def signal_ranks(self, number: int, job: int | None = None) -> None:
+        """To those of one job, or to all."""
+        self.local.signal(number, job)
+        if self.hosts is not None:
+            self.hosts.send("signal", number=int(number), job=job)
 
     def end_ranks(self, number: signal.Signals) -> None:
         """Tell the ranks to end, once: a handler that saves its work is not to be disturbed.  SIGKILL comes after the grace."""
@@ -398,7 +442,7 @@ class Launcher:
 
     def remind(self) -> None:
         """Say whom the end waits for."""
-        left = ", ".join(str(process.rank) for process in self.processes if process.status is None)
+        left = ", ".join(str(rank.number) for rank in self.ranks.values() if rank.status is None)
         seconds = self.job.grace - REMIND_AFTER
         self.streams.say(
             f"rank {left} still runs {REMIND_AFTER:g} s after {name_of(self.told_to_end or 0)}: SIGKILL in {seconds:g} s "
@@ -407,11 +451,19 @@ class Launcher:
 
     def report(self) -> None:
         """Who is blocked in what, on standard error."""
+        self.ask_boards(self.job.stack_traces, self.print_report)
+
+    def print_report(self) -> None:
         from ompy.core.board import Board
         from ompy.runtime.report import report
 
-        self.streams.say(report(Board(self.board)))
+        for job, board in sorted(self.local.boards.items()):
+            if all(rank.host == self.job.here for rank in self.ranks.values() if rank.job == job) or job == 0:
+                self.streams.say((f"spawned job {job}:\n" if job else "") + report(Board(board)))
         if self.job.stack_traces:
-            for process in self.processes:
-                self.streams.say(f"{self.name(process)}, Python stacks:")
-                self.streams.printers[2].write(process.stacks())
+            stacks = self.local.stacks()
+            if self.hosts is not None:
+                stacks += [(job, rank, text.encode()) for job, rank, text in self.hosts.stacks]
+            for job, rank, text in sorted(stacks):
+                self.streams.say(f"{self.ranks[job, rank].name}, Python stacks:")
+                self.streams.printers[2].write(text)

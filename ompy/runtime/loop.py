@@ -42,13 +42,19 @@ class Loop:
         """Call `action` once, so much later; a timer of the same name is replaced."""
         self.timers[name] = (time.monotonic() + seconds, action)
 
+    def drop_timer(self, name: str) -> None:
+        self.timers.pop(name, None)
+
     def turn(self, limit: float | None = None) -> None:
         """Wait for something to happen, at most `limit` seconds, and deal with it."""
         waits = [LONGEST_TURN, *(when - time.monotonic() for when, _ in self.timers.values())]
         if limit is not None:
             waits.append(limit)
         for key, _ in self.selector.select(max(0.0, min(waits))):
-            key.data()
+            # What one action does may be the end of what another one was to look at.
+            if self.is_watched(key.fd) and self.selector.get_key(key.fd).data is key.data:
+                key.data()
         now = time.monotonic()
         for name in [name for name, (when, _) in self.timers.items() if when <= now]:
-            self.timers.pop(name)[1]()
+            if name in self.timers:
+                self.timers.pop(name)[1]()

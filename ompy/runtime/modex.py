@@ -13,6 +13,7 @@ from _thread import allocate_lock
 
 from ompy.core.errors import ERR_INTERN, MPIError
 from ompy.core.proc import Proc
+from ompy.runtime.dpm import acquaintances
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ompy.mca.rte import Rte
 
 KEY = "card"
+NOBODY = {"host": b"unknown", "boot": b"", "pid": b"0"}
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
@@ -69,6 +71,7 @@ class Modex:
         self.card = own_card()
         self.lock = allocate_lock()
         self.made: dict[int, Proc] = {}
+        self.without_card: set[int] = set()
 
     def publish(self) -> None:
         """Put the card up and wait until every rank's is there."""
@@ -83,16 +86,45 @@ class Modex:
                 self.made[index] = self.make(index)
             return self.made[index]
 
+    def failed(self, index: int) -> Proc:
+        """A process that has failed, perhaps before it had a card."""
+        self.without_card.add(index)
+        return self.proc(index)
+
+    def forget(self, index: int) -> None:
+        """The process is disconnected."""
+        with self.lock:
+            self.made.pop(index, None)
+
     def make(self, index: int) -> Proc:
-        card = self.card if index == self.rte.rank else unpack(self.rte.get(index, KEY))
-        is_local = card["host"] == self.card["host"] and card["boot"] == self.card["boot"]
+        if index >= self.rte.size:
+            who = acquaintances.of(index)
+            job, rank, circle, number, card = who.job, who.rank, who.circle, who.number, unpack(who.card)
+        else:
+            job, rank, circle, number = self.rte.job, index, None, index
+            card = self.own_job_card(index)
         return Proc(
             index,
-            index,
-            self.rte.job,
+            rank,
+            job,
             card["host"].decode("utf-8", "replace"),
             int(card["pid"]),
             index == self.rte.rank,
-            is_local,
+            self.is_here(card),
             card,
+            circle,
+            number,
         )
+
+    def is_here(self, card: Mapping[str, bytes]) -> bool:
+        """Whether a process with this card is on this host."""
+        return card["host"] == self.card["host"] and card["boot"] == self.card["boot"]
+
+    def own_job_card(self, rank: int) -> dict[str, bytes]:
+        """What a rank of this job has published; NOBODY's of one that failed before it did."""
+        try:
+            return self.card if rank == self.rte.rank else unpack(self.rte.get(rank, KEY))
+        except MPIError:
+            if rank not in self.without_card:
+                raise
+            return NOBODY

@@ -96,7 +96,7 @@ class Printer:
 
 
 class Tag:
-    """What stands before each line: `[1,3]<stdout>: ` (job, rank, stream), `[3] ` (rank), the time, or nothing.
+    """What stands before each line: `[1,3]<stdout>: ` (job, the first is 1; rank, stream), `[3] ` (rank), the time, or nothing.
 
     Parameters:
         style: "stream", "rank" or "".
@@ -107,9 +107,9 @@ class Tag:
         self.style = style
         self.has_time = has_time
 
-    def of(self, rank: int, stream: str) -> Callable[[], bytes] | None:
+    def of(self, job: int, rank: int, stream: str) -> Callable[[], bytes] | None:
         """Makes the tag of a line of that rank; None where there is nothing to put."""
-        fixed = {"stream": f"[1,{rank}]<{stream}>: ", "rank": f"[{rank}] "}.get(self.style, "").encode()
+        fixed = {"stream": f"[{job + 1},{rank}]<{stream}>: ", "rank": f"[{rank}] "}.get(self.style, "").encode()
         if not self.has_time:
             return (lambda: fixed) if fixed else None
         return lambda: moment() + fixed

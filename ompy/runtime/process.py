@@ -9,7 +9,7 @@ import time
 from _socket import AF_UNIX, SOCK_STREAM, socketpair
 
 from ompy.runtime.job import Program
-from ompy.runtime.signals import STACKS_SIGNAL, name_of
+from ompy.runtime.signals import STACKS_SIGNAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class Process:
     which background groups of the terminal's session may not.
 
     Attributes:
+        job: number of the job.
         rank: in the job.
         program: what it runs.
         pid: of the leader, which is the group's number too.
@@ -44,6 +45,7 @@ class Process:
 
     def __init__(
         self,
+        job: int,
         rank: int,
         program: Program,
         environment: dict[str, str],
@@ -63,6 +65,7 @@ class Process:
 
         Raises `OSError` when the program can't be started.
         """
+        self.job = job
         self.rank = rank
         self.program = program
         self.status: int | None = None
@@ -73,6 +76,7 @@ class Process:
         os.set_inheritable(theirs, True)
         environment["PMI_FD"] = str(theirs)
         self.stack_file = -1
+        self.stacks_from = -1
         if stack_traces:
             self.stack_file = os.memfd_create("ompy-stacks")
             os.set_inheritable(self.stack_file, True)
@@ -114,12 +118,18 @@ class Process:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, number)
 
+    def ask_for_stacks(self) -> None:
+        """Have a rank that can write its Python stacks do so; `stacks` reads them."""
+        self.stacks_from = -1
+        if self.status is None and self.stack_file >= 0 and self.session.initialised:
+            self.stacks_from = os.fstat(self.stack_file).st_size
+            os.kill(self.pid, STACKS_SIGNAL)
+
     def stacks(self) -> bytes:
-        """The Python stacks of a rank that writes them when asked, or why there are none."""
-        if self.status is not None or self.stack_file < 0 or not self.session.initialised:
+        """The Python stacks of a rank that was asked for them, or why there are none."""
+        if self.stacks_from < 0:
             return b"    none: the rank has not initialised MPI, or has ended\n"
-        start = size = os.fstat(self.stack_file).st_size
-        os.kill(self.pid, STACKS_SIGNAL)
+        start = size = self.stacks_from
         for _ in range(STACK_LOOKS):
             time.sleep(STACK_PAUSE)
             before, size = size, os.fstat(self.stack_file).st_size
@@ -143,17 +153,3 @@ class Process:
         if self.status is None:
             os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
             self.reap()
-
-    @property
-    def exit_code(self) -> int:
-        """As a shell would say it: 128 and the signal's number for a killed rank."""
-        status = self.status or 0
-        return 128 - status if status < 0 else status
-
-    @property
-    def ending(self) -> str:
-        """In words."""
-        status = self.status or 0
-        if status < 0:
-            return f"killed by {name_of(-status)}"
-        return f"exited with code {status}"

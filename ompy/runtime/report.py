@@ -46,6 +46,8 @@ def cells(row: Row) -> tuple[str, ...]:
     if row.operation in MEETINGS:
         return (*who, row.operation, "all", "-", "-", "-", f"{row.seconds:.1f} s")
     peer = "any" if row.peer == ANY else str(row.peer) if row.peer >= 0 else "-"
+    if row.peer_job:
+        peer += " of another job"
     return (*who, call_of(row), peer, tag, row.communicator or "-", str(row.nbytes), f"{row.seconds:.1f} s")
 
 
@@ -62,6 +64,11 @@ def table(rows: Sequence[Row]) -> list[str]:
     ]
 
 
+def waits_within(row: Row) -> bool:
+    """Whether the row waits for one rank of its own job: what those of another one do is not on this board."""
+    return row.state == "waiting" and row.peer >= 0 and not row.peer_job
+
+
 def cycles(rows: Sequence[Row]) -> list[list[int]]:
     """Cycles of ranks each of which waits for the next.
 
@@ -70,7 +77,7 @@ def cycles(rows: Sequence[Row]) -> list[list[int]]:
 
         0 -> 1 -> 2 -> 1     from 0: the cycle 1, 2; then 1 and 2 have been seen
     """
-    waits_for = {row.rank: row.peer for row in rows if row.state == "waiting" and row.peer >= 0}
+    waits_for = {row.rank: row.peer for row in rows if waits_within(row)}
     seen: set[int] = set()
     found = []
     for start in waits_for:
@@ -97,7 +104,7 @@ def dead_ends(rows: Sequence[Row]) -> list[str]:
     words = {"finalized": "has finalised", "absent": "has not initialised MPI", "Finalize": "is in Finalize"}
     lines = []
     for row in rows:
-        if row.state == "waiting" and row.peer >= 0 and row.peer < len(rows):
+        if waits_within(row) and row.peer < len(rows):
             peer = rows[row.peer]
             word = words.get(peer.state) or words.get(peer.operation)
             if word:
@@ -105,19 +112,19 @@ def dead_ends(rows: Sequence[Row]) -> list[str]:
     return lines
 
 
-def waits_on_files(board: Board) -> list[str]:
-    """Who waits in a call on a file for other ranks, and on which one: a line for each call and file."""
-    found: dict[tuple[str, str], list[int]] = {}
+def waits_on_files(board: Board) -> dict[tuple[str, str], set[int]]:
+    """Who waits in a call on a file for other ranks, or did so when one failed: ranks by call and file."""
+    found: dict[tuple[str, str], set[int]] = {}
     for row in board.rows():
-        if row.state == "waiting" and row.operation.startswith("File_"):
-            found.setdefault((row.operation, row.communicator), []).append(row.rank)
-    return [f"rank {', '.join(map(str, ranks))} waited in {call} of {path}" for (call, path), ranks in found.items()]
+        if row.state in ("waiting", "broken off") and row.operation.startswith("File_"):
+            found.setdefault((row.operation, row.communicator), set()).add(row.rank)
+    return found
 
 
-def processor_time(board: Board) -> dict[int, float]:
-    """Seconds of processor time that each rank's process has used, as far as it can be asked."""
+def processor_time(board: Board, ranks: Sequence[int]) -> dict[int, float]:
+    """Seconds of processor time that the processes of ranks on this host have used, as far as it can be asked."""
     used = {}
-    for row in board.rows():
+    for row in map(board.row, ranks):
         try:
             with open(f"/proc/{row.pid}/stat") as stream:
                 # The name of the program, in parentheses, may hold anything.

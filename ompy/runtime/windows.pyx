@@ -1,6 +1,7 @@
 # cython: language_level=3, binding=False
 # distutils: extra_compile_args=-Os
 """New windows: what their members tell one another, and memory that they share (MPI-4.1, 12.2)."""
+from ompy.core.checksum cimport crc32c
 from ompy.core.communicator cimport Communicator
 from ompy.core.segment cimport Segment, page_size
 from ompy.core.window cimport FLAVOR_SHARED, Window
@@ -9,44 +10,47 @@ from ompy.runtime.communicators cimport allgather
 
 from ompy.core.errors import ERR_COMM, ERR_DISP, ERR_RMA_SHARED, ERR_SIZE, MPIError
 from ompy.mca import selection
+from ompy.mca.window_hints import WindowHints
 from ompy.runtime import communicators
 
 
-def create(Communicator comm not None, int flavor, size_t address, Py_ssize_t size, Py_ssize_t unit, memory, dict hints):
+def create(Communicator comm not None, int flavor, size_t address, Py_ssize_t size, Py_ssize_t unit, memory, dict info):
     """A window on `size` bytes at `address`; collective (MPI-4.1, 12.2.1, 12.2.2 and 12.2.4).
 
     Parameters:
         unit: bytes of one displacement at this rank.
         memory: what keeps the bytes alive.
-        hints: the program's, by key.
+        info: the program's hints, by key (`ompy.mca.window_hints`).
 
-    Errors: ERR_COMM for an inter-communicator, ERR_SIZE and ERR_DISP for numbers that make no sense, on every rank.
+    Errors: ERR_COMM for an inter-communicator, ERR_SIZE and ERR_DISP for numbers that make no sense, or that the hints say are
+    the same and are not, on every rank.
     """
-    rows = gathered(comm, size, unit)
+    rows, hints = agreed(comm, size, unit, info)
     addresses = [address if rank == comm.rank else 0 for rank in range(comm.size)]
     return opened(comm, flavor, rows, addresses, memory, hints)
 
 
-def create_shared(Communicator comm not None, Py_ssize_t size, Py_ssize_t unit, dict hints):
+def create_shared(Communicator comm not None, Py_ssize_t size, Py_ssize_t unit, dict info):
     """A window on new memory that all members see; collective (MPI-4.1, 12.2.3).
 
     Parameters:
         size: bytes of this rank's part.
-        hints: with "alloc_shared_noncontig" true, each part begins on a page of its own; else where that of the rank before
+        info: with "alloc_shared_noncontig" true, each part begins on a page of its own; else where that of the rank before
             ends.
 
     Errors: those of `create`, and ERR_RMA_SHARED when the members are not all on one host.
     """
     cdef Segment segment = None
     cdef Py_ssize_t total = 0
-    cdef bint contiguous = hints.get("alloc_shared_noncontig", "false").lower() not in ("true", "1", "yes")
-    rows = gathered(comm, size, unit)
+    cdef bint contiguous
+    rows, hints = agreed(comm, size, unit, info)
+    contiguous = not hints.number("alloc_shared_noncontig")
     hosts = {row[2] for row in rows}
     if len(hosts) > 1:
         raise MPIError(ERR_RMA_SHARED, f"the communicator's processes are on {len(hosts)} hosts: split it with "
                                        "Split_type(COMM_TYPE_SHARED) first")
     starts = []
-    for nbytes, _, _ in rows:
+    for nbytes, _, _, _ in rows:
         starts.append(total)
         total += nbytes if contiguous else (nbytes + page_size - 1) // page_size * page_size
     segment = shared_memory(comm, "ompy-window", max(total, 1))
@@ -63,26 +67,38 @@ def free_window(Window window not None) -> None:
     window.module = window.memory = None
 
 
-cdef object opened(Communicator comm, int flavor, list rows, list addresses, object memory, dict hints):
+cdef object opened(Communicator comm, int flavor, list rows, list addresses, object memory, hints):
     cdef Communicator own = communicators.duplicate(comm)
     cdef Window window = Window(own, flavor, [row[0] for row in rows], [row[1] for row in rows], addresses, memory)
     own.name = "MPI_WIN"
-    if hints:
-        window.attributes["info"] = hints
+    window.attributes["hints"] = hints
     window.parent = comm
     window.module = selection.select_onesided(window)
     window.parent = None
     return window
 
 
-cdef list gathered(Communicator comm, Py_ssize_t size, Py_ssize_t unit):
-    """Each rank's (size, unit, host); a number that makes no sense is an error on every rank."""
+cdef tuple agreed(Communicator comm, Py_ssize_t size, Py_ssize_t unit, dict info):
+    """Each rank's (size, unit, host, sum of its hints), and the hints; what makes no sense is an error on every rank."""
+    cdef bytes mine
     if comm.is_inter:
         raise MPIError(ERR_COMM, "comm: an intra-communicator expected for a window")
-    rows = allgather(comm, [size, unit, communicators.host_number()])
-    for rank, (nbytes, displacement, _) in enumerate(rows):
+    hints = WindowHints()
+    mine = hints.known(info).encode(errors="surrogatepass") if info else b""
+    rows = allgather(comm, [size, unit, communicators.host_number(), crc32c(0, <const char *> mine, len(mine))])
+    for rank, (nbytes, displacement, _, _) in enumerate(rows):
         if nbytes < 0:
             raise MPIError(ERR_SIZE, f"size: rank {rank} gave {nbytes} bytes for its part of the window")
         if displacement <= 0:
             raise MPIError(ERR_DISP, f"disp_unit: rank {rank} gave {displacement}, a number of bytes above 0 is expected")
-    return rows
+    if any(row[3] != rows[0][3] for row in rows):
+        hints.agree(comm, info, "info")
+    elif info:
+        hints.update(info, "info")
+    for name, error_class, column in (("same_size", ERR_SIZE, 0), ("same_disp_unit", ERR_DISP, 1)):
+        if hints.number(name):
+            for rank, row in enumerate(rows):
+                if row[column] != rows[0][column]:
+                    raise MPIError(error_class, f"rank {rank} gave {row[column]} and rank 0 {rows[0][column]}, although the "
+                                                f"info key {name} says that all give the same")
+    return rows, hints

@@ -1,14 +1,15 @@
 """Write a distribution that holds one component and works as it is.
 
 `templates/` has a folder for what all distributions share (`common`), one for each framework, and `<framework>-cython` with
-what differs in the compiled form.  A file there is the file that is written, but for `$name` and the like in its text,
-`package` in its path, and `.template` at the end of its name.
+what differs in the compiled form.  A file there is the file that is written, but for `$name` and the like in its text, and
+in its path `package`, `dot-` where a name begins with a dot, and `.template` at the end.
 """
 
 from __future__ import annotations
 
 import keyword
 import re
+from datetime import date
 from importlib import import_module
 from pathlib import Path
 from string import Template
@@ -50,14 +51,18 @@ def installation(folder: str, cython: bool) -> list[str]:
 
 def values(framework: str, name: str, cython: bool) -> dict[str, str]:
     """What stands in a template for the component's own words."""
+    steps = [f"      - run: {command}" for command in installation(".", cython)]
     distribution = f"ompy-{framework}-{name.replace('_', '-')}"
     return {
         "name": name,
+        "NAME": name.upper(),
         "Name": "".join(part.capitalize() for part in name.split("_")),
         "framework": framework,
         "package": f"ompy_{framework}_{name}",
         "distribution": distribution,
         "install": "\n".join(installation(f"./{distribution}", cython)),
+        "install_steps": "\n".join(steps),
+        "year": str(date.today().year),
         "interface": str(import_module(f"ompy.mca.{framework}").interface),
     }
 
@@ -80,7 +85,8 @@ def write(framework: str, name: str, into: Path, cython: bool = False) -> Path:
     folder = into / words["distribution"]
     folder.mkdir(parents=True)
     for path, source in sources(framework, cython).items():
-        target = folder / path.replace("package/", f"src/{words['package']}/", 1).replace("NAME", name)
+        own = path.replace("package/", f"src/{words['package']}/", 1).replace("NAME", name)
+        target = folder / re.sub(r"(^|/)dot-", r"\1.", own)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(Template(source.read_text()).substitute(words))
     return folder

@@ -94,7 +94,7 @@ cdef class Posix(FbtlModule):
         cdef str word = self.file.hints.word("romio_ds_write" if access.writing else "romio_ds_read")
         cdef Py_ssize_t room = self.file.hints.number("ind_wr_buffer_size" if access.writing else "ind_rd_buffer_size")
         cdef Py_ssize_t distance = self.distance, moved
-        if not access.view.ordered or word == "disable":
+        if not (access.view.ordered and self.file.readable) or word == "disable":
             distance = 0
         elif word == "enable":
             distance = room

@@ -1,4 +1,4 @@
-"""fcoll/two_phase: collective accesses through memory that the ranks of one host share."""
+"""fcoll/two_phase: collective accesses put together in memory that the ranks of one host share, or by messages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ COMPONENT = Component(
     name="two_phase",
     version="0.1.0",
     interface="ompy_fcoll_two_phase.module",
-    summary="interleaved pieces are put together in shared memory and written as one, or read as one and taken from there",
+    summary="interleaved pieces are put together, in shared memory or by messages, and written as one; or read as one",
     parameters=(
         Parameter(
             "priority",
@@ -38,8 +38,15 @@ COMPONENT = Component(
             level=6,
             help="where less of the file than this would be read by more than one rank, each rank reads its own with the gaps",
         ),
+        Parameter(
+            "exchange",
+            str,
+            "auto",
+            choices=("auto", "memory", "messages"),
+            level=5,
+            help="how pieces are put together: in memory that the ranks of one host share, or by messages; auto: as they can",
+        ),
     ),
-    capabilities={"reach": "host"},
 )
 
 
@@ -50,15 +57,18 @@ def ompy_component() -> Component:
 
 @hookimpl
 def ompy_query(context: Context) -> Offer | Refusal:
-    file, rte = context.file, context.rte
-    if file is None or rte is None:
+    file = context.file
+    if file is None:
         return Refusal("collective accesses are carried out for a file, and none was named")
     if file.communicator.size == 1:
         return Refusal("there is nobody to write together with")
-    if rte.local_size < rte.size:
-        return Refusal("some ranks of the job are on other hosts")
+    way = context.value("exchange")
+    shared = file.communicator.all_local() if way == "auto" else way == "memory"
+    if shared and not file.communicator.all_local():
+        return Refusal("some of its ranks are on other hosts")
     from ompy_fcoll_two_phase.module import TwoPhase
 
     return Offer(
-        modules=[TwoPhase(file, context.value("long_piece"), context.value("read_twice"))], priority=context.value("priority")
+        modules=[TwoPhase(file, context.value("long_piece"), context.value("read_twice"), shared)],
+        priority=context.value("priority"),
     )

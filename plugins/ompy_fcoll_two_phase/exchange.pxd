@@ -6,7 +6,8 @@
 #
 # To write, every rank's convertor puts its pieces into the window, and then the parts are written; to read, the parts are
 # read, and every rank's convertor picks its pieces out: one copy, and no message.  The ranks agree on each window by one
-# allgather of a Row each; where one window is enough, what they have told one another before does.
+# allgather of a Row each; where one window is enough, what they have told one another before does.  Ranks on several hosts
+# have no such memory: `message_exchange.pxd`.
 #
 # A window without holes, as its pieces' fingerprint shows, is written as it is.  One with holes is read first, where nobody
 # else can write to them meanwhile; else each rank writes its own pieces.
@@ -23,7 +24,7 @@ from ompy_fcoll_two_phase.window cimport Row, Window
 cdef struct Manner:
     bint fills_holes                             # nobody else writes to them meanwhile,
     bint locks                                   # because every part is written under a lock
-    int movers                                   # ranks that have a part; the first ones
+    int movers                                   # ranks that have a part: the first ones of `Window.order`
 
 
 # Bytes that follow in a view: the first one's offset, the end of the last, and the fingerprint where there is one to make.
@@ -60,8 +61,14 @@ cdef class Exchange:
     cdef int write_together(self) except -1
     cdef int write_own(self) except -1
     cdef int read_together(self) except -1
-    # The part of the window that this rank moves to or from the file.
-    cdef char *part(self, int64_t *low, int64_t *high) noexcept nogil
-    # This rank's pieces, from or to the window.
+    # The part of the window that a mover moves to or from the file; returns where in the file its first page begins.
+    cdef int64_t part(self, int mover, int64_t *low, int64_t *high) noexcept nogil
+    # This rank's part, and the memory where it is put together.
+    cdef char *image(self, int64_t *low, int64_t *high) noexcept nogil
+    # The next bytes of this rank's data: in its memory, or where they are packed.
+    cdef char *data(self) noexcept nogil
+    # This rank's pieces, to or from the window.
     cdef int move_pieces(self, bint packing) except -1
+    # All images are as they were, or have all pieces.
+    cdef int meet(self) except -1
     cdef int raise_failures(self) except -1

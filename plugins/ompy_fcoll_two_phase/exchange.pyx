@@ -54,7 +54,7 @@ cdef class Exchange:
         if not access.typemap.contiguous:
             self.memory = Convertor.__new__(Convertor)
             self.memory.prepare(<char *> access.address, access.count, access.typemap)
-            self.packed = <char *> malloc(min(<Py_ssize_t> window.segment.size, max(1, access.nbytes)))
+            self.packed = <char *> malloc(min(window.size + PAGE, max(1, access.nbytes)))
             if self.packed == NULL:
                 self.problem = MPIError(ERR_NO_MEM, f"{file.path}: no memory for a window's data")
 
@@ -141,7 +141,7 @@ cdef class Exchange:
 
     cdef int write_together(self) except -1:
         cdef int64_t low, high
-        cdef char *image = self.part(&low, &high)
+        cdef char *image = self.image(&low, &high)
         cdef Py_ssize_t there
         cdef bint locks = self.manner.locks and low < high
         if locks:
@@ -156,19 +156,20 @@ cdef class Exchange:
             except BaseException as error:
                 self.problem = error
             if not self.tiled:
-                self.window.meet()
+                self.meet()
             self.move_pieces(False)
-            self.window.meet()
+            self.meet()
             try:
                 if low < high and self.problem is None:
                     self.fbtl.store(<size_t> image, high - low, low)
-                if locks:
-                    self.fbtl.unlock(low, high - low)
             except BaseException as error:
                 self.problem = error
         finally:
             if locks:
-                self.file.turn.release()
+                try:
+                    self.fbtl.unlock(low, high - low)
+                finally:
+                    self.file.turn.release()
         return 0
 
     cdef int write_own(self) except -1:
@@ -176,7 +177,7 @@ cdef class Exchange:
         cdef Access part = Access.__new__(Access)
         if self.memory is not None:
             self.memory.move(self.packed, self.mine, True)
-        part.address = <size_t> (<char *> self.access.address + self.done if self.memory is None else self.packed)
+        part.address = <size_t> self.data()
         part.count = part.nbytes = self.mine
         part.typemap = predefined(BASIC_BYTE)
         part.writing = True
@@ -190,7 +191,7 @@ cdef class Exchange:
 
     cdef int read_together(self) except -1:
         cdef int64_t low, high, end = 0
-        cdef char *image = self.part(&low, &high)
+        cdef char *image = self.image(&low, &high)
         cdef Py_ssize_t here = self.access.position + self.done
         cdef int rank
         try:
@@ -210,24 +211,31 @@ cdef class Exchange:
         self.move_pieces(True)
         return 0
 
-    cdef char *part(self, int64_t *low, int64_t *high) noexcept nogil:
-        cdef int rank = self.window.communicator.rank, movers = self.manner.movers
+    cdef int64_t part(self, int mover, int64_t *low, int64_t *high) noexcept nogil:
+        cdef int movers = self.manner.movers
         cdef int64_t share = (self.high - self.origin + movers - 1) // movers, begin
         share += (PAGE - share % PAGE) % PAGE
-        begin = self.origin + rank * share if rank < movers else self.high
+        begin = self.origin + mover * share if mover < movers else self.high
         high[0] = min(self.high, begin + share)
         low[0] = min(max(self.low, begin), high[0])
+        return begin
+
+    cdef char *image(self, int64_t *low, int64_t *high) noexcept nogil:
+        self.part(self.window.turn, low, high)
         return self.window.segment.address + (low[0] - self.origin)
+
+    cdef char *data(self) noexcept nogil:
+        return <char *> self.access.address + self.done if self.memory is None else self.packed
 
     cdef int move_pieces(self, bint packing) except -1:
         """One part of the window after the other, beginning with the one behind this rank's own, so that no two processors want
         the same lines at a time."""
         cdef Py_ssize_t here = self.access.position + self.done, distance, first
         cdef int64_t low, high
-        cdef char *data = <char *> self.access.address + self.done if self.memory is None else self.packed
+        cdef char *data = self.data()
         if self.mine == 0:
             return 0
-        self.part(&low, &high)
+        self.part(self.window.turn, &low, &high)
         distance = <Py_ssize_t> self.window.segment.address - self.origin
         with nogil:
             if self.memory is not None and not packing:
@@ -242,3 +250,6 @@ cdef class Exchange:
             if self.memory is not None and packing:
                 self.memory.move(data, self.mine, False)
         return 0
+
+    cdef int meet(self) except -1:
+        return self.window.meet()

@@ -1,5 +1,5 @@
-# Collective accesses of ranks that share a host: first they agree whether to go through shared memory (`exchange.pxd`), by what
-# each is about to do.
+# Collective accesses of ranks that know of one another: first they agree whether to put their pieces together, in shared memory
+# (`exchange.pxd`) or by messages (`message_exchange.pxd`), by what each is about to do.
 from libc.stdint cimport int64_t
 
 from ompy.core.file cimport Access
@@ -14,7 +14,8 @@ cdef struct Plan:
     int64_t nbytes
     int64_t traits                               # Trait, or'ed together
     int64_t window                               # bytes of the file that it would take at a time
-    int64_t movers                               # of the hint cb_nodes
+    int64_t part                                 # of them, for one mover where each has its own memory
+    int64_t movers                               # ranks that move them between memory and file
     int64_t fingerprint                          # of its pieces, from the page of its first byte on; where it is WHOLE
     int64_t failed                               # code of the error that keeps it from taking part
 
@@ -22,6 +23,7 @@ cdef enum Trait:
     ORDERED = 1                                  # its offsets grow
     SHORT = 2                                    # its pieces are short
     QUIET = 4                                    # nothing but this access is under way
+    READABLE = 256                               # it may read the file, to write it back
     WHOLE = 128                                  # all of it fits into the window, and nothing is left to prepare
     # Of the hints, which are the same on all ranks.
     GATHERED = 8                                 # to go through shared memory,

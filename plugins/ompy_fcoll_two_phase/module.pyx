@@ -12,6 +12,7 @@ from ompy.mca.agreement cimport gather
 from ompy.mca.fbtl cimport FbtlModule
 from ompy.mca.fcoll cimport INTERFACE, FcollModule
 from ompy_fcoll_two_phase.exchange cimport Exchange, Manner, describe, failure_of
+from ompy_fcoll_two_phase.message_exchange cimport MessageExchange
 from ompy_fcoll_two_phase.window cimport PAGE, Row, Window
 
 from ompy.core.errors import code_of
@@ -26,13 +27,14 @@ cdef class TwoPhase(FcollModule):
         file: the file, open.
         long_piece: bytes from which on pieces go one by one.
         read_twice: bytes of the file that several ranks may read, each for itself.
+        shared: through memory, else by messages.
     """
 
-    def __init__(self, File file not None, Py_ssize_t long_piece, Py_ssize_t read_twice):
+    def __init__(self, File file not None, Py_ssize_t long_piece, Py_ssize_t read_twice, bint shared):
         FcollModule.__init__(self, "two_phase", file)
         self.long_piece = long_piece
         self.read_twice = read_twice
-        self.window = Window(file.communicator)
+        self.window = Window(file.communicator, shared)
         self.plans = <Plan *> malloc(file.communicator.size * sizeof(Plan))
         if self.plans == NULL:
             raise MemoryError()
@@ -60,6 +62,10 @@ cdef class TwoPhase(FcollModule):
         cdef Plan mine
         cdef int64_t start = INT64_MAX, end = 0
         cdef int rank
+        if access.view.plain and self.file.hints.word("romio_cb_write" if access.writing else "romio_cb_read") != "enable":
+            # Every rank has long pieces, and nobody waits for anybody.
+            return fbtl.pwritev(access) if access.writing else fbtl.preadv(access)
+        self.window.meet_hosts()
         memset(&mine, 0, sizeof(Plan))
         mine.first = INT64_MAX
         try:
@@ -79,31 +85,37 @@ cdef class TwoPhase(FcollModule):
         # The others wait for this rank from here on, whatever a signal handler raises.
         keep_exceptions()
         try:
-            if not self.window.make_room(self.plans[0].window):
+            if not self.window.make_room(self.plans[0].window, self.plans[0].part):
                 return fbtl.pwritev(access) if access.writing else fbtl.preadv(access)
-            exchange = Exchange(self.window, self.file, access)
+            exchange = (Exchange if self.window.shared else MessageExchange)(self.window, self.file, access)
             exchange.manner = self.manner(&mine)
             return exchange.run(start, end, self.plans[0].window, self.is_told(start, end))
         finally:
             raise_kept()
 
     cdef int plan(self, Access access, Plan *mine) except -1:
+        cdef Communicator comm = self.file.communicator
         cdef Row row
         cdef Py_ssize_t first = 0
         cdef char *place = NULL
         mine.nbytes = access.nbytes
-        mine.window = self.file.hints.number("cb_buffer_size")
         word = self.file.hints.word("romio_cb_write" if access.writing else "romio_cb_read")
         mine.traits |= GATHERED if word == "enable" else APART if word == "disable" else 0
         word = self.file.hints.word("romio_ds_write")
         mine.traits |= LOCKED if word == "enable" else 0
         if word == "automatic" and self.file.mode & MODE_UNIQUE_OPEN:
             mine.traits |= ALONE
-        mine.movers = self.file.hints.number("cb_nodes")
+        # One lock at a time in the whole job: two jobs whose ranks held a part each would wait for one another.
+        mine.movers = 1 if mine.traits & LOCKED else min(self.file.hints.number("cb_nodes") or self.window.worth, comm.size)
+        mine.part = mine.window = self.file.hints.number("cb_buffer_size")
+        if not self.window.shared:
+            mine.window *= mine.movers
         if access.view.ordered or access.nbytes == 0:
             mine.traits |= ORDERED
         if not access.detached and self.file.pending == 0:
             mine.traits |= QUIET
+        if self.file.readable:
+            mine.traits |= READABLE
         if access.nbytes > 0:
             mine.end = access.view.reach(access.position, access.nbytes, &first) + first
             mine.first = first
@@ -155,11 +167,12 @@ cdef class TwoPhase(FcollModule):
     cdef Manner manner(self, const Plan *mine) noexcept:
         cdef Manner manner
         cdef int size = self.file.communicator.size, rank
+        cdef int64_t needed
         manner.locks = mine.traits & LOCKED != 0
-        # One lock at a time in the whole job: two jobs whose ranks held a part each would wait for one another.
-        manner.movers = 1 if manner.locks else min(mine.movers or size, size)
+        manner.movers = <int> mine.movers
+        needed = READABLE if manner.locks else READABLE | QUIET
         manner.fills_holes = mine.traits & (LOCKED | ALONE) != 0
         for rank in range(size):
-            if not manner.locks and not self.plans[rank].traits & QUIET:
+            if self.plans[rank].traits & needed != needed:
                 manner.fills_holes = False
         return manner

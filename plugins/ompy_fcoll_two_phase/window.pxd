@@ -19,14 +19,23 @@ cdef struct Row:
 
 cdef class Window:
     cdef Communicator communicator
-    cdef Segment segment                         # the file's bytes, from the beginning of a page of the file on
+    cdef bint shared                             # by memory; else each mover has its part for itself
+    cdef Segment segment                         # the file's bytes, from the beginning of a page of the file on; or
+    cdef char *own                               # this rank's part of them, from its beginning on
     cdef Py_ssize_t size                         # bytes of the file that it is for
+    # Ranks in the order in which they become movers, one of each host after the other; shared: as they are.
+    cdef int *order
+    cdef int turn                                # where this rank is in it
+    cdef int worth                               # movers that are as many as the machine is worth
     cdef Row *rows                               # in rank order
     cdef Fingerprint fingerprint
 
+    # By all ranks together, once: `order`, `turn`, `worth`.
+    cdef int meet_hosts(self) except -1
     cdef bint has_room(self, Py_ssize_t size) noexcept
-    # Memory for so many bytes of the file, the same on all ranks; False on all where it can't be had.
-    cdef bint make_room(self, Py_ssize_t size) except -1
+    # Memory for so many bytes of the file, of which no mover has more than `part`, the same on all ranks; False on all where
+    # it can't be had.
+    cdef bint make_room(self, Py_ssize_t size, Py_ssize_t part) except -1
     # All ranks' rows, by all of them together.
     cdef int gather_rows(self, const Row *mine) except -1
     # By all ranks together: none goes on before all are here.

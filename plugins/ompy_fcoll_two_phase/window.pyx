@@ -1,5 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """What the ranks of a file share while they move its bytes.  See `window.pxd`."""
+from collections import Counter
+
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 
@@ -9,6 +11,17 @@ from ompy.mca.coll cimport BARRIER, CollectiveCall, CollTable
 from ompy_fcoll_two_phase.fingerprint cimport Fingerprint
 
 from ompy.core.errors import MPIError
+from ompy.mca.agreement import gathered
+
+
+def turns(hosts) -> list[tuple[int, int]]:
+    """For each rank, how many of its host come before it, and the host: in this order one of each host follows the other."""
+    seen = Counter()
+    found = []
+    for host in hosts:
+        found.append((seen[host], host))
+        seen[host] += 1
+    return found
 
 
 cdef class Window:
@@ -16,10 +29,12 @@ cdef class Window:
 
     Parameters:
         communicator: the file's.
+        shared: all its ranks are on this host.
     """
 
-    def __init__(self, Communicator communicator not None):
+    def __init__(self, Communicator communicator not None, bint shared):
         self.communicator = communicator
+        self.shared = shared
         self.fingerprint = Fingerprint()
         self.rows = <Row *> malloc(communicator.size * sizeof(Row))
         if self.rows == NULL:
@@ -27,19 +42,46 @@ cdef class Window:
 
     def __dealloc__(self):
         free(self.rows)
+        free(self.order)
+        free(self.own)
+
+    cdef int meet_hosts(self) except -1:
+        cdef int size = self.communicator.size, rank
+        cdef int64_t first = self.communicator.rank
+        if self.order != NULL:
+            return 0
+        if not self.shared:
+            first = next(rank for rank in range(size) if self.communicator.peer(rank).is_local)
+        firsts = gathered(self.communicator, [first])
+        order = sorted(range(size), key=turns([first for [first] in firsts]).__getitem__)
+        self.order = <int *> malloc(size * sizeof(int))
+        if self.order == NULL:
+            raise MemoryError()
+        for turn, rank in enumerate(order):
+            self.order[turn] = rank
+        self.turn = order.index(self.communicator.rank)
+        hosts = len({first for [first] in firsts})
+        self.worth = hosts if hosts > 1 else size
+        return 0
 
     cdef bint has_room(self, Py_ssize_t size) noexcept:
-        return self.segment is not None and size <= self.size
+        return size <= self.size
 
-    cdef bint make_room(self, Py_ssize_t size) except -1:
+    cdef bint make_room(self, Py_ssize_t size, Py_ssize_t part) except -1:
         if self.has_room(size):
             return True
         self.close()
-        try:
-            self.segment = shared_memory(self.communicator, "ompy-two-phase", size + PAGE)
-        except MPIError:
-            return False
         problem = None
+        if self.shared:
+            try:
+                self.segment = shared_memory(self.communicator, "ompy-two-phase", size + PAGE)
+            except MPIError:
+                return False
+        else:
+            # Parts are whole pages, and begin anywhere in one.
+            self.own = <char *> malloc(part + 2 * PAGE)
+            if self.own == NULL:
+                problem = MemoryError()
         try:
             self.fingerprint.prepare(size + PAGE)
         except MemoryError as error:
@@ -63,4 +105,7 @@ cdef class Window:
         if self.segment is not None:
             self.segment.close()
             self.segment = None
+        free(self.own)
+        self.own = NULL
+        self.size = 0
         return 0

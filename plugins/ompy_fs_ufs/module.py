@@ -18,18 +18,18 @@ class Ufs(FsModule):
 
     def open(self, file: File, create: bool, exclusive: bool) -> int:
         """Open it; the descriptor closes on exec."""
-        flags = os.O_CLOEXEC
-        if file.mode & MODE_RDONLY:
-            flags |= os.O_RDONLY
-        elif file.mode & MODE_WRONLY:
-            # Whoever writes part of what it holds must read the rest, where that is allowed.
-            flags |= os.O_RDWR if not os.path.exists(file.path) or os.access(file.path, os.R_OK) else os.O_WRONLY
-        else:
-            flags |= os.O_RDWR
-        flags |= os.O_CREAT if create else 0
-        flags |= os.O_EXCL if exclusive else 0
+        flags = os.O_CLOEXEC | (os.O_CREAT if create else 0) | (os.O_EXCL if exclusive else 0)
+        flags |= os.O_RDONLY if file.mode & MODE_RDONLY else os.O_RDWR
+        permissions = file.hints.number("file_perm")
         try:
-            descriptor = os.open(file.path, flags, file.hints.number("file_perm"))
+            try:
+                descriptor = os.open(file.path, flags, permissions)
+            except PermissionError:
+                if not file.mode & MODE_WRONLY:
+                    raise
+                # Then nobody reads between the pieces of a view, to write them back.
+                descriptor = os.open(file.path, flags ^ os.O_RDWR | os.O_WRONLY, permissions)
+                file.readable = False
             # Reading is all that the kernel lets one do with a directory, and it would say so at the first read only.
             if os.path.isdir(file.path):
                 os.close(descriptor)

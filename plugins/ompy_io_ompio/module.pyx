@@ -57,6 +57,7 @@ cdef class Ompio(IoModule):
                 problem = error
             agree(comm, problem, f"{file.path}: can't be served")
             self.same()
+            file.view.plain = file.view.contiguous
             self.sharedfp.open()
             if file.mode & MODE_APPEND:
                 self.seek(0, SEEK_END, True)
@@ -157,11 +158,14 @@ cdef class Ompio(IoModule):
     cpdef int set_view(self, View view) except -1:
         """Collective: both pointers go to the view's start."""
         cdef Communicator comm = self.file.communicator
-        for rank, row in enumerate(gathered(comm, [view.etype.size])):
+        cdef bint plain = True
+        for rank, row in enumerate(gathered(comm, [view.etype.size, view.contiguous])):
+            plain = plain and row[1]
             if row[0] != view.etype.size:
                 raise MPIError(ERR_NOT_SAME, f"{self.file.path}: etype: {view.etype.size} bytes of data here, {row[0]} on rank "
                                              f"{rank}")
         self.drain()
+        view.plain = plain
         self.file.view = view
         self.pointer = 0
         self.sharedfp.set(0)

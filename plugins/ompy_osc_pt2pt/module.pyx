@@ -7,11 +7,12 @@ from ompy.core.request cimport Request
 from ompy.core.window cimport (
     ASSERT_NOCHECK, ASSERT_NOPRECEDE, ASSERT_NOSUCCEED, FLAVOR_DYNAMIC, LOCK_SHARED, Window,
 )
+from ompy.mca.agreement cimport meet
 from ompy.mca.osc cimport INTERFACE
 from ompy_osc_pt2pt.accesses cimport Accesses
 from ompy_osc_pt2pt.header cimport FLAG_SHARED, KIND_COMPLETE, KIND_FENCE, KIND_LOCK, KIND_POST, KIND_UNLOCK
 
-from ompy.core.errors import ERR_ARG, ERR_RMA_ATTACH, ERR_RMA_FLAVOR, ERR_RMA_SYNC, MPIError
+from ompy.core.errors import ERR_RMA_SYNC, MPIError
 
 interface = INTERFACE
 
@@ -47,7 +48,7 @@ cdef class Pt2pt(Accesses):
         else:
             if not assertion & ASSERT_NOPRECEDE:
                 self.complete_at(range(self.ranks), False)
-            self.meet(WIN_FENCE)
+            meet(self.window.communicator, WIN_FENCE)
         self.fenced = not assertion & ASSERT_NOSUCCEED
         full_fence()
         return 0
@@ -200,22 +201,14 @@ cdef class Pt2pt(Accesses):
 
     cpdef int attach(self, size_t address, Py_ssize_t size) except -1:
         """Add memory to this process's part."""
-        if self.window.flavor != FLAVOR_DYNAMIC:
-            raise MPIError(ERR_RMA_FLAVOR, "Attach: a window of Create_dynamic expected")
-        for start, nbytes in self.service.regions.items():
-            if address < start + nbytes and start < address + size:
-                raise MPIError(ERR_RMA_ATTACH, f"Attach: the {size} bytes at {address:#x} overlap the {nbytes} at {start:#x} "
-                                               "that are attached")
-        self.service.regions[address] = size
+        self.may_attach("Attach")
+        self.service.attachments.add(address, size)
         return 0
 
     cpdef int detach(self, size_t address) except -1:
         """Take memory away again."""
-        if self.window.flavor != FLAVOR_DYNAMIC:
-            raise MPIError(ERR_RMA_FLAVOR, "Detach: a window of Create_dynamic expected")
-        if address not in self.service.regions:
-            raise MPIError(ERR_ARG, f"Detach: nothing is attached at {address:#x}")
-        del self.service.regions[address]
+        self.may_attach("Detach")
+        self.service.attachments.remove(address)
         return 0
 
     cpdef int free(self) except -1:
@@ -225,6 +218,6 @@ cdef class Pt2pt(Accesses):
         self.may_free()
         self.complete_at(range(self.ranks), False)
         self.service.settle()
-        self.meet(WIN_FREE)
+        meet(self.window.communicator, WIN_FREE)
         self.service.settle()
         return self.service.close()

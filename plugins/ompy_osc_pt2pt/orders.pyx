@@ -13,7 +13,6 @@ from ompy.core.progress cimport wait
 from ompy.core.request cimport Request
 from ompy.core.typemap cimport Typemap, predefined
 from ompy.core.window cimport Window
-from ompy.mca.coll cimport BARRIER, CollectiveCall, CollModule, CollTable
 from ompy.mca.epochs cimport Epochs
 from ompy.mca.osc cimport Access
 from ompy.mca.pml cimport pml
@@ -241,14 +240,3 @@ cdef class Orders(Epochs):
                 first = first or error
         if first is not None:
             raise first
-
-    def meet(self, int operation):
-        """All ranks of the window are here."""
-        cdef CollectiveCall call = CollectiveCall.__new__(CollectiveCall)
-        cdef CollTable table = self.window.communicator.coll
-        cdef Request request = (<CollModule> table.nonblocking[<int> BARRIER]).start(BARRIER, call, self.window.communicator)
-        request.operation = operation
-        if not request.complete:
-            wait(request)
-        if request.error is not None:
-            raise request.error

@@ -55,7 +55,7 @@ cdef class Service:
     cdef Communicator communicator
     cdef readonly Tally posts, completes, fences
     cdef LockQueue locks
-    cdef dict regions                            # of a dynamic window: address -> bytes
+    cdef readonly object attachments             # of a dynamic window (`Attachments`)
     cdef Request listener                        # takes the next order
     cdef list origins                            # rank -> Origin, or None before its first order
     cdef dict held                               # rank -> Origin, of those that have tasks

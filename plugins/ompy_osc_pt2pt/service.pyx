@@ -19,6 +19,7 @@ from ompy_osc_pt2pt.header cimport (
 )
 
 from ompy.core.errors import ERR_OP, ERR_RMA_RANGE, MPIError
+from ompy.mca.attachments import Attachments, not_attached
 
 # Answers kept until they are looked through for those that are complete.
 cdef enum:
@@ -124,7 +125,7 @@ cdef class Service:
         self.completes = Tally(self.communicator)
         self.fences = Tally(self.communicator)
         self.locks = LockQueue()
-        self.regions = {}
+        self.attachments = Attachments()
         self.origins = [None] * self.communicator.size
         self.held = {}
         self.own_answers = {}
@@ -298,11 +299,10 @@ cdef class Service:
             return <char *> self.window.base + displacement * self.window.unit
         nbytes = span(typemap, count, &first)
         start = <size_t> (displacement + first)
-        for address, size in self.regions.items():
-            if address <= start and start + <size_t> nbytes <= address + size:
-                return <char *> <size_t> displacement
-        raise MPIError(ERR_RMA_RANGE, f"rank {self.communicator.rank} has attached no memory that holds the {nbytes} bytes "
-                                      f"at address {start:#x}: Attach it there, and send the address that Get_address gives")
+        address, size = self.attachments.holding(start)
+        if nbytes > address + size - start:
+            raise MPIError(ERR_RMA_RANGE, not_attached(self.communicator.rank, start, nbytes))
+        return <char *> <size_t> displacement
 
     # -- carrying them out --------------------------------------------------------------------------------------------
 

@@ -5,14 +5,16 @@ from libc.stdint cimport uint64_t
 
 from ompy.core.typemap cimport Typemap
 from ompy.mca.osc cimport Access
-from ompy_osc_sm.sharing cimport Sharing
+from ompy_osc_sm.attached cimport Attached
 
 
-cdef class Accesses(Sharing):
-    # Where the access's elements are seen here; NULL: they are not.
-    cdef inline char *place_of(self, Access access) noexcept:
+cdef class Accesses(Attached):
+    # Where the access's elements are seen here; NULL: they are not.  ERR_RMA_RANGE where they are not attached.
+    cdef inline char *place_of(self, Access access) except? NULL:
         cdef char *memory = self.places[access.target]
-        return NULL if memory == NULL else memory + access.displacement * self.window.units[access.target]
+        if memory != NULL:
+            return memory + access.displacement * self.window.units[access.target]
+        return self.attached_place(access) if self.dynamic else NULL
 
     # `combining` of the target is ours; and no more.
     cdef int take_word(self, int target) except -1
@@ -30,5 +32,6 @@ cdef class Accesses(Sharing):
     cdef int combine_at(self, Access access, char *place, const char *packed) except -1
     cdef int update(self, Access access, bint fetch, bint modify, const char *packed,
                     const char *compare) except -1
+    cdef int update_in_turns(self, Access access, char *place, bint fetch, bint modify, Py_ssize_t count) except -1
     cdef int update_at(self, Access access, char *place, bint fetch, bint modify, const char *packed,
                        const char *compare) except -1

@@ -14,8 +14,8 @@ from ompy.core.request cimport Request
 from ompy.core.typemap cimport Typemap, span
 from ompy.mca.accumulate cimport NO_OP, check_operation, combine, swap_if_equal
 from ompy.mca.osc cimport Access
+from ompy_osc_sm.attached cimport Attached
 from ompy_osc_sm.desks cimport desk_of, end_combining, try_combining
-from ompy_osc_sm.sharing cimport Sharing
 from ompy_osc_sm.waiting cimport ENDED, Condition
 
 from ompy.core.errors import ERR_OTHER, ERR_PROC_FAILED, MPIError
@@ -27,6 +27,8 @@ cdef extern from "Python.h":
 # Looks at `combining` before the wait is one like any other: most accumulates are over by then.
 cdef enum:
     LOOKS = 400
+    # Bytes up to which an accumulate is never worth an interruption.
+    LONG = 4096
 
 
 cdef inline int copy(char *origin, Py_ssize_t origin_count, Typemap origin_type,
@@ -37,7 +39,7 @@ cdef inline int copy(char *origin, Py_ssize_t origin_count, Typemap origin_type,
     return copy_typed(origin, origin_count, origin_type, target, target_count, target_type)
 
 
-cdef class Accesses(Sharing):
+cdef class Accesses(Attached):
     """How this rank reads and writes the others' memory."""
 
     cpdef Request put(self, Access access):
@@ -171,6 +173,12 @@ cdef class Accesses(Sharing):
         cdef char *image
         cdef Py_ssize_t first = 0, nbytes
         if place != NULL:
+            nbytes = access.target_count * access.target_type.size
+            if nbytes > LONG and packed == NULL and compare == NULL and access.target_type.contiguous:
+                granularity = self.window.attributes["hints"].number("mpi_accumulate_granularity")
+                if granularity:
+                    return self.update_in_turns(access, place, fetch, modify,
+                                                (max(granularity, LONG) - 1) // access.target_type.size + 1)
             self.take_word(access.target)
             try:
                 self.update_at(access, place, fetch, modify, packed, compare)
@@ -192,6 +200,28 @@ cdef class Accesses(Sharing):
                 self.give_word_back(access.target)
         finally:
             free(image)
+        return 0
+
+    cdef int update_in_turns(self, Access access, char *place, bint fetch, bint modify, Py_ssize_t count) except -1:
+        """`update` of so many elements at a time, all contiguous: others come in between."""
+        cdef Access part = Access()
+        cdef Py_ssize_t done = 0, start, left = access.target_count
+        part.target = access.target
+        part.operation = access.operation
+        part.origin_type = part.result_type = part.target_type = access.target_type
+        while left:
+            start = done * access.target_type.size
+            count = min(count, left)
+            part.origin_count = part.result_count = part.target_count = count
+            part.origin_address = access.origin_address + start
+            part.result_address = access.result_address + start
+            self.take_word(access.target)
+            try:
+                self.update_at(part, place + start, fetch, modify, NULL, NULL)
+            finally:
+                self.give_word_back(access.target)
+            done += count
+            left -= count
         return 0
 
     cdef int update_at(self, Access access, char *place, bint fetch, bint modify, const char *packed,

@@ -7,8 +7,6 @@ import os
 from ompy.core.clock import is_simulated
 from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
 
-FLAVOR_DYNAMIC = 3
-
 COMPONENT = Component(
     framework="osc",
     name="sm",
@@ -44,7 +42,15 @@ COMPONENT = Component(
             help="what reads and writes memory outside the shared heap: the kernel; with none such windows are left to others",
         ),
     ),
-    capabilities={"flavors": ("create", "allocate", "shared"), "reach": "host"},
+    capabilities={
+        "flavors": {
+            "create": "memory in the shared heap, or a kernel that may copy",
+            "allocate": "a shared heap",
+            "shared": True,
+            "dynamic": "a kernel that may copy",
+        },
+        "reach": "host",
+    },
 )
 
 
@@ -59,8 +65,6 @@ def ompy_query(context: Context) -> Offer | Refusal:
     if window is None or rte is None:
         return Refusal("one-sided communication is offered to a window, and none was named")
     size = window.communicator.size
-    if window.flavor == FLAVOR_DYNAMIC:
-        return Refusal("what a dynamic window holds is known to its owner alone, who has to be asked")
     if is_simulated():
         return Refusal("time is simulated: loads and stores would pass by the simulated network")
     if size > context.value("max_procs"):

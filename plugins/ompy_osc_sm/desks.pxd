@@ -5,11 +5,12 @@
 #     desk of rank r   | guard  exclusive  sharing  waiting  tickets |     the lock of r's memory
 #                      | combining |                                       who accumulates into it
 #                      | met |                                             how often r has come to a fence
+#                      | changes  list  stretches |                        what r has attached: `attached.pxd`
 #                      | turns       8 bytes a rank |                      what rank i has of r's lock, or waits for
 #                      | posted      4 bytes a rank |                      how often rank i has posted to r
 #                      | completed   4 bytes a rank |                      how often rank i has completed towards r
 #
-# The first three are a cache line each.  `met`, `posted` and `completed` have one writer, and only grow: a release when they
+# The first four are a cache line each.  `met`, `posted` and `completed` have one writer, and only grow: a release when they
 # are written and an acquire when they are read order the accesses before with those after, and no value is ever another one
 # that looks like it (ABA).
 #
@@ -52,7 +53,11 @@ cdef struct Desk:
     uint32_t combining                           # rank + 1, or 0
     char more_padding[LINE - 4]
     uint64_t met
-    char last_padding[LINE - 8]
+    char further_padding[LINE - 8]
+    uint64_t changes                             # of the two that follow; odd amid one
+    uint64_t list                                # where it is in the owner's heap
+    uint64_t stretches                           # in it
+    char last_padding[LINE - 24]
 
 # One rank's view of them.
 cdef struct Room:
@@ -83,6 +88,8 @@ cdef void lay_out(Room *room, char *memory, int rank, int ranks, Reach **reaches
 cdef bint ask(const Room *room, int target, uint32_t kind) noexcept nogil
 # Give it back, or wait no more.
 cdef void give_up(const Room *room, int target) noexcept nogil
+# For those that wait for their turn, and don't come to the guard: if its holder was killed, the lock goes on without him.
+cdef bint mend(const Room *room, int target) noexcept nogil
 # A rank other than this one that holds the lock and whose process has gone, or -1.
 cdef int dead_holder(const Room *room, int target) noexcept nogil
 

@@ -33,17 +33,30 @@ cdef void lay_out(Room *room, char *memory, int rank, int ranks, Reach **reaches
 
 cdef void hold_guard(const Room *room, int target) noexcept nogil:
     cdef uint32_t *guard = &desk_of(room, target).guard
-    cdef uint32_t me = room.rank + 1, holder
     cdef unsigned int looks = 0
-    while acquire32(guard) or not exchange_if32(guard, 0, me):
+    while acquire32(guard) or not exchange_if32(guard, 0, room.rank + 1):
         looks += 1
         if looks % LOOKS == 0:
             sched_yield()
-        if looks % PATIENCE == 0:
-            holder = acquire32(guard)
-            if holder and holder != me and has_gone(room.reaches[holder - 1]) and exchange_if32(guard, holder, me):
-                count_again(room, target)
-                return
+        if looks % PATIENCE == 0 and inherit_guard(room, target):
+            return
+
+
+cdef bint inherit_guard(const Room *room, int target) noexcept nogil:
+    """Whether its holder was killed: then it is ours, and the counts are what the turns say."""
+    cdef uint32_t *guard = &desk_of(room, target).guard
+    cdef uint32_t me = room.rank + 1, holder = acquire32(guard)
+    if holder == 0 or holder == me or not has_gone(room.reaches[holder - 1]) or not exchange_if32(guard, holder, me):
+        return False
+    count_again(room, target)
+    return True
+
+
+cdef bint mend(const Room *room, int target) noexcept nogil:
+    if not inherit_guard(room, target):
+        return False
+    release32(&desk_of(room, target).guard, 0)
+    return True
 
 
 cdef void count_again(const Room *room, int target) noexcept nogil:

@@ -16,7 +16,7 @@ from ompy_osc_sm.accesses cimport Accesses
 from ompy_osc_sm.desks cimport ask, completed_to, desk_of, give_up, posted_to, turns_of
 from ompy_osc_sm.waiting cimport GRANTED, PASSED, REACHED, Condition
 
-from ompy.core.errors import ERR_RMA_FLAVOR, ERR_RMA_SYNC, MPIError
+from ompy.core.errors import ERR_RMA_SYNC, MPIError
 
 interface = INTERFACE
 
@@ -240,14 +240,6 @@ cdef class SmWindow(Accesses):
         return 0
 
     # -- the end ------------------------------------------------------------------------------------------------------
-
-    cpdef int attach(self, size_t address, Py_ssize_t size) except -1:
-        """Only a dynamic window has memory added to it, which this component does not serve."""
-        raise MPIError(ERR_RMA_FLAVOR, "Attach: a window of Create_dynamic expected")
-
-    cpdef int detach(self, size_t address) except -1:
-        """As `attach`."""
-        raise MPIError(ERR_RMA_FLAVOR, "Detach: a window of Create_dynamic expected")
 
     cpdef int free(self) except -1:
         """All ranks meet: nobody will access anything of this one."""

@@ -11,6 +11,11 @@ from libc.stdint cimport uint64_t
 from ompy_osc_sm.waiting cimport Waits
 
 
+# Zeroed memory, in the heap where others are to see it; NULL where there is none.
+cdef void *room_for(size_t nbytes, bint shared) noexcept
+cdef void drop(void *memory) noexcept
+
+
 cdef class Sharing(Waits):
     cdef char **places                           # where each rank's memory is seen here; NULL: only the kernel gets there
     cdef uint64_t *remote                        # where it is in its own process

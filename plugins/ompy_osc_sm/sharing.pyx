@@ -2,13 +2,14 @@
 """How a window comes to be shared.  See `sharing.pxd`."""
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport int64_t, uint64_t
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from ompy.core.atomic cimport acquire32, add32
 from ompy.core.doorbell cimport Bell
 from ompy.core.heap cimport give_back, holds, take
 from ompy.core.reach cimport Reach, seen
-from ompy.core.window cimport FLAVOR_SHARED
+from ompy.core.window cimport FLAVOR_DYNAMIC, FLAVOR_SHARED
 from ompy.mca.agreement cimport gather
 from ompy_osc_sm.desks cimport Header, bytes_needed, lay_out
 from ompy_osc_sm.neighbours cimport CARD_SIZE, Neighbour, meet, own_card
@@ -21,12 +22,14 @@ cdef enum:
     NO_ROOM = 2
     NO_MAPPING = 3
     NO_KERNEL = 4
+    MAYBE_KERNEL = 5
 
 cdef dict REASONS = {
     NO_HEAP: "rank {} has no shared heap (btl/sm makes it)",
     NO_ROOM: "rank {} has no room in its shared heap for the words of all ranks",
     NO_MAPPING: "rank {} can't map the shared heap of another one",
     NO_KERNEL: "rank {} can't get at another one's memory, which is not in the shared heap: the kernel does not copy it",
+    MAYBE_KERNEL: "rank {} can't get at all that another one may attach: the kernel copies nothing outside the shared heap",
 }
 
 cdef struct Row:
@@ -39,16 +42,22 @@ cdef struct Row:
 cdef list leaving = []
 
 
-cdef char *new_words(int ranks) except? NULL:
-    """Zeroed memory for the desks, in the heap; NULL where there is none."""
+cdef void *room_for(size_t nbytes, bint shared) noexcept:
     cdef bint fresh = False
-    cdef char *words
-    if leaving:
-        sweep()
-    words = <char *> take(bytes_needed(ranks), &fresh)
-    if words != NULL and not fresh:
-        memset(words, 0, bytes_needed(ranks))
-    return words
+    cdef void *memory
+    if not shared:
+        return calloc(nbytes, 1)
+    memory = take(nbytes, &fresh)
+    if memory != NULL and not fresh:
+        memset(memory, 0, nbytes)
+    return memory
+
+
+cdef void drop(void *memory) noexcept:
+    if memory != NULL and holds(<size_t> memory, 1):
+        give_back(memory)
+    else:
+        free(memory)
 
 
 cdef int sweep() except -1:
@@ -58,7 +67,7 @@ cdef int sweep() except -1:
     cdef list still = []
     for address, guests in leaving:
         if acquire32(&(<Header *> address).left) >= guests:
-            give_back(<void *> address)
+            drop(<void *> address)
         else:
             still.append((address, guests))
     leaving = still
@@ -69,8 +78,8 @@ cdef class Sharing(Waits):
     """The memory of a window's ranks, as one of them sees it."""
 
     def __dealloc__(self):
-        if self.words != NULL and not self.opened:
-            self.forget_words()
+        if not self.opened:
+            drop(self.words)
         PyMem_Free(self.places)
         PyMem_Free(self.remote)
 
@@ -95,7 +104,7 @@ cdef class Sharing(Waits):
         memset(&mine, 0, sizeof(Row))
         mine.base = <int64_t> self.window.base
         if ranks == 1:
-            self.words = <char *> PyMem_Calloc(1, bytes_needed(1))
+            self.words = <char *> room_for(bytes_needed(1), False)
             if self.words == NULL:
                 raise MemoryError()
             mine.words = <int64_t> self.words
@@ -105,7 +114,8 @@ cdef class Sharing(Waits):
             memcpy(mine.card, <char *> card, len(card))
             mine.problem = 0 if card else NO_HEAP
             if self.rank == 0 and card:
-                self.words = new_words(ranks)
+                sweep()
+                self.words = <char *> room_for(bytes_needed(ranks), True)
                 mine.words = <int64_t> self.words
                 mine.problem = 0 if self.words != NULL else NO_ROOM
             gather(self.window.parent, <int64_t *> &mine, <int64_t *> rows, sizeof(Row) // sizeof(int64_t))
@@ -140,6 +150,8 @@ cdef class Sharing(Waits):
                 self.places[rank] = seen(&neighbour.reach, self.remote[rank], self.window.sizes[rank])
             if self.places[rank] == NULL and self.window.sizes[rank] and not (kernel and neighbour.by_kernel):
                 problem = NO_KERNEL
+            if self.window.flavor == FLAVOR_DYNAMIC and not (kernel and neighbour.by_kernel):
+                problem = MAYBE_KERNEL
             if rank == 0:
                 words = seen(&neighbour.reach, <uint64_t> rows[0].words, bytes_needed(self.ranks))
         if self.ranks > 1:
@@ -154,6 +166,11 @@ cdef class Sharing(Waits):
         lay_out(&self.room, words, self.rank, self.ranks, self.room.reaches)
         return None
 
+    @property
+    def words_address(self):
+        """Where the words that the ranks share are seen here (`desks.pxd`), for debuggers."""
+        return <size_t> self.room.header
+
     cpdef int open(self) except -1:
         """This component serves the window."""
         self.opened = True
@@ -166,15 +183,8 @@ cdef class Sharing(Waits):
             self.words = NULL
             sweep()
         elif self.rank == 0:
-            self.forget_words()
+            drop(self.words)
+            self.words = NULL
         else:
             add32(&self.room.header.left, 1)
         return 0
-
-    def forget_words(self):
-        """Nobody uses them."""
-        if holds(<size_t> self.words, 1):
-            give_back(<void *> self.words)
-        else:
-            PyMem_Free(self.words)
-        self.words = NULL

@@ -11,7 +11,7 @@ from ompy.core.progress cimport progress as poll
 from ompy.core.reach cimport has_gone
 from ompy.core.request cimport Request
 from ompy.mca.epochs cimport Epochs
-from ompy_osc_sm.desks cimport HELD, dead_holder, desk_of
+from ompy_osc_sm.desks cimport HELD, dead_holder, desk_of, mend
 from ompy_osc_sm.neighbours cimport Neighbour
 
 from ompy.core.errors import ERR_PROC_FAILED, MPIError
@@ -128,6 +128,8 @@ cdef class Waits(Epochs):
         cdef int rank = condition.peer
         cdef str doing = "before it came to this window's synchronisation"
         if condition.what == GRANTED:
+            if mend(&self.room, condition.peer):
+                self.ring()
             rank = dead_holder(&self.room, condition.peer)
             doing = f"while it held the lock of rank {condition.peer}"
         elif condition.what == ENDED:

@@ -13,7 +13,7 @@ cdef class Entry:
 
 
 cdef class HashTable:
-    cdef list buckets                            # first Entry of each, or None
+    cdef list buckets, last                      # first Entry of each, or None; and its last one
     cdef readonly int entries
 
     cdef int insert(self, int source, int tag, Stored message) except -1

@@ -26,22 +26,20 @@ cdef class HashTable:
 
     def __cinit__(self):
         self.buckets = [None] * FIRST_BUCKETS
+        self.last = [None] * FIRST_BUCKETS
 
     cdef int insert(self, int source, int tag, Stored message) except -1:
         cdef Entry entry = Entry.__new__(Entry)
-        cdef Entry last
         cdef Py_ssize_t bucket
         if self.entries >= 2 * len(self.buckets):
             self.grow()
         entry.source, entry.tag, entry.message = source, tag, message
         bucket = hash_key(source, tag) % len(self.buckets)
-        last = self.buckets[bucket]
-        if last is None:
+        if self.buckets[bucket] is None:
             self.buckets[bucket] = entry
         else:
-            while last.next is not None:
-                last = last.next
-            last.next = entry
+            (<Entry> self.last[bucket]).next = entry
+        self.last[bucket] = entry
         self.entries += 1
         return 0
 
@@ -57,6 +55,8 @@ cdef class HashTable:
             self.buckets[bucket] = entry.next
         else:
             before.next = entry.next
+        if entry.next is None:
+            self.last[bucket] = before
         self.entries -= 1
         return 0
 
@@ -67,6 +67,7 @@ cdef class HashTable:
         cdef Entry entry
         cdef list old = self.buckets
         self.buckets = [None] * (2 * len(old))
+        self.last = [None] * (2 * len(old))
         self.entries = 0
         for entry in old:
             while entry is not None:

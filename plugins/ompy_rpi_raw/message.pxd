@@ -7,7 +7,8 @@ from ompy.mca.rpi cimport Detached, Envelope, Incoming
 cdef class Stored(Detached):
     cdef uint64_t received                       # bytes
     cdef bint done, forgotten
-    cdef Incoming claimant                       # the receive that takes it, or None
+    cdef bint taken                              # by a matched probe, and its receive is not there yet
+    cdef Incoming claimant                       # the receive, or for now the probe, that takes it, or None
     cdef object place                            # where the version's structure keeps it
 
     cdef int append(self, const uint32_t *words, uint64_t length) except -1

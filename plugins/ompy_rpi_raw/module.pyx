@@ -218,7 +218,8 @@ cdef class RawRpi(Rpi):
 
     cdef int end_message(self, Stored message) except -1:
         message.done = True
-        if message.claimant is not None:
+        # What a matched probe took is found done by whoever receives it.
+        if message.claimant is not None and not message.taken:
             self.arrived.append(message)
         elif message.forgotten:
             self.drop(message)
@@ -247,6 +248,7 @@ cdef class RawRpi(Rpi):
 
     cdef int claim(self, Stored message, Incoming request) except -1:
         message.claimant = request
+        message.taken = False
         request.matched(&message.envelope)
         if message.done:
             self.arrived.append(message)
@@ -307,6 +309,7 @@ cdef class RawRpi(Rpi):
         if message is not None:
             # Found by nobody else from now on.
             message.claimant = wanted
+            message.taken = True
         return message
 
     cdef int receive_detached(self, Incoming request, Detached message) except -1:

@@ -13,7 +13,7 @@ COMPONENT = Component(
     version="0.1.0",
     interface=1,
     summary="PMI-1 over an inherited descriptor (PMI_FD) or a port (PMI_PORT): ompyrun, Hydra, Slurm",
-    capabilities={"hosts": "many", "name_service": True},
+    capabilities={"hosts": "many", "name_service": True, "recovery": ("--enable-recovery",)},
 )
 
 

@@ -15,8 +15,9 @@ from binascii import a2b_base64, b2a_base64
 
 from ompy.core.errors import ERR_INTERN, MPIError
 from ompy.core.progress import serve_until_readable
+from ompy.mca.pmi_services import ELSEWHERE_KEY, PARENT_KEY, PmiServices
+from ompy.mca.pmi_wire import Wire, connect
 from ompy.mca.rte import Rte
-from ompy_rte_pmi.wire import Wire, connect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ SECRET_KEY = "secret"
 # What is believed of a server at most.
 LONGEST_VALUE = 1 << 20
 MOST_PIECES = 1 << 16
+MOST_RANKS = 1 << 28
 DIGITS = 9
 # Jobs of ompy's own launcher: it has put the secret where ranks find it, and reads the message of an abort.
 OWN_PREFIX = "ompy-"
@@ -50,6 +52,14 @@ def number(text: str, what: str, least: int, most: int) -> int:
     return int(text)
 
 
+def decode(text: str) -> str:
+    """Words that the server has sent in hexadecimal, since a PMI value has no spaces."""
+    try:
+        return bytes.fromhex(text).decode("utf-8", "replace")
+    except ValueError:
+        return "it can't be understood how"
+
+
 def say(text: str) -> None:
     """On standard error, as far as there is one, and out of both streams."""
     for stream, words in ((sys.stdout, ""), (sys.stderr, text)):
@@ -60,7 +70,7 @@ def say(text: str) -> None:
             continue  # closed, full or missing: no reason to stay
 
 
-class PmiRte(Rte):
+class PmiRte(PmiServices, Rte):
     """This process's place in a job that a PMI-1 server started.
 
     Parameters:
@@ -79,13 +89,17 @@ class PmiRte(Rte):
         board = os.environ.get("OMPY_BOARD_FD")
         self.is_own = board is not None
         self.uncommitted: list[tuple[str, str]] = []
-        greeted, limits, space = self._ask(GREETING)
+        greeting = [*GREETING, ("hear_of_failures", "hears_of_failures")] if self.is_own else GREETING
+        greeted, limits, space, *_ = self._ask(greeting)
         if greeted.get("rc") != "0":
             raise MPIError(ERR_INTERN, f"the PMI server refuses version 1.1: {greeted}")
         self.piece = number(limits.get("vallen_max", "1024"), "the longest value", MARGIN + 1, LONGEST_VALUE) - MARGIN
         self.job = space.get("kvsname", "")
         self.is_own = self.job.startswith(OWN_PREFIX)
         self.secret = self._agree_on_secret()
+        if os.environ.get("PMI_SPAWNED") == "1":
+            self.parent_port = self._lookup(PARENT_KEY)
+            self.parents_elsewhere = self._lookup(ELSEWHERE_KEY) == "yes"
         if self.is_own and board is not None:
             os.set_inheritable(int(board), False)
             from ompy.core.board import Board
@@ -165,12 +179,17 @@ class PmiRte(Rte):
         except ValueError as error:
             raise MPIError(ERR_INTERN, f"what rank {rank} has published under {key} can't be read: {error}") from None
 
-    def poll(self) -> None:
-        """The wire's other end is closed: the launcher has gone, and whoever should have ended its ranks with it."""
-        try:
-            say(f"ompy: rank {self.rank}: the launcher has gone, ending\n")
-        finally:
-            os._exit(1)
+    def listen(self) -> list[tuple[str, int, str]]:
+        told = [fields for fields in self.wire.listen() if fields.get("cmd") == "process_failed"]
+        return [(fields.get("job", ""), self._failed(fields), decode(fields.get("how", ""))) for fields in told]
+
+    def _failed(self, fields: Mapping[str, str]) -> int:
+        most = self.size - 1 if fields.get("job") == self.job else MOST_RANKS
+        return number(fields.get("rank", ""), "a rank that has failed", 0, most)
+
+    def tell_connected(self, jobs: Sequence[str]) -> None:
+        if self.is_own and self.parent_port:
+            self.wire.ask(f"connected jobs={','.join(jobs)}", "connected_result")
 
     def abort(self, code: int, message: str) -> NoReturn:
         try:
@@ -184,6 +203,12 @@ class PmiRte(Rte):
             self.wire.tell(command)
         finally:
             os._exit(code & 0xFF or 1 if code else 0)
+
+    def outlive_launcher(self) -> NoReturn:
+        try:
+            say(f"ompy: rank {self.rank}: the launcher has gone, ending\n")
+        finally:
+            os._exit(1)
 
     def leave_to_parent(self) -> None:
         self.wire.close()

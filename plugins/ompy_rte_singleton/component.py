@@ -12,7 +12,7 @@ COMPONENT = Component(
     version="0.1.0",
     interface=1,
     summary="a job of one process, without a launcher",
-    capabilities={"hosts": "one", "name_service": False},
+    capabilities={"hosts": "one", "name_service": False, "launcher": ()},
 )
 
 

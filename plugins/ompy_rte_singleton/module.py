@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from _socket import AF_UNIX, SOCK_STREAM, socketpair
 
-from ompy.core.errors import ERR_INTERN, MPIError
+from ompy.core.errors import ERR_INTERN, ERR_SPAWN, MPIError
+from ompy.mca.pmi_services import PmiServices
+from ompy.mca.pmi_wire import Wire
 from ompy.mca.rte import Rte
 
 TYPE_CHECKING = False
@@ -22,10 +25,17 @@ LAUNCHERS = {
 }
 
 
-class SingletonRte(Rte):
+# The launcher that is started behind this process where it spawns others.
+LAUNCHER = "ompy.runtime.singleton_launcher"
+
+
+class SingletonRte(PmiServices, Rte):
     """A world of one, which still has a name and a secret: it may spawn others, or be connected to."""
 
+    is_own = True
+
     def __init__(self) -> None:
+        self.launcher: Wire | None = None
         self.job = f"single-{os.getpid()}-{os.urandom(4).hex()}"
         self.secret = os.urandom(32)
         self.published: dict[str, bytes] = {}
@@ -41,6 +51,45 @@ class SingletonRte(Rte):
             raise MPIError(ERR_INTERN, f"rank {rank} has published nothing under {key} in a job of one")
         return self.published[key]
 
+    # -- other processes
+
+    @property
+    def universe_size(self) -> int:
+        return len(os.sched_getaffinity(0))
+
+    @property
+    def wire(self) -> Wire:  # type: ignore[override]
+        """To a launcher of this process's own, which is started when it is first needed."""
+        if self.launcher is None:
+            ours, theirs = socketpair(AF_UNIX, SOCK_STREAM)
+            try:
+                os.set_inheritable(theirs.fileno(), True)
+                command = [sys.executable, "-m", LAUNCHER, str(theirs.fileno()), self.job]
+                os.posix_spawn(sys.executable, command, dict(os.environ), setsid=True)
+            except OSError as error:
+                ours.close()
+                raise MPIError(ERR_SPAWN, f"no launcher can be started: {sys.executable}: {error.strerror}") from error
+            finally:
+                theirs.close()
+            self.launcher = Wire(ours.detach())
+            self.launcher.ask("init pmi_version=1 pmi_subversion=1", "response_to_init")
+        return self.launcher
+
+    def publish(self, service: str, port: str) -> bool:
+        return super().publish(service, port) if self.launcher is not None else False
+
+    def lookup(self, service: str) -> str:
+        return super().lookup(service) if self.launcher is not None else ""
+
+    def unpublish(self, service: str) -> bool:
+        return super().unpublish(service) if self.launcher is not None else False
+
+    def leave_to_parent(self) -> None:
+        if self.launcher is not None:
+            self.launcher.close()
+
+    # --
+
     def abort(self, code: int, message: str) -> NoReturn:
         sys.stdout.flush()
         if message:
@@ -49,7 +98,10 @@ class SingletonRte(Rte):
         os._exit(code & 0xFF or 1 if code else 0)
 
     def finalize(self) -> None:
-        pass
+        if self.launcher is not None:
+            self.launcher.ask("finalize", "finalize_ack")
+            self.launcher.close()
+            self.launcher = None
 
 
 def started_with_peers(environment: Mapping[str, str]) -> str:

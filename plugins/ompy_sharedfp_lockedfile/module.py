@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import fcntl
 import os
+import secrets
 import struct
 from contextlib import contextmanager
 
 from ompy.core.errors import MPIError
-from ompy.mca.agreement import agree
+from ompy.mca.agreement import agree, common
 from ompy.mca.file_errors import file_error
 from ompy.mca.sharedfp import SharedfpModule
 
@@ -26,16 +27,16 @@ class LockedFile(SharedfpModule):
     """One file's pointer."""
 
     descriptor = -1
-
-    @property
-    def path(self) -> str:
-        """The name of the hidden file, which no other open of the file has."""
-        folder, name = os.path.split(self.file.path)
-        return os.path.join(folder, f".{name}.{self.file.communicator.context:x}.sharedfp")
+    path = ""
+    # Why there is no hidden file, the same on all ranks: whoever only reads a file may have no right to make one beside it.
+    problem: MPIError | None = None
 
     def open(self) -> int:
-        """Collective: rank 0 makes the file, the others open it."""
+        """Collective: rank 0 makes the file, the others open it.  Where that can't be, the pointer's users are told."""
         comm = self.file.communicator
+        folder, name = os.path.split(self.file.path)
+        # A name that no other job's file has, nor one that a killed job has left there.
+        self.path = os.path.join(folder, f".{name}.{common(comm, secrets.token_hex(8) if comm.rank == 0 else '')}.sharedfp")
         for turn in (comm.rank == 0, comm.rank > 0):
             problem: MPIError | None = None
             if turn:
@@ -44,14 +45,23 @@ class LockedFile(SharedfpModule):
                     self.descriptor = os.open(self.path, flags, 0o600)
                     if comm.rank == 0:
                         self.put(0)
+                except MPIError as error:
+                    problem = error
                 except OSError as error:
                     problem = file_error(self.path, "open, for the shared pointer,", error.errno or 0)
-            agree(comm, problem, f"{self.path}: the shared pointer can't be kept there")
+            try:
+                agree(comm, problem, f"{self.path}: the shared pointer can't be kept there")
+            except MPIError as error:
+                self.problem = error
+                self.remove()
+                break
         return 0
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Nobody else looks at the number."""
+        if self.problem is not None:
+            raise MPIError(self.problem.code, self.problem.detail)
         try:
             fcntl.fcntl(self.descriptor, LOCK_AND_WAIT, FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, NUMBER.size, 0))
             try:
@@ -75,6 +85,8 @@ class LockedFile(SharedfpModule):
 
     def put(self, value: int) -> int:
         """Where it is from now on."""
+        if self.problem is not None and value == 0:
+            return 0  # it never was anywhere else
         with self.file.turn, self.locked():
             self.store(value)
         return 0
@@ -90,9 +102,15 @@ class LockedFile(SharedfpModule):
         """Collective: rank 0 removes the file when nobody looks any more."""
         agree(self.file.communicator, None, self.path)
         try:
-            os.close(self.descriptor)
-            if self.file.communicator.rank == 0:
-                os.unlink(self.path)
+            self.remove()
         except OSError as error:
             raise file_error(self.path, "remove, for the shared pointer,", error.errno or 0) from error
         return 0
+
+    def remove(self) -> None:
+        """This rank's part of the end."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+            if self.file.communicator.rank == 0:
+                os.unlink(self.path)

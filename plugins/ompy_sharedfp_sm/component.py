@@ -32,11 +32,11 @@ def ompy_component() -> Component:
 
 @hookimpl
 def ompy_query(context: Context) -> Offer | Refusal:
-    file, rte = context.file, context.rte
-    if file is None or rte is None:
+    file = context.file
+    if file is None:
         return Refusal("a pointer is kept for a file, and none was named")
-    if file.communicator.size > 1 and rte.local_size < rte.size:
-        return Refusal("some ranks of the job are on other hosts")
+    if not file.communicator.all_local():
+        return Refusal("some of its ranks are on other hosts")
     from ompy_sharedfp_sm.module import SharedMemory
 
     return Offer(modules=[SharedMemory(file)], priority=context.value("priority"))

@@ -7,6 +7,8 @@ from ompy.core.file cimport File
 from ompy.mca.agreement cimport shared_memory
 from ompy.mca.sharedfp cimport INTERFACE, SharedfpModule
 
+from ompy.core.errors import MPIError
+
 interface = INTERFACE
 
 cdef extern from *:
@@ -33,7 +35,10 @@ cdef class SharedMemory(SharedfpModule):
     cpdef int open(self) except -1:
         """Collective: the pointer is 0.  Errors: those of `shared_memory`, on every rank."""
         if self.file.communicator.size > 1:
-            self.segment = shared_memory(self.file.communicator, "ompy-sharedfp", sizeof(int64_t))
+            try:
+                self.segment = shared_memory(self.file.communicator, "ompy-sharedfp", sizeof(int64_t))
+            except MPIError as error:
+                raise MPIError(error.code, f"{self.file.path}: the shared pointer: {error.detail}") from error
             self.number = <int64_t *> self.segment.address
         return 0
 

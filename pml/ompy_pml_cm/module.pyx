@@ -3,12 +3,10 @@
 """cm: MPI's point-to-point calls as those of a matching transport layer."""
 from ompy.core.board cimport IRECV, ISEND, MRECV, PROBE, SEND
 from ompy.core.constants cimport MODE_SYNCHRONOUS, OK
-from ompy.core.errors import ERR_PROC_FAILED, MPIError
 from ompy.core.owner cimport enter, leave
 from ompy.core.proc cimport Proc
 from ompy.core.progress cimport progress, wait_until
 from ompy.core.status cimport StatusRecord
-from ompy.mca.btl cimport Btl
 from ompy.mca.pml cimport INTERFACE, Message
 
 interface = INTERFACE
@@ -42,7 +40,7 @@ cdef class Cm(Pml):
         self.bml = bml
         self.tag_upper_bound = mtl.tag_upper_bound
         if bml is not None:
-            bml.register_error(self.peer_lost)
+            bml.register_error(self.on_error)
 
     cpdef int add_comm(self, Communicator comm) except -1:
         """Be ready for messages on a new communicator."""
@@ -200,12 +198,17 @@ cdef class Cm(Pml):
 
     # -- trouble and the end --------------------------------------------------------------------------------------
 
-    def peer_lost(self, Btl btl, Proc proc, object error):
-        """A BTL lost contact: whatever involves the peer fails with an error that names it."""
-        if proc.failure is None:
-            proc.failure = MPIError(ERR_PROC_FAILED, f"rank {proc.rank} of {proc.job} (host {proc.host}, pid {proc.pid}) "
-                                                     f"is gone: {error}")
+    cpdef int peer_lost(self, Proc proc, object error) except -1:
+        """Contact has ended: whatever involves the peer fails with an error that names it."""
+        if proc.failure is not None:
+            return 0
+        Pml.peer_lost(self, proc, error)
+        enter()
+        try:
             self.mtl.peer_lost(proc)
+        finally:
+            leave()
+        return 0
 
     cpdef dict dump(self, Communicator comm):
         """Posted and unexpected queues."""

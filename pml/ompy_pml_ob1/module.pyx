@@ -246,7 +246,7 @@ cdef class Ob1(Pml):
         self.engine = Engine(bml, send_pipeline_depth, rdma_pipeline_depth, use_get, use_put, checksum, name)
         self.dispatcher = Dispatcher(self.engine)
         bml.register(TAG_PML, self.dispatcher)
-        bml.register_error(self.peer_lost)
+        bml.register_error(self.on_error)
 
     cpdef int add_comm(self, Communicator comm) except -1:
         """Be ready for messages on a new communicator; those that came early are matched now."""
@@ -610,22 +610,23 @@ cdef class Ob1(Pml):
 
     # -- trouble and the end --------------------------------------------------------------------------------------
 
-    def peer_lost(self, Btl btl, Proc proc, object error):
-        """A BTL lost contact: whatever involves the peer fails with an error that names it."""
+    cpdef int peer_lost(self, Proc proc, object error) except -1:
+        """Contact has ended: whatever involves the peer fails with an error that names it."""
         cdef Matching matching
         cdef Transfer transfer
         if proc.failure is not None:
-            return
-        if isinstance(error, MPIError) and error.code != ERR_PROC_FAILED:
-            proc.failure = error
-        else:
-            proc.failure = MPIError(ERR_PROC_FAILED, f"rank {proc.rank} of {proc.job} (host {proc.host}, pid {proc.pid}) "
-                                                     f"is gone: {error}")
-        for transfer in self.engine.transfers():
-            if transfer.routes is not None and transfer.routes.proc is proc and not transfer.complete:
-                transfer.fail(proc.failure)
-        for matching in list(self.dispatcher.matchings.values()):
-            self.fail_peer(matching, proc)
+            return 0
+        Pml.peer_lost(self, proc, error)
+        enter()
+        try:
+            for transfer in self.engine.transfers():
+                if transfer.routes is not None and transfer.routes.proc is proc and not transfer.complete:
+                    transfer.fail(proc.failure)
+            for matching in list(self.dispatcher.matchings.values()):
+                self.fail_peer(matching, proc)
+        finally:
+            leave()
+        return 0
 
     cdef int fail_peer(self, Matching matching, Proc proc) except -1:
         cdef int rank = matching.communicator.remote_group.rank_of(proc.index)

@@ -28,5 +28,6 @@ cdef class RpiPml(Pml):
                               Communicator comm)
     cdef RecvRequest new_recv(self, size_t address, Py_ssize_t count, Typemap typemap, object allocate, int source,
                               int tag, Communicator comm)
+    cdef bint look(self, RecvRequest wanted, Envelope *found) except -1
     cdef Message take(self, RecvRequest wanted)
     cdef Request receive_taken(self, RecvRequest request, TakenMessage message)

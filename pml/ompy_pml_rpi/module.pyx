@@ -3,6 +3,7 @@
 """pml/rpi: MPI's semantics above a request progression interface."""
 from ompy.core.board cimport IRECV, ISEND, MPROBE, MRECV, PROBE, SEND
 from ompy.core.errors import ERR_INTERN, ERR_UNSUPPORTED_OPERATION, MPIError
+from ompy.core.owner cimport enter, leave
 from ompy.core.proc cimport Proc
 from ompy.core.progress cimport progress, register_source, unregister_source, wait_until
 from ompy.mca.pml cimport INTERFACE
@@ -18,7 +19,7 @@ cdef struct ProbeState:
 
 cdef bint probe_done(void *context) except -1:
     cdef ProbeState *state = <ProbeState *> context
-    return (<RpiPml> state.pml).rpi.probe(<RecvRequest> state.wanted, &state.found)
+    return (<RpiPml> state.pml).look(<RecvRequest> state.wanted, &state.found)
 
 
 cdef int fill_status(const Envelope *envelope, Scope scope, StatusRecord *status) noexcept:
@@ -61,8 +62,12 @@ cdef class RpiPml(Pml):
     cpdef int del_comm(self, Communicator comm) except -1:
         """Forget a communicator; what was not received is dropped."""
         cdef Scope scope = comm.pml
-        del self.scopes[scope.number]
-        self.rpi.close_scope(scope.number)
+        enter()
+        try:
+            del self.scopes[scope.number]
+            self.rpi.close_scope(scope.number)
+        finally:
+            leave()
         comm.pml = None
         return 0
 
@@ -88,8 +93,12 @@ cdef class RpiPml(Pml):
         """Blocking send: the request to be waited for."""
         cdef SendRequest request = self.new_send(address, count, typemap, dest, tag, mode, comm)
         request.operation = SEND + mode
-        request.announce()
-        self.rpi.send(request)
+        enter()
+        try:
+            request.announce()
+            self.rpi.send(request)
+        finally:
+            leave()
         return request
 
     cpdef Request isend(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
@@ -137,12 +146,20 @@ cdef class RpiPml(Pml):
 
     # -- probing --------------------------------------------------------------------------------------------------
 
+    cdef bint look(self, RecvRequest wanted, Envelope *found) except -1:
+        """Whether a message that it would take is here."""
+        enter()
+        try:
+            return self.rpi.probe(wanted, found)
+        finally:
+            leave()
+
     cdef bint iprobe(self, int source, int tag, Communicator comm, StatusRecord *status) except -1:
         cdef RecvRequest wanted = self.new_recv(0, 0, None, None, source, tag, comm)
         cdef Envelope found
-        if not self.rpi.probe(wanted, &found):
+        if not self.look(wanted, &found):
             progress()
-            if not self.rpi.probe(wanted, &found):
+            if not self.look(wanted, &found):
                 return False
         fill_status(&found, <Scope> comm.pml, status)
         return True
@@ -159,8 +176,13 @@ cdef class RpiPml(Pml):
         return 0
 
     cdef Message take(self, RecvRequest wanted):
-        cdef Detached detached = self.rpi.detach(wanted)
+        cdef Detached detached
         cdef TakenMessage message
+        enter()
+        try:
+            detached = self.rpi.detach(wanted)
+        finally:
+            leave()
         if detached is None:
             return None
         message = TakenMessage.__new__(TakenMessage)
@@ -193,13 +215,17 @@ cdef class RpiPml(Pml):
         return message
 
     cdef Request receive_taken(self, RecvRequest request, TakenMessage message):
-        cdef Detached detached = message.detached
-        if detached is None:
-            raise MPIError(ERR_INTERN, "this message was received already")
-        message.detached = None
+        cdef Detached detached
         request.operation = MRECV
-        request.expect()
-        self.rpi.receive_detached(request, detached)
+        enter()
+        try:
+            detached, message.detached = message.detached, None
+            if detached is None:
+                raise MPIError(ERR_INTERN, "this message was received already")
+            request.expect()
+            self.rpi.receive_detached(request, detached)
+        finally:
+            leave()
         return request
 
     cpdef Request imrecv(self, size_t address, Py_ssize_t count, Typemap typemap, Message message):
@@ -221,7 +247,11 @@ cdef class RpiPml(Pml):
         cdef Scope scope = comm.pml
         if scope is None:
             return {}
-        entries = self.rpi.dump()
+        enter()
+        try:
+            entries = self.rpi.dump()
+        finally:
+            leave()
         return {
             "posted": [
                 (rank if rank < 0 else scope.rank_of(rank), tag)

@@ -1,6 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 # distutils: extra_compile_args=-Os
 """Receives of the MPI layer."""
+from ompy.core.owner cimport enter, leave
 from ompy.mca.rpi cimport KIND_SYNCHRONOUS
 
 
@@ -26,31 +27,47 @@ cdef class RecvRequest(Incoming):
 
     cpdef int start(self) except -1:
         """Begin, or begin again: take the first message that matches, or wait for one."""
-        self.expect()
-        return self.layer.rpi.start_receive(self)
+        enter()
+        try:
+            self.expect()
+            return self.layer.rpi.start_receive(self)
+        finally:
+            leave()
 
     cpdef int cancel(self) except -1:
         """Takes effect as long as nothing was matched (MPI-4.1, 3.8.4)."""
-        if not self.complete and not self.found and self.layer.rpi.cancel_receive(self):
-            self.status.cancelled = True
-            self.finish()
+        enter()
+        try:
+            if not self.complete and not self.found and self.layer.rpi.cancel_receive(self):
+                self.status.cancelled = True
+                self.finish()
+        finally:
+            leave()
         return 0
 
     cpdef int abandon(self, object memory) except -1:
         """Take it back, or have the message dropped."""
-        if self.complete:
-            return self.release()
-        self.abandoned = True
-        self.convertor = None
-        return self.cancel()
+        enter()
+        try:
+            if self.complete:
+                return self.release()
+            self.abandoned = True
+            self.convertor = None
+            return self.cancel()
+        finally:
+            leave()
 
     cpdef int fail(self, object error) except -1:
         """Complete with an error; whatever still arrives is thrown away."""
-        self.abandoned = True
-        self.convertor = None
-        if not self.found:
-            self.layer.rpi.cancel_receive(self)
-        return Incoming.fail(self, error)
+        enter()
+        try:
+            self.abandoned = True
+            self.convertor = None
+            if not self.found:
+                self.layer.rpi.cancel_receive(self)
+            return Incoming.fail(self, error)
+        finally:
+            leave()
 
     cdef int matched(self, const Envelope *envelope) except -1:
         self.found = True

@@ -7,6 +7,7 @@ from libc.string cimport memcpy
 from ompy.core.convertor cimport Convertor
 from ompy.core.constants cimport MODE_SYNCHRONOUS
 from ompy.core.errors import ERR_COUNT, MPIError
+from ompy.core.owner cimport enter, leave
 from ompy.mca.rpi cimport KIND_DATA, KIND_SYNCHRONOUS, Envelope
 
 
@@ -47,8 +48,12 @@ cdef class SendRequest(Confirmed):
 
     cpdef int start(self) except -1:
         """Begin, or begin again: the component takes over."""
-        self.announce()
-        return self.layer.rpi.start_send(self)
+        enter()
+        try:
+            self.announce()
+            return self.layer.rpi.start_send(self)
+        finally:
+            leave()
 
     cdef int fetch(self, uint32_t *words, size_t length) except -1:
         if length & 3:

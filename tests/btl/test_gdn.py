@@ -25,7 +25,7 @@ def job(program, ranks, *options):
 def test_it_keeps_the_contract_of_transports():
     """The clauses alone: whole MPI programs over it are below, and in mpi4py's suite."""
     command = [sys.executable, "-c", "from ompy.cli.ompy import main; main()", "conformance", "--mca", "btl", "gdn,self"]
-    run = subprocess.run([*command, "--level", "contract"], capture_output=True, text=True, timeout=120, check=False)
+    run = subprocess.run([*command, "--level", "contract"], capture_output=True, text=True, timeout=280, check=False)
     assert run.returncode == 0, run.stdout
 
 

@@ -10,6 +10,7 @@ import signal
 import time
 
 import pytest
+from ompy_btl_zmq.address import Card, pack, unpack
 from zmq_ranks import TAG, Rank, open_btl, run
 
 from ompy.core.errors import ERR_PROC_FAILED, MPIError
@@ -250,3 +251,14 @@ def test_finalize_leaves_no_thread_and_no_descriptor() -> None:
         btl.finalize()
     assert descriptors() == before
     assert len(os.listdir("/proc/self/task")) == threads
+
+
+@pytest.mark.parametrize("url", ["tcp://127.0.0.1:0", "tcp://127.0.0.1:65536", "tcp://127.0.0.1:x", "ipc://127.0.0.1:5000"])
+def test_a_card_without_an_address_of_tcp_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="is no address of TCP"):
+        unpack(pack(Card(url, "none", b"")))
+
+
+def test_a_card_comes_as_it_was() -> None:
+    card = Card("tcp://127.0.0.1:65535", "none", b"")
+    assert unpack(pack(card)) == card

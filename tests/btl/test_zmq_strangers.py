@@ -14,7 +14,7 @@ import pytest
 import zmq
 from ompy_btl_zmq.address import host_of, unpack
 from ompy_btl_zmq.endpoint import MARK
-from ompy_btl_zmq.security import Identities, Plain, derive
+from ompy_btl_zmq.security import Circles, Identities, Plain, derive
 from zmq.utils import z85
 from zmq_ranks import SECRET, Rank, open_btl, run
 
@@ -61,7 +61,7 @@ def with_a_wrong_password(caller: zmq.Socket[bytes]) -> None:
     identities = Identities(b"another secret", "test", 1, 2)
     identity = identities.towards(0)
     caller.setsockopt(zmq.ROUTING_ID, identity)
-    Plain(identities).introduce(caller, identity, b"")
+    Plain(Circles(identities)).introduce(caller, identities, identity, b"")
 
 
 def with_a_wrong_key(server_key: bytes) -> Callable[[zmq.Socket[bytes]], None]:
@@ -285,10 +285,10 @@ def test_an_identity_proves_the_rank_to_one_other_and_nothing_else_does() -> Non
 
 def test_a_password_opens_one_rank() -> None:
     identity = identities_of(1).towards(3)
-    shown = [identity.hex().encode(), Plain(identities_of(1)).password(identity.hex().encode())]
-    assert Plain(identities_of(3)).admits(shown)
-    assert not Plain(identities_of(2)).admits(shown)
-    assert not Plain(identities_of(3)).admits([shown[0], shown[1][::-1]])
+    shown = [identity.hex().encode(), Plain(Circles(identities_of(1))).password(identities_of(1), identity.hex().encode())]
+    assert Plain(Circles(identities_of(3))).admits(shown)
+    assert not Plain(Circles(identities_of(2))).admits(shown)
+    assert not Plain(Circles(identities_of(3))).admits([shown[0], shown[1][::-1]])
 
 
 def test_a_port_in_use_names_the_parameters_and_the_remedy() -> None:

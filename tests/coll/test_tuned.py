@@ -9,6 +9,7 @@ import pytest
 from in_memory import InMemoryPml, finish, intra
 from ompy_coll_tuned import rules
 from ompy_coll_tuned.algorithms import ALGORITHMS
+from ompy_coll_tuned.component import COMPONENT
 from ompy_coll_tuned.module import TunedModule
 from ompy_coll_tuned.rules import parse
 from ompy_coll_tuned.settings import Settings, built_in
@@ -16,6 +17,7 @@ from ompy_coll_tuned.settings import Settings, built_in
 from ompy.mca import pml
 from ompy.mca.errors import ParameterError
 from ompy.testing.conformance.coll.calls import FIRST, IN_PLACE, NUMBERS, REDUCTIONS, SHAPES, SUM, intra_case
+from ompy.testing.conformance.coll.sizes import POWERS
 
 FILE = """
 [bcast.2]
@@ -47,6 +49,15 @@ def chosen(settings, function, size, nbytes, commutative=True):
         said |= {(algorithm.name, when) for algorithm, suits, when in told if suits}
     assert len(said) == 1, said
     return said.pop()
+
+
+def test_where_the_rules_that_come_with_it_switch_the_conformance_kit_tries():
+    declared = COMPONENT.capabilities["switch_points"]
+    for size, within_host in ((4, True), (4, False), (100, False)):
+        for by_ranks in built_in(size, within_host).tables.values():
+            points = {rule.from_bytes for rules in by_ranks.values() for rule in rules} - {0}
+            # The kit's sweep has elements of 4 bytes, and goes by powers of two.
+            assert all(point in declared or any(abs(point - power) < 4 for power in POWERS) for point in points), points
 
 
 def test_a_file_decides_by_ranks_and_bytes(file):

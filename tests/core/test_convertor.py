@@ -99,7 +99,7 @@ def test_unpacking_stops_at_the_last_element() -> None:
     assert target.tolist() == [0, 0, 1, 0, 2, 0, 3, 0]
 
 
-@pytest.mark.parametrize("length", [1, 2, 4, 8, 16, 24, 600])
+@pytest.mark.parametrize("length", [1, 2, 4, 8, 16, 24, 32, 64, 600])
 @pytest.mark.parametrize("stride", [1024, 4096, -4096, 4096 + 8])
 def test_blocks_that_crowd_in_the_cache_are_stored_like_others(length: int, stride: int) -> None:
     """Strides that are a power of two are stored in batches; the counts lie around one, two and many of them."""

@@ -64,6 +64,14 @@ def test_over_the_budget_the_longest_unused_goes_first() -> None:
     assert sorted(card.pinned.values()) == [(1000, 100), (3000, 100)]
 
 
+def test_however_short_they_are_no_more_than_so_many_are_kept() -> None:
+    card = Card(budget=1 << 30)
+    for address in range(0, 8 * 5000, 8):
+        card.cache.release(card.cache.hold(address, 8))
+    assert len(card.pinned) == len(card.cache) == 1024
+    assert (8 * 4999, 8) in card.pinned.values()
+
+
 def test_a_larger_registration_takes_the_place_of_those_within_it() -> None:
     card = Card(budget=1 << 20)
     small = card.cache.hold(100, 10)

@@ -333,9 +333,11 @@ class Arguments:
         self.values = Values(MPI)
         self.names = {"MPI": MPI, "numpy": numpy, "array": array, "v": self.values}
         signal.signal(signal.SIGALRM, alarm.ring)
-        # What the first wait opens stays.
+        # What the first wait opens stays, and so does the launcher of whoever spawns.
         with contextlib.suppress(Interrupted), alarm:
             MPI.COMM_SELF.Recv(bytearray(1), 0)
+        with contextlib.suppress(MPI.Exception):
+            MPI.COMM_SELF.Spawn("/nonexistent")
         size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (size + ROOM, size + ROOM))
 
@@ -372,13 +374,16 @@ class Arguments:
         return ""
 
     def take_back(self, result: object) -> None:
-        """A request is cancelled, an object freed."""
+        """A request is cancelled, an object freed, a port closed."""
         mpi = self.mpi
         if isinstance(result, mpi.Request) and result:
             with contextlib.suppress(mpi.Exception):
                 result.Cancel()
             if not result.Test():
                 result.free()
+        elif isinstance(result, str):
+            with contextlib.suppress(mpi.Exception):
+                mpi.Close_port(result)
         elif isinstance(result, mpi.buffer) and result:
             with contextlib.suppress(mpi.Exception):
                 mpi.Free_mem(result)

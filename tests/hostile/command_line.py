@@ -75,7 +75,7 @@ class CommandLine:
             if not 1 <= job.size == sum(program.count for program in job.programs):
                 return f"a job of {job.size} ranks"
             for rank in range(min(job.size, 3)):
-                job.output.tag.of(rank, "stdout")
+                job.output.tag.of(0, rank, "stdout")
         except (self.line.UsageError, ValueError, OSError, RuntimeError) as error:
             return "" if str(error) else f"{type(error).__name__} without words"
         finally:

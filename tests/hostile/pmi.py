@@ -86,9 +86,9 @@ class PmiClient:
 
     def begin(self) -> None:
         from ompy_rte_pmi.module import PmiRte
-        from ompy_rte_pmi.wire import Wire
 
         from ompy.core.errors import MPIError
+        from ompy.mca.pmi_wire import Wire
 
         self.rte, self.wire, self.error = PmiRte, Wire, MPIError
         os.environ.pop("OMPY_BOARD_FD", None)

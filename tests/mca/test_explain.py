@@ -135,7 +135,7 @@ def test_without_the_parameter_nothing_is_printed(launch) -> None:
 @pytest.mark.parametrize(
     ("mca", "words"),
     [
-        (("btl", "self,ssm"), "self, sm, zmq. Did you mean sm?"),
+        (("btl", "self,ssm"), "self, sm, tcp, zmq. Did you mean sm?"),
         (("btl", "self,^sm"), "mixes including and excluding"),
         (("btl_sm_backing", "memfdd"), "Did you mean memfd?"),
         (("btl_sm_eager_limt", "8k"), "Did you mean btl_sm_eager_limit?"),

@@ -3,7 +3,7 @@
     ompyrun -n 3 python tests/mpi/file_programs.py --programs 20000 --seed 1       the long form of test_file_random.py
 
 Every rank draws the same program, so each knows what the others do.  In one phase ranks read, or write bytes that are no
-other's.
+other's, by one access or by several that are under way at a time.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import os
 import random
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +25,16 @@ ETYPES = (MPI.BYTE, MPI.SHORT, MPI.INT, MPI.DOUBLE)
 # Names of the methods of an access: pointer, then how it goes on.
 WAYS = ("at", "own", "common")
 FORMS = ("blocking", "nonblocking", "split")
+REPRESENTATIONS = ("native", "native", "native", "internal", "external32")
+# How a file is opened again.
+MODES = (
+    MPI.MODE_RDWR,
+    MPI.MODE_RDWR | MPI.MODE_UNIQUE_OPEN,
+    MPI.MODE_RDWR | MPI.MODE_CREATE | MPI.MODE_APPEND,
+    MPI.MODE_RDONLY,
+    MPI.MODE_WRONLY,
+    MPI.MODE_WRONLY | MPI.MODE_APPEND,
+)
 
 
 @dataclass
@@ -35,6 +46,13 @@ class Layout:
     offsets: np.ndarray
     extent: int
     disp: int = 0
+    swapped: bool = False
+
+    def stored(self, data: bytes) -> bytes:
+        """Whole etypes as the file has them, or of the file's as memory has them."""
+        if not self.swapped:
+            return data
+        return np.frombuffer(data, np.uint8).reshape(-1, self.etype.size)[:, ::-1].tobytes()
 
     def places(self, start: int, nbytes: int) -> np.ndarray:
         """Offsets in the file of some data bytes of the view."""
@@ -122,8 +140,8 @@ def memory_of(dice: random.Random, etype: Any, count: int) -> tuple[list[Any], n
     return [memory, 1, etype.Create_vector(count, 1, step)], memory, blocks(np.arange(count) * step * e, e)
 
 
-def call(file: Any, writing: bool, way: str, form: str, collective: bool, offset: int, buf: Any, status: Any) -> None:
-    """The method that the words name."""
+def call(file: Any, writing: bool, way: str, form: str, collective: bool, offset: int, buf: Any, status: Any) -> Any:
+    """The method that the words name; "pending" leaves its request."""
     name = "write" if writing else "read"
     arguments = [offset, buf] if way == "at" else [buf]
     if way == "common":
@@ -133,10 +151,23 @@ def call(file: Any, writing: bool, way: str, form: str, collective: bool, offset
     if form == "split" and collective:
         getattr(file, f"{name.capitalize()}{suffix}_begin")(*arguments)
         getattr(file, f"{name.capitalize()}{suffix}_end")(buf, status)
+    elif form == "pending":
+        return getattr(file, f"I{name}{suffix}")(*arguments)
     elif form == "nonblocking" and suffix != "_ordered":
         getattr(file, f"I{name}{suffix}")(*arguments).Wait(status)
     else:
         getattr(file, f"{name.capitalize()}{suffix}")(*arguments, status)
+    return None
+
+
+class Drawn(NamedTuple):
+    """An access of all ranks, in words of `call`; `asked` has (offset, count) in etypes of each rank, count -1 where it takes
+    no part."""
+
+    way: str
+    form: str
+    collective: bool
+    asked: list[tuple[int, int]]
 
 
 class Program:
@@ -153,9 +184,36 @@ class Program:
         raise AssertionError(f"seed {self.seed}, rank {self.comm.rank} of {self.comm.size}: {words}\n  {lines}")
 
     def run(self) -> None:
-        dice = self.dice
+        if self.comm.rank == 0 and os.path.exists(self.path):
+            os.unlink(self.path)  # of a program that failed
+        self.comm.Barrier()
+        self.state = State(0, [], [0] * self.comm.size)
+        self.open(MPI.MODE_RDWR | MPI.MODE_CREATE | self.dice.choice([0, MPI.MODE_UNIQUE_OPEN]))
+        self.set_view()
+        for _ in range(self.dice.randint(1, 7)):
+            self.draw()()
+        self.file.Close()
+        self.compare()
+        self.comm.Barrier()
+        if self.comm.rank == 0:
+            MPI.File.Delete(self.path)
+
+    def draw(self) -> Callable[[], None]:
+        """What the access mode allows."""
+        reads, writes = [self.read, self.read, self.read_several], [self.write, self.write, self.write, self.write_several]
+        ways: list[Callable[[], None]] = [self.set_view, self.reopen]
+        if not self.mode & MPI.MODE_WRONLY:
+            ways += reads
+        if not self.mode & MPI.MODE_RDONLY:
+            ways += [*writes, self.sizes]
+        return self.dice.choice(ways)
+
+    def open(self, mode: int) -> None:
+        """The view is the whole file, and pointers are at its start, or at its end."""
+        dice, state = self.dice, self.state
         hints = {
             "cb_buffer_size": str(dice.choice([4096, 8192, 1 << 20])),
+            "cb_nodes": str(dice.choice([0, 1, 2])),
             "ind_rd_buffer_size": str(dice.choice([4096, 1 << 20])),
             "ind_wr_buffer_size": str(dice.choice([4096, 1 << 20])),
             "romio_ds_read": dice.choice(["automatic", "enable", "disable"]),
@@ -163,26 +221,24 @@ class Program:
             "romio_cb_write": dice.choice(["automatic", "enable", "disable"]),
             "romio_cb_read": dice.choice(["automatic", "enable", "disable"]),
         }
-        mode = MPI.MODE_RDWR | MPI.MODE_CREATE | dice.choice([0, MPI.MODE_UNIQUE_OPEN])
+        self.mode = mode
         self.story.append(f"open, mode {mode}, {hints}")
-        if self.comm.rank == 0 and os.path.exists(self.path):
-            os.unlink(self.path)  # of a program that failed
+        self.file = MPI.File.Open(self.comm, self.path, mode, MPI.Info.Create(hints))
+        start = len(state.content) if mode & MPI.MODE_APPEND else 0
+        state.layouts = [Layout(MPI.BYTE, MPI.BYTE, np.arange(1), 1)] * self.comm.size
+        state.pointers, state.shared = [start] * self.comm.size, start
+        if (self.file.Get_position(), self.file.Get_position_shared()) != (start, start):
+            self.fail(f"pointers at {self.file.Get_position()} and {self.file.Get_position_shared()}, not at {start}")
         self.comm.Barrier()
-        file = MPI.File.Open(self.comm, self.path, mode, MPI.Info.Create(hints))
-        self.state = State(0, [], [0] * self.comm.size)
-        self.set_view(file)
         if dice.random() < 0.15:
             self.story.append("atomic")
-            file.Set_atomicity(True)
-        for _ in range(dice.randint(1, 7)):
-            getattr(self, dice.choice(["write", "write", "write", "read", "read", "set_view", "sizes"]))(file)
-        file.Close()
-        self.compare()
-        self.comm.Barrier()
-        if self.comm.rank == 0:
-            MPI.File.Delete(self.path)
+            self.file.Set_atomicity(True)
 
-    def set_view(self, file: Any) -> None:
+    def reopen(self) -> None:
+        self.file.Close()
+        self.open(self.dice.choice(MODES))
+
+    def set_view(self) -> None:
         state, dice = self.state, self.dice
         etype = dice.choice(ETYPES)
         seed, together = dice.random(), dice.random() < 0.7
@@ -191,33 +247,35 @@ class Program:
             for rank in range(self.comm.size)
         ]
         disp = dice.choice([0, 0, 5, 4096, 1000])
+        representation = dice.choice(REPRESENTATIONS)
         for layout in state.layouts:
-            layout.disp = disp
+            layout.disp, layout.swapped = disp, representation == "external32"
         state.pointers, state.shared = [0] * self.comm.size, 0
         mine = state.layouts[self.comm.rank]
         self.story.append(
-            f"view: disp {disp}, etype {etype.Get_name()}, {[(it.offsets[:9].tolist(), it.extent) for it in state.layouts]}"
+            f"{representation} view: disp {disp}, etype {etype.Get_name()}, "
+            f"{[(it.offsets[:9].tolist(), it.extent) for it in state.layouts]}"
         )
-        file.Set_view(disp, etype, mine.filetype)
+        self.file.Set_view(disp, etype, mine.filetype, representation)
 
-    def sizes(self, file: Any) -> None:
+    def sizes(self) -> None:
         content, size = self.state.content, self.dice.choice([0, 1, 100, 5000])
         if self.dice.random() < 0.5:
             self.story.append(f"set size {size}")
-            file.Set_size(size)
+            self.file.Set_size(size)
             self.state.content = content[:size] + bytes(max(0, size - len(content)))
         else:
             self.story.append(f"preallocate {size}")
-            file.Preallocate(size)
+            self.file.Preallocate(size)
             content.extend(bytes(max(0, size - len(content))))
-        if file.Get_size() != len(self.state.content):
-            self.fail(f"size {file.Get_size()}, not {len(self.state.content)}")
+        if self.file.Get_size() != len(self.state.content):
+            self.fail(f"size {self.file.Get_size()}, not {len(self.state.content)}")
         self.comm.Barrier()
 
-    def drawn(self) -> tuple[str, str, bool, list[tuple[int, int]]]:
-        """A kind of access, and (offset, count) in etypes of each rank; count -1: the rank takes no part."""
+    def drawn(self, ways: tuple[str, ...] = WAYS) -> Drawn:
+        """An access."""
         dice, state, ranks = self.dice, self.state, range(self.comm.size)
-        way, form, collective = dice.choice(WAYS), dice.choice(FORMS), dice.random() < 0.6
+        way, form, collective = dice.choice(ways), dice.choice(FORMS), dice.random() < 0.6
         most = dice.choice([3, 30, 300])
         asked = [(dice.choice([0, 0, 1, 17]), dice.randint(0, most)) for _ in ranks]
         if way == "common":
@@ -226,69 +284,109 @@ class Program:
             counts = [count if collective or rank == alone else -1 for rank, (_, count) in enumerate(asked)]
             starts = [state.shared + sum(max(count, 0) for count in counts[:rank]) for rank in ranks]
             asked = list(zip(starts, counts, strict=True))
-            state.shared += sum(max(count, 0) for count in counts)
         elif way == "own":
             asked = [(state.pointers[rank], count) for rank, (_, count) in enumerate(asked)]
-        return way, form, collective, asked
+        return Drawn(way, form, collective, asked)
 
-    def advance(self, way: str, asked: list[tuple[int, int]]) -> None:
-        if way == "own":
-            for rank, (_, count) in enumerate(asked):
+    def advance(self, drawn: Drawn) -> None:
+        for rank, (_, count) in enumerate(drawn.asked):
+            if drawn.way == "own":
                 self.state.pointers[rank] += max(count, 0)
+            elif drawn.way == "common":
+                self.state.shared += max(count, 0)
 
-    def write(self, file: Any) -> None:
-        state = self.state
-        before = state.shared
-        way, form, collective, asked = self.drawn()
-        e = state.layouts[0].etype.size
-        taken = np.zeros(0, np.int64)
-        for rank, (offset, count) in enumerate(asked):
-            places = state.layouts[rank].places(offset * e, max(count, 0) * e)
+    def places(self, rank: int, offset: int, count: int) -> np.ndarray:
+        """Offsets in the file of some etypes of a rank's view."""
+        e = self.state.layouts[rank].etype.size
+        return self.state.layouts[rank].places(offset * e, max(count, 0) * e)
+
+    def untangle(self, drawn: Drawn, taken: np.ndarray) -> np.ndarray | None:
+        """Take no place twice: ranks that would, write nothing; returns all places, or None where that can't be."""
+        for rank, (offset, count) in enumerate(drawn.asked):
+            places = self.places(rank, offset, count)
             if len(np.intersect1d(places, taken)):
-                if way == "common":
-                    # The others' places follow from this count: give the phase up.
-                    state.shared = before
-                    return
-                asked[rank] = offset, 0
+                if drawn.way == "common":
+                    return None  # the others' places follow from this count
+                drawn.asked[rank] = offset, 0
                 continue
             taken = np.concatenate([taken, places])
-        data = [self.dice.randbytes(max(count, 0) * e) for _, count in asked]
-        self.story.append(f"write {way} {form} {'collective' if collective else ''} {asked}")
-        self.carry_out(file, True, way, form, collective, asked, data[self.comm.rank])
-        self.advance(way, asked)
-        for rank, (offset, count) in enumerate(asked):
-            state.write(state.layouts[rank].places(offset * e, max(count, 0) * e), data[rank])
-        self.comm.Barrier()
-        self.compare()
-        self.comm.Barrier()
+        return taken
 
-    def read(self, file: Any) -> None:
-        way, form, collective, asked = self.drawn()
-        self.story.append(f"read {way} {form} {'collective' if collective else ''} {asked}")
-        self.carry_out(file, False, way, form, collective, asked, b"")
-        self.advance(way, asked)
-        self.comm.Barrier()
+    def write(self) -> None:
+        drawn = self.drawn()
+        if self.untangle(drawn, np.zeros(0, np.int64)) is not None:
+            self.carry_out(True, [drawn])
 
-    def carry_out(
-        self, file: Any, writing: bool, way: str, form: str, collective: bool, asked: list[tuple[int, int]], data: bytes
-    ) -> None:
+    def read(self) -> None:
+        self.carry_out(False, [self.drawn()])
+
+    def write_several(self) -> None:
+        self.several(True)
+
+    def read_several(self) -> None:
+        self.several(False)
+
+    def several(self, writing: bool) -> None:
+        """Accesses that are all begun before one ends."""
+        pointers, taken, all_drawn = list(self.state.pointers), np.zeros(0, np.int64), []
+        for _ in range(self.dice.randint(2, 6)):
+            drawn = self.drawn(("at", "own"))._replace(form="pending")
+            if writing:
+                more = self.untangle(drawn, taken)
+                assert more is not None
+                taken = more
+            self.advance(drawn)
+            all_drawn.append(drawn)
+        self.state.pointers = pointers
+        self.carry_out(writing, all_drawn)
+
+    def carry_out(self, writing: bool, all_drawn: list[Drawn]) -> None:
+        state, rank = self.state, self.comm.rank
+        under_way = []
+        for drawn in all_drawn:
+            self.story.append(f"{'write' if writing else 'read'} {drawn}")
+            datas = [
+                self.dice.randbytes(max(count, 0) * state.layouts[0].etype.size if writing else 0) for _, count in drawn.asked
+            ]
+            if drawn.asked[rank][1] >= 0:
+                under_way.append(self.begin(writing, drawn, datas[rank]))
+            self.advance(drawn)
+            for number, (offset, count) in enumerate(drawn.asked if writing else []):
+                state.write(self.places(number, offset, count), state.layouts[number].stored(datas[number]))
+        random.Random(f"{self.seed} {rank} {len(self.story)}").shuffle(under_way)
+        for finish in under_way:
+            finish()
+        self.comm.Barrier()
+        if writing:
+            self.compare()
+            self.comm.Barrier()
+
+    def begin(self, writing: bool, drawn: Drawn, data: bytes) -> Callable[[], None]:
+        """This rank's part; returns what waits for its end and looks at what it did."""
         rank, layout = self.comm.rank, self.state.layouts[self.comm.rank]
-        offset, count = asked[rank]
-        dice = random.Random(f"{self.seed} {rank} {len(self.story)}")
-        buf, memory, inside = memory_of(dice, layout.etype, max(count, 0))
-        status = MPI.Status()
+        offset, count = drawn.asked[rank]
+        e = layout.etype.size
+        buf, memory, inside = memory_of(random.Random(f"{self.seed} {rank} {len(self.story)}"), layout.etype, count)
         if writing:
             memory[inside] = np.frombuffer(data, np.uint8)
-        untouched = memory.copy()
-        if count >= 0:
-            call(file, writing, way, form, collective, offset, buf, status)
-            e = layout.etype.size
-            expected = data if writing else self.state.read(layout.places(offset * e, count * e))
+        untouched, status = memory.copy(), MPI.Status()
+        expected = data
+        if not writing:
+            expected = self.state.read(self.places(rank, offset, count))
+            if layout.swapped:
+                expected = layout.stored(expected[: len(expected) // e * e])
+        request = call(self.file, writing, drawn.way, drawn.form, drawn.collective, offset, buf, status)
+
+        def finish() -> None:
+            if request is not None:
+                request.Wait(status)
             if status.Get_count(MPI.BYTE) != len(expected):
-                self.fail(f"status says {status.Get_count(MPI.BYTE)} bytes, not {len(expected)}")
+                self.fail(f"status of {drawn} says {status.Get_count(MPI.BYTE)} bytes, not {len(expected)}")
             untouched[inside[: len(expected)]] = np.frombuffer(expected, np.uint8)
             if (memory != untouched).any():
-                self.fail(f"memory differs first at byte {int(np.flatnonzero(memory != untouched)[0])}")
+                self.fail(f"memory of {drawn} differs first at byte {int(np.flatnonzero(memory != untouched)[0])}")
+
+        return finish
 
     def compare(self) -> None:
         if self.comm.rank == 0:

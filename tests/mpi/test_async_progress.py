@@ -190,11 +190,16 @@ def what_targets_need(comm, allocated, dynamic):
         window.Free()
 
 
-@pytest.mark.ompy(2, mca={"osc": "sm,pt2pt"})
+@pytest.mark.ompy(2)
+def test_windows_tell_that_their_targets_need_nothing(comm):
+    what_targets_need(comm, "none", "none")
+
+
+@pytest.mark.ompy(2, mca={"osc_sm_single_copy": "none"})
 def test_windows_tell_that_their_targets_must_call(comm):
     what_targets_need(comm, "none", "calls")
 
 
-@pytest.mark.ompy(2, mca=SHARED_MEMORY)
+@pytest.mark.ompy(2, mca={**SHARED_MEMORY, "osc_sm_single_copy": "none"})
 def test_windows_tell_that_a_thread_serves_them(comm):
     what_targets_need(comm, "none", "thread")

@@ -153,9 +153,5 @@ def test_wrong_arguments_are_named(comm):
         assert caught.value.Get_error_class() == getattr(MPI, error_class)
 
 
-def test_asking_for_more_processes_says_what_to_do_instead():
-    with pytest.raises(NotImplementedError, match=r"Spawn: .* ompyrun -n N python -m mpi4py.futures"):
-        MPI.COMM_SELF.Spawn("program")
-    with pytest.raises(NotImplementedError, match=r"Open_port: .* one job"):
-        MPI.Open_port()
+def test_a_job_that_nobody_spawned_has_no_parent():
     assert MPI.Comm.Get_parent() == MPI.COMM_NULL

@@ -191,6 +191,23 @@ def test_a_representation_of_the_program_s_own(comm, tmp_path):
     file.Close()
 
 
+@pytest.mark.ompy(1)
+def test_a_representation_without_functions_leaves_data_as_they_are(comm, tmp_path):
+    MPI.Register_datarep("as they are", None, None, lambda datatype: datatype.size)
+    path = path_of(comm, tmp_path)
+    file = MPI.File.Open(comm, path, READ_WRITE)
+    file.Set_view(0, MPI.INT, MPI.INT, "as they are")
+    every_third = MPI.INT.Create_vector(10, 1, 3)
+    data, got, status = np.arange(30, dtype="i4"), np.full(30, -1, "i4"), MPI.Status()
+    file.Write_at(0, [data, 1, every_third])
+    assert (np.fromfile(path, "i4") == data[::3]).all()
+    file.Read_at(2, [got, 1, every_third], status)
+    assert status.Get_count(MPI.INT) == 8
+    assert (got[:24:3] == data[6::3]).all()
+    assert (got == -1).sum() == 22
+    file.Close()
+
+
 @pytest.mark.ompy(2)
 def test_split_collectives_come_one_at_a_time(comm, tmp_path):
     file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE)
@@ -265,6 +282,7 @@ def test_arguments_that_differ_are_errors_on_every_rank(comm, tmp_path):
     ):
         error_of(wrong)
     file.Write_ordered(b"ab")
+    comm.Barrier()
     assert file.Get_size() == 4
     file.Close()
 
@@ -293,8 +311,34 @@ def test_hints_that_differ_are_rank_0_s(comm, tmp_path):
         file.Close()
 
 
+@pytest.mark.ompy(2)
+def test_a_collective_access_of_plain_views_waits_for_nobody(comm, tmp_path):
+    file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE)
+    file.Set_view(4, MPI.INT)
+    mine, got = np.full(10, comm.rank, "i4"), np.zeros(20, "i4")
+    for call, buf in ((file.Write_at_all, mine), (file.Read_at_all, mine)):
+        if comm.rank:
+            comm.recv(source=0)
+        call(10 * comm.rank, buf)
+        if comm.rank == 0:
+            comm.send(None, 1)
+    comm.Barrier()
+    file.Read_at_all(0, got)
+    assert (got == np.repeat([0, 1], 10)).all()
+    file.Close()
+
+
 @pytest.mark.ompy(2, 4)
 def test_what_ranks_move_together_goes_between_file_and_memory_once(comm, tmp_path):
+    moves_once(comm, tmp_path)
+
+
+@pytest.mark.ompy(2, 4, mca={"fcoll_two_phase_exchange": "messages"})
+def test_what_ranks_move_together_by_messages_goes_between_file_and_memory_once(comm, tmp_path):
+    moves_once(comm, tmp_path)
+
+
+def moves_once(comm, tmp_path):
     from ompy import tool
 
     size, data = 1 << 20, np.full(1 << 18, comm.rank, "i4")

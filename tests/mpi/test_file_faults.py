@@ -1,4 +1,5 @@
-"""Files when something goes wrong: no room, no permission, a file or a rank that vanishes, other jobs; and very large ones."""
+"""Files when something goes wrong: no room, no permission, a file or a rank that vanishes, other jobs and hosts; and very large
+ones."""
 
 from __future__ import annotations
 
@@ -139,6 +140,36 @@ def test_one_rank_alone_may_not_open_it(comm, tmp_path):
 
 
 @pytest.mark.ompy(2)
+@pytest.mark.parametrize("hints", [{}, {"romio_ds_write": "enable"}, {"romio_cb_write": "enable"}])
+def test_a_file_that_may_only_be_written_is_written_around_holes(comm, tmp_path, monkeypatch, hints):
+    path, opened = path_of(comm, tmp_path), os.open
+    before = np.arange(400, dtype="i4") + 7
+    if comm.rank == 0:
+        before.tofile(path)
+    comm.Barrier()
+
+    def without_permission_to_read(name, flags, *more):
+        if name == path and not flags & os.O_WRONLY:
+            raise PermissionError(13, "Permission denied")
+        return opened(name, flags, *more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", without_permission_to_read)
+        assert error_of(MPI.File.Open, comm, path, READ_WRITE).Get_error_class() == MPI.ERR_ACCESS
+        file = MPI.File.Open(comm, path, MPI.MODE_WRONLY | MPI.MODE_UNIQUE_OPEN, MPI.Info.Create(hints))
+    file.Set_view(0, MPI.INT, MPI.INT.Create_hindexed([1], [4 * comm.rank]).Create_resized(0, 16))
+    mine = np.arange(50, dtype="i4") - comm.rank
+    file.Write_all(mine)
+    file.Write(mine)
+    file.Close()
+    comm.Barrier()
+    wanted = before.reshape(-1, 4).copy()
+    for rank in range(comm.size):
+        wanted[:, rank] = np.tile(np.arange(50), 2) - rank
+    assert (np.fromfile(path, "i4") == wanted.reshape(-1)).all()
+
+
+@pytest.mark.ompy(2)
 def test_a_file_that_vanished_is_an_error_at_its_deletion_on_every_rank(comm, tmp_path):
     path = path_of(comm, tmp_path)
     file = MPI.File.Open(comm, path, READ_WRITE | MPI.MODE_DELETE_ON_CLOSE)
@@ -212,6 +243,149 @@ def test_two_jobs_that_write_between_each_other_s_bytes_under_locks_lose_none(tm
     assert (np.fromfile(path, "i4") == np.arange(12000)).all()
 
 
+LOCKED_FILE = """
+import os, sys
+os.environ["OMPY_MCA_sharedfp"] = "lockedfile"
+import numpy as np
+from ompy import MPI
+"""
+
+SHARING = (
+    LOCKED_FILE
+    + """
+comm = MPI.COMM_WORLD
+file = MPI.File.Open(comm, sys.argv[1], MPI.MODE_RDWR | MPI.MODE_CREATE)
+open(sys.argv[1] + "-is-open-" + sys.argv[2], "w").close()
+while not os.path.exists(sys.argv[1] + "-is-open-" + str(1 - int(sys.argv[2]))):
+    pass
+for _ in range(100):
+    file.Write_shared(b"x")
+comm.Barrier()
+assert file.Get_position_shared() == 100 * comm.size
+if sys.argv[3] == "killed":
+    os.kill(os.getpid(), 9)
+file.Close()
+"""
+)
+
+
+def test_the_shared_pointer_in_a_file_is_each_job_s_own(tmp_path):
+    path = tmp_path / "data"
+    for ends in ("killed", "closed"):
+        jobs = [job("-c", SHARING, str(path), str(number), ends) for number in range(2)]
+        for each in jobs:
+            _, errors = each.communicate(timeout=90)
+            assert each.returncode == 0 or ends == "killed", errors
+            assert "Error" not in errors
+        for number in range(2):
+            os.unlink(f"{path}-is-open-{number}")
+
+
+TWO_HOSTS = """
+import os, sys
+rank = int(os.environ["PMI_RANK"])
+if rank == 2:
+    here = os.uname()
+    os.uname = lambda: os.uname_result((here.sysname, "elsewhere", *here[2:]))
+os.environ["MPI_LOCALNRANKS"] = "1" if rank == 2 else "2"
+import numpy as np
+from ompy import MPI, tool
+world = MPI.COMM_WORLD
+for comm, nodes in ((world, 0), (world, 3), (world.Split(rank // 2), 0)):
+    os.mkdir(f"{sys.argv[1]}/{rank}-{comm.size}-{nodes}")
+    folder = comm.bcast(f"{sys.argv[1]}/{rank}-{comm.size}-{nodes}")
+    file = MPI.File.Open(comm, f"{folder}/data", MPI.MODE_RDWR | MPI.MODE_CREATE, MPI.Info.Create({"cb_nodes": str(nodes)}))
+    file.Set_view(0, MPI.INT, MPI.INT.Create_hindexed([1], [4 * comm.rank]).Create_resized(0, 4 * comm.size))
+    mine, got = np.arange(10_000, dtype="i4"), np.zeros(10_000, "i4")
+    with tool.Session() as session:
+        calls = session.handle("fbtl_posix_calls")
+        session.start()
+        file.Write_all(mine)
+        session.stop()
+        # One rank of each host writes what messages have brought, or each rank a part of what is in shared memory.
+        assert calls.read() == (rank != 1 if comm is world and not nodes else 1)
+    comm.Barrier()
+    file.Read_at_all(0, got)
+    assert (got == mine).all()
+    comm.Barrier()
+    file.Set_view(0, MPI.INT)
+    file.Write_ordered(np.full(1, comm.rank, "i4"))
+    comm.Barrier()
+    assert file.Get_position_shared() == comm.size
+    assert (np.fromfile(f"{folder}/data", "i4", comm.size) == np.arange(comm.size)).all()
+    assert len(os.listdir(folder)) == (2 if comm is world else 1)
+    file.Close()
+"""
+
+
+def test_ranks_of_one_host_put_pieces_together_in_memory_and_those_of_several_by_messages(tmp_path):
+    done = job("-c", TWO_HOSTS, str(tmp_path), ranks=3)
+    _, errors = done.communicate(timeout=90)
+    assert done.returncode == 0, errors
+
+
+UNWRITABLE = (
+    LOCKED_FILE
+    + """
+comm = MPI.COMM_WORLD
+os.chdir(sys.argv[1])
+MPI.File.Open(comm, "data", MPI.MODE_RDONLY).Close()
+comm.Barrier()
+os.seteuid(65534)
+file = MPI.File.Open(comm, "data", MPI.MODE_RDONLY)
+file.Set_view(0, MPI.INT)
+got = np.zeros(1, "i4")
+file.Read_at_all(0, got)
+assert got[0] == 7
+for call in (lambda: file.Read_shared(got), lambda: file.Read_ordered(got), file.Get_position_shared):
+    try:
+        call()
+    except MPI.Exception as error:
+        assert error.Get_error_class() == MPI.ERR_ACCESS
+        assert "shared pointer" in str(error)
+    else:
+        raise AssertionError("no error")
+file.Close()
+os.seteuid(0)
+"""
+)
+
+
+def test_a_file_is_read_from_a_folder_that_takes_no_hidden_file(tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("takes permissions away, which root alone can")
+    path = tmp_path / "data"
+    np.full(1, 7, "i4").tofile(path)
+    os.chmod(tmp_path, 0o755)
+    done = job("-c", UNWRITABLE, str(tmp_path))
+    _, errors = done.communicate(timeout=90)
+    assert done.returncode == 0, errors
+    assert os.listdir(tmp_path) == ["data"]
+
+
+@pytest.mark.ompy(2)
+def test_no_descriptors_left_on_one_rank_is_an_error_on_every_rank_that_names_the_file(comm, tmp_path):
+    path, opened = path_of(comm, tmp_path), []
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if comm.rank == 1:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 8, before[1]))
+
+    def open_many():
+        while len(opened) < 20:
+            opened.append(MPI.File.Open(comm, path, READ_WRITE))
+
+    try:
+        error = error_of(open_many)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert path in str(error)
+    for file in opened:
+        file.Close()
+    file = MPI.File.Open(comm, path, READ_WRITE)
+    file.Write_ordered(b"x")
+    file.Close()
+
+
 DYING = """
 import os, signal, sys
 import numpy as np
@@ -221,16 +395,22 @@ file = MPI.File.Open(comm, sys.argv[1], MPI.MODE_RDWR | MPI.MODE_CREATE)
 file.Set_view(0, MPI.INT, MPI.INT.Create_hindexed([1], [4 * comm.rank]).Create_resized(0, 4 * comm.size))
 data = np.arange(1000, dtype="i4")
 file.Write_at_all(0, data)
-request = file.Iwrite_at_all(1000, data) if comm.rank else None
+request = file.Iwrite_at_all(1000, data)
 if comm.rank == 1:
-    os.kill(os.getpid(), signal.SIGKILL)
-file.Write_at_all(1000, data)
+    print(os.getpid(), flush=True)
+    signal.pause()
+file.Write_at_all(2000, data)
 """
 
 
 def test_a_rank_killed_in_a_collective_write_ends_the_job_and_what_was_written_stays(tmp_path):
     path = tmp_path / "data"
     done = job("-c", DYING, str(path), ranks=3)
+    dying = int(done.stdout.readline())
+    state = [sys.executable, "-m", "ompy.cli.ompyrun", "--report-state", str(done.pid)]
+    while subprocess.run(state, capture_output=True, text=True, check=True).stdout.count(" File_write ") < 2:
+        pass
+    os.kill(dying, signal.SIGKILL)
     _, errors = done.communicate(timeout=90)
     assert done.returncode == 128 + signal.SIGKILL
     assert "rank 1 " in errors

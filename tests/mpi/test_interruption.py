@@ -6,6 +6,7 @@ The rank that is not interrupted stays out of MPI until the other one says so by
 
 import gc
 import os
+import random
 import signal
 
 import numpy as np
@@ -382,6 +383,29 @@ def interrupted_tests(count):
         assert (found == number).all(), f"message {number} is {found}, after {interrupted} exceptions"
     signal.signal(signal.SIGALRM, signal.SIG_IGN)
     comm.Barrier()
+
+
+@pytest.mark.ompy(2)
+def test_waits_that_timers_end_all_the_time_keep_the_launcher_s_word():
+    from ompy import MPI
+    from ompy.core import progress
+
+    comm = MPI.COMM_WORLD
+    if comm.rank == 1:
+        # It sleeps, and listens, as often as it can.
+        progress.configure(spin_us=0, watch_us=0, yield_us=0, backstop_ms=0.01)
+        signal.signal(signal.SIGALRM, raise_late)
+        dice = random.Random(1)
+        for _ in range(4000):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, dice.uniform(1e-5, 1e-3))
+                comm.Probe(0, DATA)
+            except Late:
+                pass
+        comm.Send(np.zeros(1), 0, OTHER)
+    else:
+        comm.Recv(np.zeros(1), 1, OTHER)
+    # What the launcher says next is heard: that all have come to the end.
 
 
 @pytest.mark.ompy(2)

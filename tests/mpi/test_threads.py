@@ -38,6 +38,24 @@ def test_threads_meet_a_peer_and_talk_at_once_over_a_network():
     talk_in_threads(30)
 
 
+@pytest.mark.ompy(3)
+def test_threads_that_all_test_and_none_waits_get_on():
+    from ompy import MPI
+
+    comms = [MPI.COMM_WORLD.Dup() for _ in range(3)]
+
+    def work(number):
+        comm = comms[number]
+        for turn in range(60):
+            got = np.zeros(comm.size, "i")
+            request = comm.Iallgather(np.full(1, turn, "i"), got)
+            while not request.Test():
+                pass
+            assert (got == turn).all()
+
+    run_in_threads(3, work)
+
+
 def talk_in_threads(rounds):
     from ompy import MPI
 

@@ -80,6 +80,66 @@ def test_memory_that_is_not_shared_is_not_seen(comm):
     win.Free()
 
 
+HINTS = {
+    "no_locks": ("yes", "true"),
+    "accumulate_ordering": ("waw, rar", "rar,waw"),
+    "accumulate_ops": ("same_op", "same_op"),
+    "mpi_accumulate_granularity": ("4096", "4096"),
+    "same_size": ("true", "true"),
+    "same_disp_unit": ("1", "true"),
+    "alloc_shared_noncontig": ("true", "true"),
+    "mpi_minimum_memory_alignment": ("4096", "4096"),
+    "mpi_assert_memory_alloc_kinds": ("cuda,system,mpi:alloc_mem", "system,mpi:alloc_mem"),
+}
+DEFAULTS = {
+    "no_locks": "false",
+    "accumulate_ordering": "rar,raw,war,waw",
+    "accumulate_ops": "same_op_no_op",
+    "mpi_accumulate_granularity": "0",
+    "same_size": "false",
+    "same_disp_unit": "false",
+    "alloc_shared_noncontig": "false",
+    "mpi_minimum_memory_alignment": "16",
+}
+
+
+@pytest.mark.ompy(2)
+def test_hints_in_force_are_told(comm):
+    win = MPI.Win.Allocate(8, info=MPI.Info.Create({"ours": "not", "accumulate_ordering": "all", "no_locks": "?"}), comm=comm)
+    told = dict(win.Get_info().items())
+    assert {name: told[name] for name in DEFAULTS} == DEFAULTS
+    assert "ours" not in told
+    assert "mpi_assert_memory_alloc_kinds" not in told
+    win.Set_info(MPI.Info.Create({"no_locks": "true", "accumulate_ordering": "none", "accumulate_ops": "same_op"}))
+    told = win.Get_info()
+    assert (told["no_locks"], told["accumulate_ordering"], told["accumulate_ops"]) == ("false", "none", "same_op")
+    assert told["ompy_source_of_accumulate_ops"] == "Set_info"
+    win.Free()
+    win = MPI.Win.Allocate(8, info=MPI.Info.Create({name: given for name, (given, _) in HINTS.items()}), comm=comm)
+    told = dict(win.Get_info().items())
+    assert {name: told[name] for name in HINTS} == {name: shown for name, (_, shown) in HINTS.items()}
+    win.Free()
+
+
+@pytest.mark.ompy(3)
+def test_ranks_that_give_different_hints_take_those_of_rank_0(comm):
+    given = ({"no_locks": "true"}, {}, {"no_locks": "false", "accumulate_ops": "same_op"})
+    win = MPI.Win.Allocate(8, info=MPI.Info.Create(given[comm.rank]), comm=comm)
+    told = win.Get_info()
+    assert (told["no_locks"], told["accumulate_ops"]) == ("true", "same_op_no_op")
+    win.Free()
+
+
+@pytest.mark.ompy(2)
+@pytest.mark.parametrize(("name", "error"), [("same_size", MPI.ERR_SIZE), ("same_disp_unit", MPI.ERR_DISP)])
+def test_who_promises_that_all_give_the_same_and_does_not_is_told(comm, name, error):
+    info = MPI.Info.Create({name: "true"})
+    for make in (MPI.Win.Allocate, MPI.Win.Allocate_shared):
+        with pytest.raises(MPI.Exception, match=f"rank 1 gave 2 and rank 0 1, although the info key {name}") as caught:
+            make(1 + comm.rank, 1 + comm.rank, info, comm)
+        assert caught.value.Get_error_class() == error
+
+
 def test_attributes_name_and_hints():
     deleted = []
     keyval = MPI.Win.Create_keyval(delete_fn=lambda win, keyval, value: deleted.append((bool(win), value)))

@@ -211,8 +211,8 @@ def test_requests_complete_at_the_origin(comm):
         check_requests_complete_at_the_origin(comm, count)
 
 
-@pytest.mark.ompy(2)
-def test_a_dynamic_window_serves_what_is_attached(comm):
+@pytest.mark.ompy(2, mca={"osc": "pt2pt"})
+def test_a_dynamic_window_over_messages_serves_what_is_attached(comm):
     win = MPI.Win.Create_dynamic(comm=comm)
     memory = np.zeros(10)
     win.Attach(memory)

@@ -92,3 +92,40 @@ def test_runs_as_it_does_elsewhere(demos: Path, program: str, ranks: int, btl: s
         options = ["--allow-run-as-root", "--oversubscribe", "-n", str(ranks)]
         theirs, expected = run([f"{PEER}/bin/mpiexec", *options, f"{PEER}/bin/python"], path, given)
         assert (status, lines(output)) == (theirs, lines(expected))
+
+
+ONE_SIDED = {
+    "sm": ("--mca", "osc", "sm"),
+    "rdma": ("--mca", "osc", "rdma"),
+    "rdma over messages": ("--mca", "osc", "rdma", "--mca", "btl", "self,tcp"),
+    "pt2pt": ("--mca", "osc", "pt2pt"),
+}
+
+
+# Rank 0 stores the counter's first value when the window is made already, and the others may have counted by then: where the
+# target need not be asked, they wait for it.
+UNSYNCHRONISED = ("mpi3", "            mem[:] = ", "        comm.Barrier()\n")
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 5])
+@pytest.mark.parametrize("component", list(ONE_SIDED))
+@pytest.mark.parametrize("form", ["mpi3", "onesided", "scalable", "threads"])
+def test_each_rank_draws_numbers_of_its_own(demos: Path, form: str, component: str, ranks: int, tmp_path: Path) -> None:
+    """Shared counters and mutexes in windows (a thread's, in the last form)."""
+    launcher = [sys.executable, "-m", "ompy.cli.ompyrun", "--mpi4py", "--oversubscribe", "--timeout", "60", "-n", str(ranks)]
+    command = [*launcher, *ONE_SIDED[component], sys.executable]
+    program = demos / "nxtval" / f"nxtval-{form}.py"
+    if form == UNSYNCHRONISED[0] and component != "pt2pt":
+        program = with_line_behind(program, *UNSYNCHRONISED[1:], tmp_path)
+    status, output = run(command, program, "")
+    assert status == 0, output
+
+
+def with_line_behind(program: Path, start: str, line: str, folder: Path) -> Path:
+    """A copy of the program, with another line behind the one that starts so."""
+    lines = program.read_text().splitlines(keepends=True)
+    (place,) = [number for number, text in enumerate(lines) if text.startswith(start)]
+    lines.insert(place + 1, line)
+    copy = folder / program.name
+    copy.write_text("".join(lines))
+    return copy

@@ -8,13 +8,14 @@ import re
 import struct
 import subprocess
 import time
+from collections.abc import Callable
 from types import SimpleNamespace
 
 import pytest
 from launching import DEADLINE, OMPYRUN, Launch, launch, mpi, python
 
 from ompy.core.board import OPERATIONS, RECORD_BYTES, Board
-from ompy.runtime.launcher import BOARD_BYTES_A_RANK, seal
+from ompy.runtime.local_ranks import BOARD_BYTES_A_RANK, seal
 from ompy.runtime.report import cycles, dead_ends, processor_time, report, report_process, stuck, table
 
 
@@ -25,6 +26,7 @@ def row(rank: int, peer: int, state: str = "waiting", operation: str = "Recv") -
         state=state,
         operation=operation,
         peer=peer,
+        peer_job=0,
         tag=3,
         communicator="c",
         nbytes=8,
@@ -90,9 +92,26 @@ def table_of(text: str) -> dict[int, list[str]]:
     return {int(rank): [state, *rest.split()] for rank, _, state, rest in found}
 
 
-def test_two_synchronous_sends_to_each_other_are_named() -> None:
+def state_when(settled: Callable[[dict[int, list[str]]], bool], *words: str) -> str:
+    """What `--report-state` says of a job once its ranks are where `settled` wants them, or when the time for that is over."""
+    with Launch(*words) as job:
+        command = [*OMPYRUN, "--report-state", str(job.process.pid)]
+        end = time.monotonic() + DEADLINE
+        while True:
+            said = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE)
+            # At first there is no board.
+            if (said.returncode == 0 and settled(table_of(said.stdout))) or time.monotonic() > end:
+                return said.stdout
+            time.sleep(0.05)
+
+
+def all_wait(cells: dict[int, list[str]]) -> bool:
+    return all(it[0] == "waiting" and it[1] != "Init" for it in cells.values())
+
+
+def test_two_synchronous_sends_to_each_other_are_named_when_the_time_is_over() -> None:
     source = "import numpy\ncomm.Ssend(numpy.zeros(10), dest=1 - rank, tag=7)"
-    job = launch("-n", "2", "--timeout", "2", "--report-state-on-timeout", *mpi(source))
+    job = launch("-n", "2", "--timeout", "6", "--report-state-on-timeout", *mpi(source))
     assert job.process.returncode == 124
     for rank, cells in table_of(job.stderr).items():
         assert cells[:6] == ["waiting", "Ssend", str(1 - rank), "7", "MPI_COMM_WORLD", "80"]
@@ -103,40 +122,33 @@ def test_two_synchronous_sends_to_each_other_are_named() -> None:
 @pytest.mark.parametrize("transport", ["self,sm", "self,zmq"])
 def test_cycle_of_receives_over_three_ranks_in_a_communicator_of_its_own(transport: str) -> None:
     source = "turned = comm.Split(0, key=-rank)\nturned.Set_name('turned')\nturned.recv(source=(turned.rank + 1) % 3, tag=5)"
-    job = launch("-n", "3", "--mca", "btl", transport, "--timeout", "2", "--report-state-on-timeout", *mpi(source))
-    cells = table_of(job.stderr)
+    # Split waits too, in another communicator.
+    words = ("-n", "3", "--mca", "btl", transport, *mpi(source))
+    said = state_when(lambda cells: all("turned" in it for it in cells.values()), *words)
+    cells = table_of(said)
     assert [cells[rank][1:4] for rank in range(3)] == [["Recv", str((rank - 1) % 3), "5"] for rank in range(3)]
     assert all("turned" in cells[rank] for rank in range(3))
-    assert "cycle of waits: rank 0 waits for rank 2" in job.stderr
+    assert "cycle of waits: rank 0 waits for rank 2" in said
 
 
 def test_receive_from_anyone_waits_for_anyone() -> None:
-    job = launch("-n", "2", "--timeout", "1.5", "--report-state-on-timeout", *mpi("comm.recv()"))
-    assert [cells[1:4] for cells in table_of(job.stderr).values()] == [["Recv", "any", "any"]] * 2
-    assert "cycle" not in job.stderr
+    said = state_when(all_wait, "-n", "2", *mpi("comm.recv()"))
+    assert [cells[1:4] for cells in table_of(said).values()] == [["Recv", "any", "any"]] * 2
+    assert "cycle" not in said
 
 
 def test_collective_that_one_rank_does_not_join_is_named() -> None:
-    source = "comm.Barrier()\nif rank == 0: time.sleep(60)\ncomm.Barrier()"
-    job = launch("-n", "2", "--timeout", "1.5", "--report-state-on-timeout", *mpi(source))
-    cells = table_of(job.stderr)
+    source = "comm.Barrier()\nif rank == 0: time.sleep(600)\ncomm.Barrier()"
+    said = state_when(lambda cells: (cells[0][0], cells[1][1]) == ("running", "Barrier"), "-n", "2", *mpi(source))
+    cells = table_of(said)
     assert cells[1][:3] == ["waiting", "Barrier", "0"]
     assert cells[0][0] == "running"
 
 
 def test_state_of_a_live_job() -> None:
-    with Launch("-n", "2", *mpi("print('up', flush=True)\ncomm.recv(source=1 - rank, tag=4)")) as job:
-        job.lines(2)
-        end = time.monotonic() + 10
-        while True:
-            command = [*OMPYRUN, "--report-state", str(job.process.pid)]
-            said = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE)
-            if "cycle of waits" in said.stdout or time.monotonic() > end:
-                break
-            time.sleep(0.05)
-        assert said.returncode == 0
-        assert [cells[1:4] for cells in table_of(said.stdout).values()] == [["Recv", "1", "4"], ["Recv", "0", "4"]]
-        assert job.process.poll() is None
+    said = state_when(all_wait, "-n", "2", *mpi("comm.recv(source=1 - rank, tag=4)"))
+    assert [cells[1:4] for cells in table_of(said).values()] == [["Recv", "1", "4"], ["Recv", "0", "4"]]
+    assert "cycle of waits" in said
 
 
 def test_state_of_a_process_that_is_no_job() -> None:
@@ -146,22 +158,21 @@ def test_state_of_a_process_that_is_no_job() -> None:
 
 
 def test_wait_for_a_rank_that_is_leaving_is_named() -> None:
-    job = launch("-n", "2", "--timeout", "1.5", "--report-state-on-timeout", *mpi("if rank == 0: comm.recv(source=1)"))
-    cells = table_of(job.stderr)
+    said = state_when(all_wait, "-n", "2", *mpi("if rank == 0: comm.recv(source=1)"))
+    cells = table_of(said)
     assert (cells[0][1:3], cells[1][1:3]) == (["Recv", "1"], ["Finalize", "all"])
-    assert "rank 0 waits in Recv for rank 1, which is in Finalize" in job.stderr
+    assert "rank 0 waits in Recv for rank 1, which is in Finalize" in said
 
 
 def test_rank_that_does_not_start_mpi_is_named() -> None:
-    source = "import os, time\nif os.environ['PMI_RANK'] == '1': time.sleep(60)\nfrom ompy import MPI"
-    job = launch("-n", "2", "--timeout", "1.5", "--report-state-on-timeout", *python(source))
-    cells = table_of(job.stderr)
+    source = "import os, time\nif os.environ['PMI_RANK'] == '1': time.sleep(600)\nfrom ompy import MPI"
+    cells = table_of(state_when(lambda cells: cells[0][1] == "Init", "-n", "2", *python(source)))
     assert (cells[0][1:3], cells[1][0]) == (["Init", "all"], "absent")
 
 
 def test_stacks_of_every_rank_on_a_time_out() -> None:
     source = "def stuck(): time.sleep(60)\nstuck()"
-    job = launch("-n", "2", "--timeout", "1.5", "--report-state-on-timeout", "--get-stack-traces", *mpi(source))
+    job = launch("-n", "2", "--timeout", "6", "--report-state-on-timeout", "--get-stack-traces", *mpi(source))
     assert len(re.findall(r'File "<string>", line \d+ in stuck', job.stderr)) == 2
 
 
@@ -236,12 +247,12 @@ def test_ranks_that_move_a_long_message_are_not_said_to_hang() -> None:
     assert "none of them can go on" in stuck(board, 0.0)[0]
     assert stuck(board, 0.0, working=[1]) == []
     before = sum(os.times()[:2])
-    used = processor_time(board)
+    used = processor_time(board, range(2))
     assert before - 0.1 <= used[0] <= used[1] <= sum(os.times()[:2]) + 0.1
     os.close(descriptor)
 
 
 def test_processor_time_of_processes_that_are_not_there_is_not_told() -> None:
     descriptor = sealed_board(waiting_record(-5, "Send", 1) + waiting_record(1 << 30, "Recv", 0) + bytes(RECORD_BYTES))
-    assert processor_time(Board(descriptor)) == {}
+    assert processor_time(Board(descriptor), range(3)) == {}
     os.close(descriptor)

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from pathlib import Path
 
 import pytest
 from launching import DEADLINE, Launch, launch, mpi, python
@@ -224,3 +225,18 @@ def test_ranks_of_one_launcher_are_not_those_of_another() -> None:
     inner = f"{sys.executable} -m ompy.cli.ompyrun -n 2 {sys.executable} -c 'import os; print(os.environ[\"PMI_SIZE\"])'"
     job = launch("-n", "3", "sh", "-c", inner)
     assert job.stdout.splitlines() == ["2"] * 6
+
+
+def test_ranks_under_hydra_spawn_others_which_it_starts(tmp_path: Path) -> None:
+    child = tmp_path / "child.py"
+    child.write_text(
+        "from ompy import MPI\nparent = MPI.Comm.Get_parent()\nassert parent.remote_size == 2\n"
+        "import sys\nsys.stdout.write(f'sum {parent.allreduce(MPI.COMM_WORLD.rank)}\\n')\nparent.Disconnect()\n"
+    )
+    source = (
+        f"import sys\nworkers = comm.Spawn(sys.executable, [{str(child)!r}], 3)\nassert workers.allreduce(10) == 3\n"
+        "workers.Disconnect()"
+    )
+    job = subprocess.run([hydra(), "-n", "2", *mpi(source)], capture_output=True, text=True, timeout=DEADLINE)
+    assert job.returncode == 0, job.stderr
+    assert job.stdout.splitlines() == ["sum 20"] * 3

@@ -43,3 +43,108 @@ def test_the_dead_are_named(place: str) -> None:
     job = launch("-n", "2", "--timeout", "20", *mpi(source))
     assert re.search(r"rank 1 of the window \(process \d+\) has died", job.stdout), job.stdout + job.stderr
     assert "killed by SIGKILL" in job.stderr
+
+
+# -- in the middle of a lock, an accumulate and a fence, where no call can be caught: the victim leaves the words that its ranks
+#    share (`desks.pxd`) as they are there, and is killed
+
+DESKS = """
+import ctypes, gc
+size = comm.size
+window = next(it for it in gc.get_objects() if type(it).__name__ == "SmWindow")
+stride = -(-(256 + 16 * size) // 64) * 64
+HELD, EXCLUSIVE, TICKET = 4, 1, 8
+
+
+def word(target, offset, kind=ctypes.c_uint32):
+    return kind.from_address(window.words_address + 128 + target * stride + offset)
+
+
+guard, exclusive, sharing, waiting = (word(0, offset) for offset in (0, 4, 8, 12))
+tickets, combining, met = word(0, 16, ctypes.c_uint64), word(0, 64), word(rank, 128, ctypes.c_uint64)
+turns = [word(0, 256 + 8 * each, ctypes.c_uint64) for each in range(size)]
+
+
+def stands_in_line(rank):
+    while not turns[rank].value:
+        comm.Iprobe()
+"""
+MIDDLE = """
+win = MPI.Win.Allocate(1 << 16, 8, comm=comm)
+memory = memoryview(win.tomemory()).cast("q")
+exec(DESKS)
+comm.Barrier()
+{before}
+comm.Barrier()
+if rank == 2:
+    {middle}
+    os.kill(os.getppid(), signal.SIGSTOP)
+    comm.Send(b"x", 0)
+    comm.Send(b"x", 1)
+    os.kill(os.getpid(), signal.SIGKILL)
+try:
+    {others}
+    print("served", rank, flush=True)
+except MPI.Exception as error:
+    assert error.Get_error_class() == MPI.ERR_PROC_FAILED
+    print(f"rank {{rank}} told: {{error}}", flush=True)
+comm.Send(b"x", 1 - rank)
+comm.Recv(bytearray(1), 1 - rank)
+os.kill(os.getppid(), signal.SIGCONT)
+"""
+GONE = "comm.Recv(bytearray(1), 2)"
+LOCK = f"{GONE}; win.Lock(0); win.Unlock(0)"
+DRAW = "guard.value = 3; tickets.value += 1; waiting.value += 1"
+TURN = "turns[2].value = tickets.value * TICKET | EXCLUSIVE"
+OWNER_UNLOCKS = f"{GONE}; rank or win.Unlock(0); comm.Sendrecv(b'x', 1 - rank, 0, bytearray(1)); win.Lock(0); win.Unlock(0)"
+# Who holds the lock before, what the victim has done, what the others do, and whether they get what they want.
+MIDDLES = {
+    "a lock: the guard is taken": ("", "guard.value = 3", LOCK, True),
+    "a lock: granted, not noted": ("", "guard.value = 3; exclusive.value = 3", LOCK, True),
+    "a lock: granted, the guard held": (
+        "",
+        "guard.value = exclusive.value = 3; turns[2].value = HELD | EXCLUSIVE",
+        LOCK,
+        False,
+    ),
+    "a lock: a number drawn": ("rank or win.Lock(0)", DRAW, OWNER_UNLOCKS, True),
+    "a lock: in line, the guard held": ("rank or win.Lock(0)", f"{DRAW}; {TURN}", OWNER_UNLOCKS, False),
+    "a lock: in line": ("rank or win.Lock(0)", f"{DRAW}; {TURN}; guard.value = 0", OWNER_UNLOCKS, False),
+    "an unlock: given back, not counted": ("rank == 2 and win.Lock(0)", "guard.value = 3; turns[2].value = 0", LOCK, True),
+    "an unlock: counted, not handed over": (
+        "rank == 2 and win.Lock(0)",
+        "stands_in_line(0); stands_in_line(1); guard.value = 3; turns[2].value = exclusive.value = 0; waiting.value -= 1",
+        "win.Lock(0); win.Unlock(0)",
+        True,
+    ),
+    "an accumulate: begun": ("", "combining.value = 3", f"{GONE}; win.Lock_all(); win.Accumulate(b'x' * 8, 0)", False),
+    "an accumulate: half done": (
+        "",
+        "combining.value = 3; win.Lock_all(); win.Put(b'x' * 8, 0)",
+        f"{GONE}; win.Lock_all(); win.Accumulate(b'x' * 1024, 0)",
+        False,
+    ),
+    "a fence: not come to": ("", "pass", f"{GONE}; win.Fence()", False),
+    "a fence: come to, nobody woken": (
+        "",
+        "met.value += 1",
+        f"{GONE}; win.Fence(); print('one', rank, flush=True); win.Fence()",
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("place", MIDDLES)
+def test_who_is_killed_in_the_middle_holds_nobody_up(place: str) -> None:
+    before, middle, others, served = MIDDLES[place]
+    source = MIDDLE.format(before=before, middle=middle, others=others).replace("exec(DESKS)", DESKS)
+    job = launch("-n", "3", "--timeout", "30", *mpi(source))
+    words = job.stdout + job.stderr
+    if served:
+        assert {line for line in job.stdout.splitlines() if line.startswith("served")} == {"served 0", "served 1"}, words
+    else:
+        named = r"rank %d told: .*rank 2 of the window \(process \d+\) has died"
+        assert all(re.search(named % rank, job.stdout) for rank in (0, 1)), words
+    if "nobody woken" in place:
+        assert {"one 0", "one 1"} <= set(job.stdout.splitlines()), words
+    assert "killed by SIGKILL" in job.stderr

@@ -14,10 +14,11 @@ def mymtl(workshop: Workshop) -> Path:
     return workshop.new("mtl", "mymtl")
 
 
+@pytest.mark.timeout(600)
 def test_its_own_tests_pass(workshop: Workshop, mymtl: Path) -> None:
-    done = workshop.run("-m", "pytest", "-q", "-p", "no:cacheprovider", str(mymtl))
+    done = workshop.run("-m", "pytest", "-q", "-p", "no:cacheprovider", str(mymtl), timeout=500)
     assert done.returncode == 0, done.stdout
-    assert "6 passed" in done.stdout
+    assert "8 passed" in done.stdout
 
 
 def test_what_is_written_is_in_style_and_typed(mymtl: Path) -> None:

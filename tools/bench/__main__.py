@@ -57,7 +57,8 @@ ONE_SIDED = [
     *(f"rma_{what}_{flavor}:{size}" for flavor in FLAVORS for size in (8, 4096, 65536, 1 << 20) for what in MOVES),
     *(f"rma_{what}_{flavor}:8" for flavor in FLAVORS for what in ("fetch_and_op", "compare_and_swap", "lock", "fence", "pscw")),
 ]
-ROWS = {2: [*POINT_TO_POINT, *OF_ALL, *LIVES, *ONE_SIDED], 4: [*IN_PAIRS, *OF_ALL, *LIVES], 8: [*IN_PAIRS, *OF_ALL]}
+BUSY = [*(f"busy_put_{flavor}:8" for flavor in (*FLAVORS, "dynamic")), f"busy_isend:{1 << 20}", f"busy_iallreduce:{1 << 20}"]
+ROWS = {2: [*POINT_TO_POINT, *OF_ALL, *LIVES, *ONE_SIDED, *BUSY], 4: [*IN_PAIRS, *OF_ALL, *LIVES], 8: [*IN_PAIRS, *OF_ALL]}
 FILES = [
     *(f"file_plain_{way}:8" for way in ("write_at", "read_at", "write_shared", "write_ordered")),
     *(f"file_plain_{way}:{4 << 20}" for way in ("write_all", "read_all")),

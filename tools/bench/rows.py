@@ -19,6 +19,7 @@ from collections.abc import Callable
 from time import perf_counter, process_time
 
 import numpy as np
+from busy import with_busy_peer
 from files import with_file
 from line import Line
 from lives import lives
@@ -245,6 +246,8 @@ def measure(row: str) -> list[float]:
         return of_ranks()
     if name.startswith("rma_"):
         return with_window(comm, name, numbers[0], batches)
+    if name.startswith(("busy_", "asleep_")):
+        return with_busy_peer(comm, name, numbers[0])
     if name.startswith(("comm_", "win_", "type_")):
         return batches(lives(comm)[name])
     return batches(collective(name, *numbers))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tomllib
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,13 +16,13 @@ class Trial(NamedTuple):
 
     Parameters:
         ranks: of the job; 0 where the client starts its jobs itself.
-        pytest: its arguments, when that is what the ranks run; relative to `folder`.
+        pytest: arguments of each pytest, when that is what the ranks run; relative to `folder`.
         programs: commands for Python, each a test that passes when it ends well.
         seconds: until it is ended.
     """
 
     ranks: int
-    pytest: list[str]
+    pytest: list[list[str]]
     programs: list[list[str]]
     seconds: float
 
@@ -57,9 +58,12 @@ class Client(NamedTuple):
 
 def trials(entry: dict[str, Any]) -> list[Trial]:
     """One for each number of ranks."""
-    programs = [words.split() for words in entry.get("programs", [])]
+
+    def commands(kind: str, ranks: int) -> list[list[str]]:
+        return [shlex.split(words.format(ranks=ranks)) for words in entry.get(kind, [])]
+
     return [
-        Trial(ranks, [word.format(ranks=ranks) for word in entry.get("pytest", [])], programs, entry.get("seconds", 300))
+        Trial(ranks, commands("pytest", ranks), commands("programs", ranks), entry.get("seconds", 300))
         for ranks in entry.get("ranks", RANKS)
     ]
 

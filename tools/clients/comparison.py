@@ -27,6 +27,8 @@ from rich.console import Console
 from rich.markup import escape
 from trial import Outcome, run
 
+from ompy.runtime.orphans import adopt_orphans
+
 PAGE = TOP / "docs" / "users" / "clients.md"
 LINES = 40
 Places = dict[str, Environment]
@@ -64,7 +66,8 @@ def tell(console: Console, client: Client, trial: Trial, summary: dict[str, Any]
     for library, told in summary.items():
         words = f"{told['passed']} passed, {told['skipped']} skipped, {len(told['failed'])} failed"
         where = f"{trial.ranks} ranks" if trial.ranks else "own jobs"
-        console.print(f"{client.name:20} {where:9} {library:9} {words:38} {told['seconds']:8.2f} s", highlight=False)
+        times = f"{told['seconds']:8.2f} s, {told['cpu_seconds']:8.2f} of CPU"
+        console.print(f"{client.name:20} {where:9} {library:9} {words:38} {times}", highlight=False)
         for name in told["failed"]:
             console.print(f"    [red]failed[/]: {escape(name)}", highlight=False)
 
@@ -91,6 +94,7 @@ def main(
     list_them: bool,
 ) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    adopt_orphans()
     console = Console(width=None if sys.stdout.isatty() else 160)
     clients = read()
     if unknown := [name for name in names if name not in clients]:

@@ -101,7 +101,9 @@ class Environment:
             # More ranks than cores, and root, are its users' to allow.
             own = {"PATH": path, "OMPY_MPI4PY": "no", "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}
             own |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+        # Without bytecode each process would compile the sources of a library in Python anew.
+        unwanted = ("PYTHONPATH", "VIRTUAL_ENV", "PYTHONDONTWRITEBYTECODE")
+        clean = {name: value for name, value in os.environ.items() if name not in unwanted}
         return clean | threads | own
 
 

@@ -10,9 +10,14 @@ from results import key, verdict
 
 HEAD = """# Programs written for mpi4py
 
-Libraries, test tools and launchers that use mpi4py, unchanged, over ompy and over Open MPI, in the same environment. ompy
-stands in for mpi4py's `MPI` (`ompy activate`), everything else is the same files. Seconds are the median of {rounds}, of whole
-runs: start of the ranks, imports and tests together. `-` ranks: the client starts its jobs itself.
+Libraries, test tools and launchers that use mpi4py, unchanged, over ompy and over Open MPI's wheel, in the same environment.
+ompy stands in for mpi4py's `MPI` (`ompy activate`), everything else is the same files. ompy is installed for the runs over Open
+MPI as well, and not chosen: that column shows also that it leaves alone who does not use it, the users of other pytest plugins
+among them.
+
+Seconds are the median of {rounds}, of whole runs: start of the ranks, imports and tests together; CPU seconds are those of all
+processes of a run. `-` ranks: the client starts its jobs itself. A number of ranks that is not there is one that the client's
+tests are not made for.
 
 ```sh
 .venv/bin/python tools/clients                                # all of them; the first time installs for some minutes
@@ -20,8 +25,8 @@ runs: start of the ranks, imports and tests together. `-` ranks: the client star
 .venv/bin/python tools/clients --list
 ```
 
-| client | Python | ranks | passed, skipped, failed: ompy | Open MPI | seconds: ompy | Open MPI | |
-| --- | --- | ---: | ---: | ---: | ---: | ---: | --- |
+| client | Python | ranks | passed, skipped, failed: ompy | Open MPI | seconds: ompy | Open MPI | CPU: ompy | Open MPI | |
+| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |
 """
 
 
@@ -29,8 +34,8 @@ def counts(told: dict[str, Any] | None) -> str:
     return "" if told is None else f"{told['passed']}, {told['skipped']}, {len(told['failed'])}"
 
 
-def seconds(told: dict[str, Any] | None) -> str:
-    return "" if told is None else f"{told['seconds']:.1f}"
+def time(told: dict[str, Any] | None, kind: str) -> str:
+    return "" if told is None else f"{told[kind]:.1f}"
 
 
 def text(clients: dict[str, Client], kept: dict[str, dict[str, Any]]) -> str:
@@ -48,7 +53,8 @@ def text(clients: dict[str, Client], kept: dict[str, dict[str, Any]]) -> str:
                 found = True
                 ours, theirs = (libraries.get(name) for name in LIBRARIES)
                 cells = [client.name, version, str(trial.ranks or "-"), counts(ours), counts(theirs)]
-                cells += [seconds(ours), seconds(theirs), "; ".join(verdict(libraries))]
+                cells += [time(told, kind) for kind in ("seconds", "cpu_seconds") for told in (ours, theirs)]
+                cells.append("; ".join(verdict(libraries)))
                 rows.append("| " + " | ".join(cells) + " |")
         if not found:
             missing.append(client.name)

@@ -5,8 +5,10 @@ crash is known; the exit status is 0 whatever the tests do, for a rank that fail
 """
 
 import os
+import random
 import sys
 
+import numpy
 import pytest
 
 
@@ -34,6 +36,9 @@ class Teller:
 
 def main() -> None:
     folder, *arguments = sys.argv[1:]
+    # What files of tests pick at random, their parameters too, has to be the same on every rank, and over either library.
+    random.seed(0)
+    numpy.random.seed(0)
     rank = os.environ.get("PMI_RANK") or os.environ.get("OMPI_COMM_WORLD_RANK") or "0"
     # Plugins that start pytest again look here for how.
     sys.argv[0] = os.path.join(os.path.dirname(pytest.__file__), "__main__.py")

@@ -36,6 +36,7 @@ def summary(rounds: list[Outcome]) -> dict[str, Any]:
         "skipped": skipped,
         "failed": failed,
         "seconds": round(median(outcome.seconds for outcome in rounds), 2),
+        "cpu_seconds": round(median(outcome.cpu_seconds for outcome in rounds), 2),
         "rounds": len(rounds),
     }
 

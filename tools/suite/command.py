@@ -7,7 +7,8 @@ python tools/suite -n 2 --mca btl self,zmq      with parameters of ompy
 python tools/suite --quick                      some modules, on 2 ranks over self,sm and self,zmq; part of tools/check
 python tools/suite --chaos                      point to point and buffer collectives on 3 ranks under pml/dr, over a
                                                 btl/zmq that drops and repeats 1% of all messages, delays 5%, damages 0.1%
-python tools/suite --matrix                     every module on 1, 2, 3, 5 ranks over self,sm and on 2, 3 over self,zmq
+python tools/suite --matrix                     every module on 1, 2, 3, 5 ranks over self,sm and over self,tcp, and on 2, 3
+                                                over self,zmq
 
 The tests come from mpi4py's source distribution and its pure-Python parts from its wheel, which pip fetches into
 .cache/suite at the first run; nothing of them is in the repository.  A test has the worst of its ranks' outcomes.
@@ -39,6 +40,7 @@ from ompy.testing.suite.source import Unreachable, installed, sources
 
 MATRIX = [
     *(Setting(ranks, (("btl", "self,sm"),)) for ranks in (1, 2, 3, 5)),
+    *(Setting(ranks, (("btl", "self,tcp"),)) for ranks in (1, 2, 3, 5)),
     *(Setting(ranks, (("btl", "self,zmq"),)) for ranks in (2, 3)),
 ]
 QUICK = [Setting(2, (("btl", transports),)) for transports in ("self,sm", "self,zmq")]

@@ -5,9 +5,13 @@ ompy_conformance("btl", "mynet,self", ranks=3)          a fixture, in a componen
 
 check      what is asked: functions that every rank of a job runs at once, each with the clauses that it examines
 btl/       the checks of transports, which drive the modules of real processes with nothing of MPI above them
+pml/       those of what matches messages: random sequences against a model, lengths, requests, communicators
+rte/       those of run-time environments, in jobs that these have started
+osc/       those of one-sided components, through windows of every kind that they serve
 kit        runs checks, many to a job, and judges what comes of them by what the component declares
+limits     the level at which the limits on lengths have odd values
 job        the kit's side of a job: starts ranks, passes values between them out of band, ends it when it falls silent
 rank, wire the ranks' side
-clauses    the numbered clauses, read from ompy/mca/<framework>.pxd
+clauses    the numbered clauses, read from ompy/mca/<framework>.pxd or .py
 report     table, failures in words, JUnit XML
 """

@@ -16,12 +16,14 @@ class Breach(Exception):
     Parameters:
         clause: its name.
         words: what was expected and what was found.
+        symptom: what another rank finds counts more, of which this may be the consequence.
     """
 
-    def __init__(self, clause: str, words: str) -> None:
-        super().__init__(clause, words)
+    def __init__(self, clause: str, words: str, symptom: bool = False) -> None:
+        super().__init__(clause, words, symptom)
         self.clause = clause
         self.words = words
+        self.symptom = symptom
 
 
 class Unsuitable(Exception):
@@ -41,8 +43,11 @@ class Check(NamedTuple):
         idle: some ranks make no progress meanwhile, or sleep; no component does that in lockstep.
         unmet: begins before the ranks have met; else each has an endpoint for every peer.
         last: ends the job, or leaves it unfit for others.
+        sole: whatever goes wrong in it breaks its first clause.
         function: a collective that the component must declare algorithms of, where it declares any.
         option: made on request only, by this option.
+        exits: the ranks' program ends with it, and the launcher with this status; nothing is printed where it is 0.
+        tells: what is then printed, among other things.
     """
 
     name: str
@@ -54,8 +59,11 @@ class Check(NamedTuple):
     idle: bool = False
     unmet: bool = False
     last: bool = False
+    sole: bool = False
     function: str = ""
     option: str = ""
+    exits: int | None = None
+    tells: str = ""
 
     @property
     def title(self) -> str:
@@ -93,12 +101,41 @@ class Collection:
         return add
 
 
+# The checks of what matches messages, which an MTL and an RPI do below a PML of the tree's.
+MATCHING = ("pml.matching", "pml.messages", "pml.requests", "pml.lifecycle", "pml.loss")
 # Where the checks of each framework and level are: modules with a Collection called `check`.
 MODULES = {
     ("btl", "contract"): ("btl.lifecycle", "btl.messages", "btl.pressure", "btl.remote_memory", "btl.ending"),
     ("btl", "mpi"): ("mpi.point_to_point",),
     ("btl", "mixed"): ("mpi.mixed",),
-    ("coll", "contract"): ("coll.service", "coll.results", "coll.operations"),
+    ("coll", "contract"): (
+        "coll.offers",
+        "coll.synchronization",
+        "coll.results",
+        "coll.operations",
+        "coll.service",
+        "coll.large",
+        "coll.sizes",
+    ),
+    ("osc", "contract"): (
+        "osc.accesses",
+        "osc.epochs",
+        "osc.accumulates",
+        "osc.layouts",
+        "osc.requests",
+        "osc.locks",
+        "osc.windows",
+    ),
+    **{
+        (framework, level): modules
+        for framework in ("pml", "mtl", "rpi")
+        for level, modules in (("contract", MATCHING), ("limits", MATCHING), ("mpi", ("pml.calls",)))
+    },
+    ("bml", "contract"): ("bml.routes",),
+    ("rte", "contract"): ("rte.place", "rte.meeting", "rte.ending"),
+    ("rte", "failures"): ("rte.failures",),
+    ("rte", "mpi"): ("rte.program",),
+    ("hook", "contract"): ("hook.queries", "hook.program"),
     ("fs", "contract"): ("files.fs",),
     ("fbtl", "contract"): ("files.fbtl",),
     ("fcoll", "contract"): ("files.fcoll",),
@@ -126,18 +163,20 @@ class Outcome(NamedTuple):
         word: PASSED, SKIPPED or FAILED.
         clause: the broken one's name.
         words: the reason, or what was found.
+        symptom: of a failure: it may be the consequence of another rank's.
     """
 
     word: str
     clause: str = ""
     words: str = ""
     rank: int = -1
+    symptom: bool = False
 
 
 def worst(outcomes: Sequence[Outcome]) -> Outcome:
-    """Of the ranks of a job: the first failure, else the first skip, else the pass."""
+    """Of those ranks of a job that have one: the first failure, if it can be no symptom, else the first skip, else the pass."""
     for word in (FAILED, SKIPPED):
-        for outcome in outcomes:
+        for outcome in sorted(outcomes, key=lambda outcome: outcome.symptom):
             if outcome.word == word:
                 return outcome
-    return outcomes[0]
+    return outcomes[0] if outcomes else Outcome(PASSED)

@@ -1,4 +1,4 @@
-"""The clauses of a framework's contract, read from the prose at the top of `ompy/mca/<framework>.pxd`.
+"""The clauses of a framework's contract, read from the prose at the top of `ompy/mca/<framework>.pxd`, or of its `.py`.
 
 The numbered paragraphs there are the one place where a clause stands; the kit's messages and the developers' table quote it:
 
@@ -11,10 +11,11 @@ from __future__ import annotations
 import re
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
-FIRST_LINE = re.compile(r"#\s+(\d+) ([a-z][a-z -]*?) {2,}(\S.*)")
-NEXT_LINE = re.compile(r"# {12,}(\S.*)")
+FIRST_LINE = re.compile(r"#?\s+(\d+) ([a-z][a-z -]*?) {2,}(\S.*)")
+NEXT_LINE = re.compile(r"#? {12,}(\S.*)")
 
 
 class Clause(NamedTuple):
@@ -32,7 +33,14 @@ class Clause(NamedTuple):
     text: str
 
     def __str__(self) -> str:
-        return f"clause {self.number} of ompy/mca/{self.framework}.pxd, {self.name}"
+        return f"clause {self.number} of ompy/mca/{contract(self.framework).name}, {self.name}"
+
+
+def contract(framework: str) -> Traversable:
+    """The file whose prose it is: of a framework whose classes are plain Python there is no other."""
+    folder = files("ompy.mca")
+    compiled = folder / f"{framework}.pxd"
+    return compiled if compiled.is_file() else folder / f"{framework}.py"
 
 
 @cache
@@ -40,7 +48,7 @@ def read(framework: str) -> dict[str, Clause]:
     """The clauses of a contract by name, in their order."""
     found: dict[str, Clause] = {}
     name = ""
-    for line in (files("ompy.mca") / f"{framework}.pxd").read_text(encoding="utf-8").splitlines():
+    for line in contract(framework).read_text(encoding="utf-8").splitlines():
         if first := FIRST_LINE.fullmatch(line):
             name = first[2]
             found[name] = Clause(framework, int(first[1]), name, first[3])

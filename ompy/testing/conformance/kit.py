@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ompy.mca import discovery, loading
 from ompy.mca.component import Component
 from ompy.mca.errors import ComponentError, suggestion
-from ompy.testing.conformance import clauses
+from ompy.testing.conformance import clauses, limits
 from ompy.testing.conformance.check import FAILED, PASSED, SKIPPED, Check, Outcome, checks
 from ompy.testing.conformance.clauses import Clause
 from ompy.testing.conformance.job import Ended, Job, Order
@@ -61,7 +61,7 @@ def judged(outcome: Outcome, check: Check, declared: Mapping[str, object]) -> Ou
     if outcome.word == PASSED and check.clauses[0] in departures:
         words = f"it passed, while the component declares that it departs from {check.clauses[0]}: take that away"
         return Outcome(FAILED, "declaration", words)
-    if outcome.word == SKIPPED and not isinstance(declared.get(check.needs), str):
+    if outcome.word == SKIPPED and check.needs and not isinstance(declared.get(check.needs), str):
         return Outcome(FAILED, "declaration", f"it was skipped ({outcome.words}), while the component declares {check.needs}")
     return outcome
 
@@ -69,11 +69,14 @@ def judged(outcome: Outcome, check: Check, declared: Mapping[str, object]) -> Ou
 def run(order: Order, chosen: Sequence[Check], exitfirst: bool = False) -> Iterator[Result]:
     """Make the checks on one number of ranks, all of them or until the first fails; a job serves until one fails."""
     declared = component(order.framework, order.component).capabilities
+    pointless = "no limit can be varied" if order.level == limits.LEVEL and not limits.drawn(order) else ""
+    if order.level == "failures" and not declared.get("recovery"):
+        pointless = "the component does not declare how a job is told to go on without ranks that fail (`recovery`)"
     job: Job | None = None
     try:
         for check in chosen:
             begin = time.monotonic()
-            if excuse := check.excuse(declared, order.ranks, order.options):
+            if excuse := pointless or check.excuse(declared, order.ranks, order.options):
                 yield Result(order, check, Outcome(SKIPPED, "", excuse), 0.0)
                 continue
             opened = job is not None
@@ -98,8 +101,11 @@ def run(order: Order, chosen: Sequence[Check], exitfirst: bool = False) -> Itera
 
 def selected(framework: str, level: str, words: str = "") -> list[Check]:
     """The checks of a level whose name, or one of whose clauses, contains the words; all for none."""
+    known = clauses.read(framework)
     return [
         check
         for check in checks(framework, level)
+        # Some frameworks share checks, and not every clause.
+        if check.clauses[0] in known
         if not words or words.replace(" ", "_") in check.name or words in check.clauses
     ]

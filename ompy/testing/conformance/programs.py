@@ -11,14 +11,16 @@ from ompy.testing.fuzz import campaign, report
 from ompy.testing.fuzz.runner import Place
 
 LEVEL = "programs"
-FRAMEWORKS = ("btl", "pml", "coll", "osc")
+FRAMEWORKS = ("btl", "bml", "pml", "mtl", "rpi", "coll", "osc")
+# Actions of programs where others would only take time from those that the component is there for.
+KINDS = {"osc": ("window",)}
 
 
 def run(order: Order, seconds: float) -> Iterator[Result]:
     """Run programs for so long."""
-    place = Place(order.ranks, ((order.framework, ",".join(order.serving)), *order.mca), silence=order.silence)
+    place = Place(order.ranks, order.parameters, silence=order.silence)
     without = ("threads", "signals", "fork") if lockstep(order) else ()
-    wish = campaign.Wish(order.seed, seconds, without=without)
+    wish = campaign.Wish(order.seed, seconds, kinds=KINDS.get(order.framework, ()), without=without)
     check = Check("random_programs", ("whole MPI programs",), lambda rank: None)
     try:
         outcome = campaign.run(place, wish)

@@ -18,15 +18,19 @@ class Subject(Protocol):
 
     Attributes:
         clause: name of the clause that is being examined.
+        sole: name of the clause that is broken by whatever goes wrong; empty where there is no such.
     """
 
     clause: str
+    sole: str
 
     def begin(self, check: Check) -> None: ...
 
     def step(self) -> None: ...
 
 
+# Frameworks whose components match messages.
+MATCHING = ("pml", "mtl", "rpi")
 # Frameworks whose components serve files.
 FILES = ("fs", "fbtl", "fcoll", "sharedfp")
 
@@ -37,6 +41,26 @@ def subject_of(wire: Wire) -> Subject:
         from ompy.testing.conformance.coll.rank import CollRank
 
         return CollRank(wire)
+    if wire.setting.framework == "osc":
+        from ompy.testing.conformance.osc.rank import OscRank
+
+        return OscRank(wire)
+    if wire.setting.framework in MATCHING:
+        from ompy.testing.conformance.pml.rank import PmlRank
+
+        return PmlRank(wire)
+    if wire.setting.framework == "bml":
+        from ompy.testing.conformance.bml.rank import BmlRank
+
+        return BmlRank(wire)
+    if wire.setting.framework == "rte":
+        from ompy.testing.conformance.rte.rank import RteProgram, RteRank
+
+        return RteProgram(wire) if wire.setting.level == "mpi" else RteRank(wire)
+    if wire.setting.framework == "hook":
+        from ompy.testing.conformance.hook.rank import HookRank
+
+        return HookRank(wire)
     if wire.setting.framework in FILES:
         from ompy.testing.conformance.files.rank import FileRank
 
@@ -51,15 +75,17 @@ def subject_of(wire: Wire) -> Subject:
 
 
 # How an error names the clause that it is about.
-NAMED = re.compile(r"clause \d+ of ompy/mca/\w+\.pxd, ([a-z -]+)")
+NAMED = re.compile(r"clause \d+ of ompy/mca/\w+\.\w+, ([a-z -]+)")
 
 
 def failure(error: Exception, subject: Subject, rank: int) -> Outcome:
     """What an exception says is broken: the clause that it names, or else the one that was being examined."""
     if isinstance(error, Breach):
-        return Outcome(FAILED, error.clause, error.words, rank)
+        return Outcome(FAILED, subject.sole or error.clause, error.words, rank, error.symptom)
     named = NAMED.search(str(error))
-    return Outcome(FAILED, named[1] if named else subject.clause, "".join(traceback.format_exception(error)), rank)
+    return Outcome(
+        FAILED, subject.sole or (named[1] if named else subject.clause), "".join(traceback.format_exception(error)), rank
+    )
 
 
 def run(check: Check, subject: Subject, rank: int) -> Outcome:
@@ -91,6 +117,9 @@ def main() -> None:
     try:
         subject = subject_of(wire)
         known = {check.name: check for check in checks(wire.setting.framework, wire.setting.level)}
+    except Breach as breach:
+        wire.say(OUTCOME, Outcome(FAILED, breach.clause, breach.words, wire.rank))
+        sys.exit(1)
     except Exception:
         wire.say(OUTCOME, Outcome(FAILED, "open", traceback.format_exc(), wire.rank))
         sys.exit(1)

@@ -21,7 +21,7 @@ def run(order: Order, modules: Sequence[str]) -> Iterator[Result]:
     Errors: ompy.testing.suite.source.Unreachable when pip can't fetch the tests.
     """
     expected = Expectations(OURS)
-    mca = ((order.framework, ",".join(order.serving)), *order.mca)
+    mca = order.parameters
     for module in modules:
         result = job.run(module, job.Setting(order.ranks, mca), MOST_SECONDS, order.silence)
         surprises = expected.surprises(result)

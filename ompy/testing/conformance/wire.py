@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import mmap
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from multiprocessing.connection import Client, Connection
+from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from ompy.core.errors import ERR_INTERN, MPIError
 from ompy.mca.rte import Rte
 
 # What a rank says: (word, value).
-EXCHANGE, SIGN, OUTCOME, LEAVING = "exchange", "sign", "outcome", "leaving"
+EXCHANGE, SIGN, OUTCOME, LEAVING, NUMBER = "exchange", "sign", "outcome", "leaving", "number"
+# Which call of the component's a rank is in, and the clause that is broken by one that does not return.
+OUTSIDE, PROGRESS, TRANSFER = range(3)
+CLAUSES_OF_CALLS = {PROGRESS: "progress", TRANSFER: "back-pressure"}
+# Beside the wire's socket: a word for each rank, how many calls it has begun, and the one that it is in.
+CALLS = "calls"
+CALL_BITS = 8
+# The option that says which process has started the ranks.
+LAUNCHERS_PID = "launcher's pid"
 ADDRESS, RANK = "OMPY_CONFORMANCE_WIRE", "OMPY_CONFORMANCE_RANK"
 
 
@@ -42,15 +53,41 @@ class Wire:
     """A rank's end.
 
     Parameters:
-        rank: this process's.
+        rank: this process's; None where only the component under test can tell (`is_rank`).
         address: where the kit listens.
     """
 
-    def __init__(self, rank: int, address: str) -> None:
-        self.rank = rank
+    def __init__(self, rank: int | None, address: str) -> None:
         self.connection: Connection[Any, Any] = Client(address, family="AF_UNIX")
         self.connection.send((rank, os.getpid()))
-        self.setting: Setting = self.connection.recv()
+        self.rank: int
+        self.setting: Setting
+        self.rank, self.setting = self.connection.recv()
+        with Path(address).with_name(CALLS).open("r+b") as stream:
+            self.calls = memoryview(mmap.mmap(stream.fileno(), 0)).cast("Q")
+
+    @property
+    def call(self) -> int:
+        """The call of the component's that this rank is in."""
+        return self.calls[self.rank] % (1 << CALL_BITS)
+
+    @contextmanager
+    def calling(self, call: int) -> Iterator[None]:
+        """For the kit to see while a call of the component's runs, which may call a receiver that makes another one."""
+        before = self.call
+        self.enter(call)
+        try:
+            yield
+        finally:
+            self.enter(before)
+
+    def enter(self, call: int) -> None:
+        self.calls[self.rank] = ((self.calls[self.rank] >> CALL_BITS) + 1 << CALL_BITS) + call
+
+    def is_rank(self, rank: int) -> None:
+        """Before anything else is said: which rank this process has turned out to be."""
+        self.rank = rank
+        self.say(NUMBER, rank)
 
     def say(self, word: str, value: object = None) -> None:
         self.connection.send((word, value))
@@ -98,4 +135,5 @@ class WireRte(Rte):
 
 def connect() -> Wire:
     """The wire that the kit told this process of."""
-    return Wire(int(os.environ[RANK] if RANK in os.environ else os.environ["PMI_RANK"]), os.environ[ADDRESS])
+    told = os.environ.get(RANK, os.environ.get("PMI_RANK"))
+    return Wire(None if told is None else int(told), os.environ[ADDRESS])

@@ -54,6 +54,8 @@ def main() -> None:
             exec(compile(text, f"<program {number}>", "exec"), names)
             names["comm"].Barrier()
             names["comm"].Free()
+            for memory in names.get("allocated", ()):
+                MPI.Free_mem(memory)
             names.clear()
         except Exception as problem:
             print(f"rank {world.rank}, program {number}", file=sys.stderr)

@@ -17,8 +17,10 @@ WORD = re.compile(r"[A-Za-z_]\w*")
 MEMORY = {
     "bytes": "filled = bytearray",
     "alloc": """\
+allocated = []
 def filled(payload):
     memory = MPI.Alloc_mem(len(payload))
+    allocated.append(memory)
     memoryview(memory)[:] = payload
     return memory
 """,

@@ -51,16 +51,12 @@ class Result(NamedTuple):
 
 
 def environment() -> dict[str, str]:
-    """Of the ranks: the suite and mpi4py's pure-Python parts on the path, no threads under NumPy, no spawning.
-
-    mpi4py's own switch says that processes can't be spawned: those tests then skip themselves.
-    """
+    """Of the ranks: the suite and mpi4py's pure-Python parts on the path, no threads under NumPy."""
     path = [str(sources() / "test"), str(installed()), os.environ.get("PYTHONPATH", "")]
     return os.environ | {
         "PYTHONPATH": os.pathsep.join(filter(None, path)),
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
-        "MPI4PY_TEST_SPAWN": "no",
     }
 
 

@@ -10,6 +10,7 @@ COMPONENT = Component(
     version="0.1.0",
     interface="ompy_rpi_raw.v1.module",
     summary="rMPI version I: polling, 5- and 2-word headers, lists of tags",
+    capabilities={"lockstep": True},
 )
 
 

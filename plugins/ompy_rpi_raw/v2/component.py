@@ -10,6 +10,7 @@ COMPONENT = Component(
     version="0.1.0",
     interface="ompy_rpi_raw.v2.module",
     summary="rMPI version II: interrupt driven, 7- and 3-word headers, three hash tables",
+    capabilities={"lockstep": True},
 )
 
 

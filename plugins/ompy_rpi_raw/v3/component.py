@@ -10,6 +10,7 @@ COMPONENT = Component(
     version="0.1.0",
     interface="ompy_rpi_raw.v3.module",
     summary="rMPI version III: interrupt driven, 4- and 1-word headers, posted receives filled in place",
+    capabilities={"lockstep": True},
 )
 
 

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
+import re
 import signal
 import sys
 import time
+from typing import NoReturn
 
 from ompy.core.errors import MPIError
 from ompy.testing.conformance.btl.messages import everybody
-from ompy.testing.conformance.btl.rank import BtlRank
+from ompy.testing.conformance.btl.rank import BtlRank, Sending
 from ompy.testing.conformance.check import Breach, Collection
-from ompy.testing.conformance.wire import LEAVING
+from ompy.testing.conformance.wire import ADDRESS, LEAVING
 
 check = Collection()
 
 MOST_UNDER_WAY = 64
+PUSHED = 400  # messages towards a peer that is about to die, at most
+AFTER_DEATH = 8
+LONGEST_LIFE = 120.0  # seconds that a child lives on at most
 
 
-@check("fork")
+@check("fork", sole=True)
 def a_forked_child_disturbs_nothing(rank: BtlRank) -> None:
     """One child leaves at once, another ends as Python programs end."""
     rank.transfer(everybody(rank, [100]))
@@ -86,7 +92,7 @@ def nothing_is_left_after_the_end(rank: BtlRank) -> None:
         if len(held) > len(before[kind]):
             left = ", ".join(sorted(held - before[kind])) or ", ".join(sorted(held))
             raise Breach("close", f"after finalize there are {len(held) - len(before[kind])} more {kind}: {left}")
-    for name in sorted(named):
+    for name in sorted(named | set(temporary_files(rank.begun))):
         if os.path.exists(name):
             raise Breach("close", f"after finalize on every rank there is still the file {name}")
     rank.wire.exchange(None)
@@ -106,33 +112,123 @@ def settled(before: dict[str, set[str]]) -> dict[str, set[str]]:
         time.sleep(0.01)
 
 
+def temporary_files(begun: float) -> list[str]:
+    """What the ranks have put into folders for such files: in their own, and elsewhere under names with this process's id."""
+    # Not `tempfile.gettempdir()`, which tries the folder with a file, at its first call in each rank.
+    found = [entry.path for entry in os.scandir(os.environ["TMPDIR"])]
+    own = re.compile(rf"(?<![^\W_]){os.getpid()}(?![^\W_])")
+    for folder in ("/tmp", "/var/tmp", "/dev/shm", os.getcwd()):
+        with contextlib.suppress(OSError):
+            found += [it.path for it in os.scandir(folder) if own.search(it.name) and it.stat().st_ctime >= begun]
+    return found
+
+
 def files_of_shared_memory() -> set[str]:
     with open("/proc/self/maps") as lines:
         return {line.split(maxsplit=5)[5].strip() for line in lines if " /dev/shm/" in line and "(deleted)" not in line}
 
 
-@check("broken peer", ranks=2, abroad=True, last=True)
+@check("close", abroad=True, ranks=2, idle=True)
+def what_was_sent_just_before_the_end_arrives(rank: BtlRank) -> None:
+    """Each rank in turn sends, and ends as soon as every callback has run and all have met."""
+    sizes = [24, 0, min(5000, rank.btl.max_send_size), 100]
+    for leaver in range(rank.size):
+        rank.meet()
+        wanted = 0
+        if rank.rank == leaver:
+            for number, size in enumerate(sizes):
+                for peer in rank.peers.keys() - {leaver}:
+                    rank.send(peer, rank.content(leaver, peer, number, size))
+            rank.land()
+        elif leaver in rank.sources:
+            wanted = len(sizes)
+        rank.afterthoughts()
+        rank.wire.exchange(None)
+        if rank.rank == leaver:
+            rank.leave()
+            rank.wire.exchange(None)
+        else:
+            rank.receive(wanted)
+            found = sorted(arrival.data for arrival in rank.arrived)
+            if found != sorted(rank.content(leaver, rank.rank, number, size) for number, size in enumerate(sizes)):
+                raise Breach("close", f"what rank {leaver} had sent before its end arrived changed")
+            rank.arrived.clear()
+            rank.meet()
+            rank.leave()
+        rank.wire.exchange(None)
+        rank.open()
+        rank.reach_all()
+        rank.reported.clear()
+
+
+@check("reach", last=True)
+def a_peer_that_was_given_up_gets_another_endpoint(rank: BtlRank) -> None:
+    rank.transfer(everybody(rank, [100]))
+    rank.meet()
+    before = rank.peers
+    rank.btl.del_procs(list(before.values()))
+    after = rank.btl.add_procs(rank.procs)
+    for peer, endpoint in before.items():
+        if after[peer] is endpoint:
+            raise Breach("reach", f"after del_procs, add_procs gave the old endpoint for rank {peer} again")
+    rank.meet()
+
+
+def outlive(rank: BtlRank) -> NoReturn:
+    """As a child of a rank: until the job has ended."""
+    rank.wire.connection.close()
+    end = time.monotonic() + LONGEST_LIFE
+    while os.path.exists(os.environ[ADDRESS]) and time.monotonic() < end:
+        time.sleep(0.05)
+    os._exit(0)
+
+
+def die(rank: BtlRank) -> NoReturn:
+    rank.wire.say(LEAVING)
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError
+
+
+def told_of(rank: BtlRank, victim: int) -> bool:
+    """Whether the transport has reported a peer; it may find out by sending to it."""
+    if not rank.reported:
+        push(rank, victim)
+    return bool(rank.reported)
+
+
+@check("broken peer", "completion", ranks=2, abroad=True, last=True)
 def the_death_of_a_peer_is_reported(rank: BtlRank) -> None:
-    """The last rank is killed; the others are told, stay in touch, and nothing that they send to it waits for ever."""
+    """The last rank is killed, while the others push towards it, which makes no progress any more.
+
+    They are told, stay in touch, and nothing that they send to it waits for ever or is said to have arrived.
+    """
     victim = rank.size - 1
     rank.transfer(everybody(rank, [100, 24]))
     rank.meet()
+    rank.bereave()
+    if rank.component.capabilities.get("lockstep"):
+        rank.meet()  # where one that makes no progress holds up all others
+    else:
+        if rank.rank != victim:
+            size, refusals = min(4096, rank.btl.max_send_size), 0
+            for _ in range(PUSHED):
+                refusals += rank.start(victim, bytes(size)) is None
+                if refusals > AFTER_DEATH:
+                    break
+        rank.wire.exchange(None)
     if rank.rank == victim:
-        rank.wire.say(LEAVING)
-        os.kill(os.getpid(), signal.SIGKILL)
+        die(rank)
     clause = rank.clause
-    rank.may_fail = True
-
-    def reported() -> bool:
-        if not rank.reported:
-            push(rank, victim)
-        return bool(rank.reported)
-
-    rank.until(reported, f"rank {victim} was killed, and register_error's function was not called")
-    rank.until(lambda: not rank.flying, f"descriptors on their way to the dead rank {victim} were not completed")
-    for _ in range(3):
-        rank.until(lambda: push(rank, victim), f"what is sent to the dead rank {victim} is refused again and again")
-    rank.until(lambda: not rank.flying, f"descriptors sent to the dead rank {victim} were not completed")
+    rank.until(lambda: told_of(rank, victim), f"rank {victim} was killed, and register_error's function was not called")
+    rank.until(lambda: not rank.flying, f"descriptors on their way to the dead rank {victim} were not completed", own=True)
+    late: list[Sending] = []
+    for _ in range(AFTER_DEATH):
+        rank.until(
+            lambda: push(rank, victim, late), f"what is sent to the dead rank {victim} is refused again and again", own=True
+        )
+    rank.until(lambda: not rank.flying, f"descriptors sent to the dead rank {victim} were not completed", own=True)
+    if any(sending.status == 0 for sending in late):
+        raise Breach(clause, f"what was sent to rank {victim} after its death had been reported completed with status 0")
     rank.exchange(None)
     # In lockstep nobody goes on without the dead rank, so contact with every other is lost as well.
     lockstep = bool(rank.component.capabilities.get("lockstep"))
@@ -147,19 +243,38 @@ def the_death_of_a_peer_is_reported(rank: BtlRank) -> None:
     survivors = [peer for peer in rank.peers if peer != victim]
     for peer in survivors:
         rank.send(peer, b"still here")
-    senders = [source for source in rank.sources if source != victim]
-    rank.until(lambda: len(rank.arrived) >= len(senders), "messages between the survivors are missing")
+    rank.receive(sum(source != victim for source in rank.sources))
     rank.arrived.clear()
     rank.exchange(None)
 
 
-def push(rank: BtlRank, victim: int) -> bool:
-    """Try to send to the victim; whether there was an answer: it was taken, or an MPIError raised."""
+@check("fork", ranks=2, abroad=True, last=True, sole=True)
+def the_death_of_a_peer_is_reported_though_a_child_of_its_lives_on(rank: BtlRank) -> None:
+    """The last rank forks and is killed; its child, which has inherited every descriptor, makes no call and goes on."""
+    victim = rank.size - 1
+    rank.transfer(everybody(rank, [100, 24]))
+    rank.meet()
+    if rank.rank == victim:
+        if os.fork() == 0:
+            outlive(rank)
+        die(rank)
+    rank.bereave()
+    rank.until(
+        lambda: told_of(rank, victim), f"rank {victim} was killed, has a child, and register_error's function was not called"
+    )
+    rank.exchange(None)
+
+
+def push(rank: BtlRank, victim: int, sent: list[Sending] | None = None) -> bool:
+    """Try to send to the victim; whether there was an answer: it was taken, and is noted, or an MPIError raised."""
     flying = dict(rank.flying)
     if len(flying) >= MOST_UNDER_WAY:
         return True
     try:
-        return rank.start(victim, bytes(64)) is not None
+        sending = rank.start(victim, bytes(64))
     except MPIError:
         rank.flying = {descriptor: sending for descriptor, sending in rank.flying.items() if descriptor in flying}
         return True
+    if sending is not None and sent is not None:
+        sent.append(sending)
+    return sending is not None

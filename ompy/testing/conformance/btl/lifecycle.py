@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from traceback import format_exc
 
 from ompy.core import progress
 from ompy.core.request import Request
 from ompy.mca import btl as contract
-from ompy.mca.btl import Btl, Endpoint
+from ompy.mca.btl import FREE_TAGS, Btl, Endpoint
 from ompy.testing.conformance.btl.rank import BtlRank, altered
 from ompy.testing.conformance.check import Breach, Collection
 
@@ -55,6 +57,21 @@ def flags_and_capabilities_say_the_same(rank: BtlRank) -> None:
             raise Breach("declaration", f"{name} is not declared, and the method {method} is there")
         if method and flagged and getattr(type(rank.btl), method) is getattr(Btl, method):
             raise Breach("declaration", f"{name} is declared, and the method {method} is not overridden")
+
+
+@check("statistics", unmet=True)
+def numbers_can_be_asked_for_before_the_first_peer(rank: BtlRank) -> None:
+    look_at_statistics(rank)
+
+
+def look_at_statistics(rank: BtlRank) -> None:
+    try:
+        numbers = rank.btl.statistics()
+    except Exception:
+        raise Breach("statistics", f"statistics() raised\n{format_exc()}") from None
+    for name, number in numbers.items():
+        if not isinstance(name, str) or not isinstance(number, int | float):
+            raise Breach("statistics", f"statistics() has {number!r} under {name!r}, not a number under a name")
 
 
 @check("publish", unmet=True)
@@ -168,3 +185,24 @@ def a_sleeper_is_woken(rank: BtlRank) -> None:
     progress.configure()
     if progress.counters()["sleeps"] == asleep:
         raise Breach("sleep", f"in {ROUNDS} waits this rank never slept: `progress` or `may_sleep` keeps it awake")
+
+
+@check("statistics")
+def numbers_can_be_asked_for_at_any_time(rank: BtlRank) -> None:
+    """Before, amid and after messages: from a receiver, and from another thread."""
+    rank.react = lambda *arrival: look_at_statistics(rank)
+    rank.transfer(lambda source: [(target, FREE_TAGS[0], bytes([source]) * 24) for target in range(rank.size)])
+    found: list[object] = []
+
+    def ask() -> None:
+        try:
+            found.append(rank.btl.statistics())
+        except Exception as error:
+            found.append(error)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    thread.join()
+    if isinstance(found[0], Exception):
+        raise Breach("statistics", f"asked from another thread, statistics() raised {found[0]!r}")
+    look_at_statistics(rank)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import gc
 import sys
+import time
 from collections.abc import Callable
 
 import psutil
 
 from ompy.core.memory import address_of
-from ompy.mca.btl import BACK_PRESSURE, FREE_TAGS, Descriptor, Endpoint
+from ompy.mca.btl import FREE_TAGS, Descriptor, Endpoint
 from ompy.testing.conformance.btl.rank import SPOILT, Arrival, BtlRank, Plan, Sending
 from ompy.testing.conformance.check import Breach, Collection
 
 check = Collection()
 
+MOST_READY = 8  # messages that lie ready at once
 SMALL = 200  # messages of the checks that send small ones to each peer
 WARM_UP, MEASURED = 2, 3  # batches
 TAG = FREE_TAGS[0]
@@ -89,11 +91,7 @@ def bytes_sent_at_once_arrive(rank: BtlRank) -> None:
 
     def send(peer: int, data: bytes, tag: int) -> None:
         memory = bytearray(data)
-        taken: list[int] = []
-        if rank.btl.post(rank.peers[peer], memory, tag) == BACK_PRESSURE:
-            rank.until(
-                lambda: taken or rank.btl.post(rank.peers[peer], memory, tag) != BACK_PRESSURE, "the transport had no room"
-            )
+        rank.post(peer, memory, tag)
         memory[:] = bytes([SPOILT]) * len(memory)
 
     rank.transfer(everybody(rank, sizes), send)
@@ -101,7 +99,8 @@ def bytes_sent_at_once_arrive(rank: BtlRank) -> None:
 
 @check("tag")
 def every_tag_has_its_receiver(rank: BtlRank) -> None:
-    rank.transfer(everybody(rank, [40] * len(FREE_TAGS), len(FREE_TAGS)))
+    for size in (40, 0):
+        rank.transfer(everybody(rank, [size] * len(FREE_TAGS), len(FREE_TAGS)))
 
 
 @check("order", needs="in_order")
@@ -116,10 +115,96 @@ def messages_do_not_overtake(rank: BtlRank) -> None:
     def send(peer: int, data: bytes, tag: int) -> None:
         if next(numbers) % 3:
             rank.send(peer, data, tag)
-        elif rank.btl.post(rank.peers[peer], data, tag) == BACK_PRESSURE:
-            rank.until(lambda: rank.btl.post(rank.peers[peer], data, tag) != BACK_PRESSURE, "the transport had no room")
+        else:
+            rank.post(peer, data, tag)
 
     rank.transfer(everybody(rank, sizes, 3), send, ordered=True)
+
+
+@check("order", needs="in_order", idle=True)
+def a_long_message_is_not_overtaken_by_a_short_one_behind_it(rank: BtlRank) -> None:
+    """Pairs of both lie ready when their receiver looks for the first time; each rank in turn is the receiver."""
+    largest = rank.btl.max_send_size
+    sizes = [largest, largest * 3 // 4, largest // 2, largest // 4, rank.btl.eager_limit + 1, rank.btl.eager_limit]
+    sizes = [max(24, min(size, largest)) for size in sizes]
+    for target in range(rank.size):
+        for turn, size in enumerate(sizes):
+            rank.meet()
+            sent = 0
+            if target in rank.peers:
+                while sent < MOST_READY and rank.start(target, rank.content(rank.rank, target, sent, 24 if sent % 2 else size)):
+                    sent += 1
+            counts = rank.wire.exchange(sent)
+            if target != rank.rank:
+                continue
+            wanted = sum(counts[source] for source in rank.sources)
+            rank.receive(wanted)
+            for source in rank.sources:
+                found = [arrival.data for arrival in rank.arrived if arrival.source == source]
+                lengths = [24 if number % 2 else size for number in range(counts[source])]
+                expected = [rank.content(source, target, number, length) for number, length in enumerate(lengths)]
+                if found != expected:
+                    raise Breach("order", f"round {turn}: of rank {source}'s messages of {size} and 24 bytes one was overtaken")
+            rank.arrived.clear()
+    rank.meet()
+    rank.land()
+
+
+@check("receipt", sole=True)
+def a_receiver_that_raises_has_received(rank: BtlRank) -> None:
+    """What it raises comes out of `progress`; no message is lost, changed or handed over again because of it."""
+
+    class Dissatisfied(Exception):
+        """What the receiver raises of some messages."""
+
+    count = 24
+    raised = 0
+
+    def react(arrival: Arrival, endpoint: Endpoint | None, view: memoryview) -> None:
+        if arrival.data[0] % 3 == 0:
+            raise Dissatisfied
+
+    def look() -> None:
+        nonlocal raised
+        try:
+            rank.step()
+        except Dissatisfied:
+            raised += 1
+            rank.last_event = time.monotonic()
+
+    def plan(source: int) -> Plan:
+        return [
+            (target, TAG, bytes([number]) + rank.content(source, target, number, 400 if number % 2 else 60))
+            for number in range(count)
+            for target in range(rank.size)
+        ]
+
+    rank.react = react
+    rank.wire.exchange(None, look)
+    rank.last_event = time.monotonic()
+    waiting = [(target, tag, data) for target, tag, data in plan(rank.rank) if target in rank.peers]
+    while waiting or len(rank.arrived) < count * len(rank.sources):
+        if waiting and rank.start(waiting[0][0], waiting[0][2], waiting[0][1]):
+            waiting.pop(0)
+        else:
+            look()
+        if time.monotonic() - rank.last_event > rank.patience:
+            words = f"{len(rank.arrived)} messages arrived, after some receivers had raised"
+            raise Breach("receipt", f"{words}; nothing happened for {rank.patience:g} s", symptom=True)
+    rank.wire.exchange(None, look)
+    rank.react = None
+    rank.meet()
+    rank.land()
+    rank.afterthoughts()
+    expected = [
+        Arrival(source, tag, data) for source in rank.sources for target, tag, data in plan(source) if target == rank.rank
+    ]
+    if problem := rank.judge(expected):
+        raise Breach("receipt", f"after a receiver had raised: {problem}")
+    if raised != sum(arrival.data[0] % 3 == 0 for arrival in expected):
+        raise Breach("receipt", f"of {len(expected)} messages {raised} times a receiver's exception came out of `progress`")
+    rank.arrived.clear()
+    rank.transfer(everybody(rank, [100, 24, 1000]))
 
 
 @check("receipt")
@@ -199,6 +284,14 @@ def held() -> tuple[int, int, int, int]:
     return descriptors, sys.getallocatedblocks(), process.memory_info().rss, process.num_fds()
 
 
+def compare(before: tuple[int, ...], after: tuple[int, ...], count: int, what: str) -> None:
+    """Raises Breach when so many messages or the like have left more than noise."""
+    names = ("descriptors", "blocks of memory", "bytes of memory", "open files")
+    for name, first, last, allowed in zip(names, before, after, (64, count // 4, 2048 * count, 8), strict=True):
+        if last - first > allowed:
+            raise Breach("thrift", f"{count} {what} have left {last - first} more {name} than there were before")
+
+
 @check("thrift")
 def nothing_grows_with_the_number_of_messages(rank: BtlRank) -> None:
     size = min(rank.btl.max_send_size, 8192)
@@ -232,7 +325,4 @@ def nothing_grows_with_the_number_of_messages(rank: BtlRank) -> None:
     after = held()
     messages = MEASURED * batch * len(rank.peers)
     rank.meet()
-    names = ("descriptors", "blocks of memory", "bytes of memory", "open files")
-    for name, first, last, allowed in zip(names, before, after, (64, messages // 4, 2048 * messages, 8), strict=True):
-        if last - first > allowed:
-            raise Breach("thrift", f"{messages} messages have left {last - first} more {name} than there were before")
+    compare(before, after, messages, "messages")

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from collections import Counter
+from functools import partial
+
 from ompy.mca import btl as contract
-from ompy.testing.conformance.btl.messages import everybody
-from ompy.testing.conformance.btl.rank import BtlRank
+from ompy.mca.btl import Endpoint
+from ompy.testing.conformance.btl.messages import compare, everybody, held
+from ompy.testing.conformance.btl.rank import Arrival, BtlRank
 from ompy.testing.conformance.btl.remote_memory import WORD, Region, exposed, issue, require
 from ompy.testing.conformance.check import Breach, Collection
 
@@ -12,14 +17,27 @@ check = Collection()
 
 # A rank stops pushing into a transport that never refuses after so many messages, or so many bytes.
 MOST_MESSAGES, MOST_BYTES = 4000, 48 << 20
-FURTHER_ATTEMPTS = 50
+FURTHER_ATTEMPTS, REFUSALS = 50, 1000
+ONE_WAY = 3000  # messages to each peer, none back
+LEAST_ROUNDS, UNDER_WAY = 150, 32
 FLOOD_BYTES = 6 << 20
 STREAM_WINDOW = 64
 
 
-@check("back-pressure", idle=True)
+def push_on(rank: BtlRank, peer: int, counts: dict[int, int], size: int, attempts: int) -> int:
+    """Attempts to send to a peer that has no room; how many were taken all the same."""
+    before = counts[peer]
+    data = rank.content(0, peer, counts[peer], size)
+    for _ in range(attempts):
+        if rank.start(peer, data):
+            counts[peer] += 1
+            data = rank.content(0, peer, counts[peer], size)
+    return counts[peer] - before
+
+
+@check("back-pressure", "thrift", idle=True)
 def what_is_refused_was_not_taken(rank: BtlRank) -> None:
-    """Rank 0 pushes while its peers make no progress; then exactly what was taken arrives."""
+    """Rank 0 pushes while its peers make no progress; then exactly what was taken arrives, and refusals have cost nothing."""
     limit = rank.btl.max_send_size
     size = min(limit, 16384)
     targets = [peer for peer in rank.peers if peer != 0] or list(rank.peers)
@@ -35,9 +53,10 @@ def what_is_refused_was_not_taken(rank: BtlRank) -> None:
                 counts[peer] += 1
             else:
                 continue
-            for _ in range(FURTHER_ATTEMPTS):
-                if rank.start(peer, rank.content(0, peer, counts[peer], size)):
-                    counts[peer] += 1
+            push_on(rank, peer, counts, size, FURTHER_ATTEMPTS)
+            before = held()
+            if not push_on(rank, peer, counts, size, REFUSALS):
+                compare(before, held(), REFUSALS, "refusals")
         (taken, *_) = rank.wire.exchange(counts)
     wanted = taken.get(rank.rank, 0) if taken else 0
     expected = sorted(rank.content(0, rank.rank, number, size) for number in range(wanted))
@@ -50,6 +69,75 @@ def what_is_refused_was_not_taken(rank: BtlRank) -> None:
         raise Breach("back-pressure", words)
     rank.arrived.clear()
     rank.transfer(everybody(rank, [100]))
+
+
+@check("back-pressure")
+def room_comes_back_though_nothing_is_sent_back(rank: BtlRank) -> None:
+    """Each rank in turn sends many small messages to its peers, which only receive."""
+    seen: Counter[int | None] = Counter()
+
+    def count(arrival: Arrival, endpoint: Endpoint | None, view: memoryview) -> None:
+        seen[arrival.source] += 1
+        rank.arrived.clear()
+
+    def enough(source: int) -> bool:
+        return seen[source] >= ONE_WAY
+
+    rank.react = count
+    data = bytes(48)
+    for source in range(rank.size):
+        rank.meet()
+        if source == rank.rank:
+            for _ in range(ONE_WAY):
+                for peer in rank.peers:
+                    rank.send(peer, data)
+            rank.land()
+        if source in rank.sources:
+            rank.until(partial(enough, source), "messages are missing")
+        rank.meet()
+
+
+@check("fairness", ranks=3, abroad=True, idle=True)
+def no_peer_s_messages_wait_for_ever_behind_another_s(rank: BtlRank) -> None:
+    """One rank sends one message, another keeps the way to their receiver full; the receiver looks once a round.
+
+    round      flooder                        quiet one      receiver
+    1          up to 32 under way             its message
+               --------------------------- all meet ---------------------------
+                                                             `progress`, once
+               --------------------------- all meet ---------------------------
+    2          as many as have arrived                       ...
+    """
+    for receiver, flooder, quiet in ((0, 1, 2), (0, 2, 1), (1, 0, 2), (2, 1, 0)):
+        # Who sends may have to go on for that; who receives goes on once a round.
+        meet = rank.wire.exchange if rank.rank == receiver else rank.exchange
+        rank.meet()
+        if rank.rank == quiet:
+            rank.send(receiver, b"one message")
+        meet(None)
+        end = time.monotonic() + rank.patience
+        sent = received = rounds = 0
+        done = late = False
+        while not done:
+            rounds += 1
+            if rank.rank == flooder:
+                while sent - received < UNDER_WAY and rank.start(receiver, b"one of many"):
+                    sent += 1
+            meet(None)
+            if rank.rank == receiver:
+                rank.progress()
+                late = rounds > LEAST_ROUNDS and time.monotonic() > end
+            found = [arrival.source for arrival in rank.arrived]
+            received, done, late = meet((found.count(flooder), quiet in found, late))[receiver]
+            if late and not done:
+                words = f"in {rounds} calls of `progress` {received} messages of rank {flooder}'s arrived"
+                raise Breach("fairness", f"{words}, and that of rank {quiet}'s did not, which was sent before them")
+        sent = rank.exchange(sent)[flooder]
+        if rank.rank == receiver:
+            rank.receive(sent + 1)
+        rank.arrived.clear()
+        rank.meet()
+        rank.land()
 
 
 @check("back-pressure")

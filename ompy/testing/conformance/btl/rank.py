@@ -22,7 +22,7 @@ from ompy.mca.verdicts import record
 from ompy.runtime import waiting
 from ompy.runtime.modex import Modex
 from ompy.testing.conformance.check import Breach, Check
-from ompy.testing.conformance.wire import SIGN, Wire, WireRte
+from ompy.testing.conformance.wire import PROGRESS, SIGN, TRANSFER, Wire, WireRte
 
 SIGN_INTERVAL = 0.5  # seconds between signs of life while events come
 IDLE_POLLS = 200  # looks that find nothing until the core is given up for a moment
@@ -91,13 +91,15 @@ class BtlRank:
     """One process of a job, its transport, and what it has sent and received.
 
     Attributes:
+        begun: when this process was made, in seconds as of `time.time`.
         btl: the module under test.
         address: what the transport gave to be published.
         peers: endpoints of the ranks that it reaches, by rank; none before `reach_all`.
         sources: the ranks that reach this one.
         arrived: messages since `begin`.
         react: called in the receiver with each arrival and the view that it was made from.
-        may_fail: a peer is dead, or has taken its memory back, so that transfers may fail.
+        may_fail: a peer has taken its memory back, or `bereaved`, so that transfers may fail.
+        bereaved: a peer is dead, or about to be.
         reported: (rank, error) of what `register_error`'s function was told.
     """
 
@@ -107,13 +109,15 @@ class BtlRank:
         self.options = wire.setting.options
         self.patience = wire.setting.patience
         self.random = random.Random(wire.setting.seed + wire.rank)
+        self.begun = time.time() - 1  # a file's times are a little behind
         self.examined = "open"
+        self.sole = ""
         self.last_sign = 0.0
         self.arrived: list[Arrival] = []
         self.flying: dict[Descriptor, Sending] = {}
         self.breaches: list[Breach] = []
         self.refused: set[int] = set()  # checksums of messages
-        self.may_fail = False
+        self.may_fail = self.bereaved = False
         self.open()
 
     # -- clauses
@@ -125,6 +129,7 @@ class BtlRank:
 
     @clause.setter
     def clause(self, name: str) -> None:
+        name = self.sole or name
         if name != self.examined:
             self.examined = name
             self.wire.say(SIGN, name)
@@ -135,6 +140,7 @@ class BtlRank:
 
     def begin(self, check: Check) -> None:
         """Before a check: nothing of an earlier one may be left over."""
+        self.sole = check.clauses[0] if check.sole else ""
         self.clause = check.clauses[0]
         self.react: Callable[[Arrival, Endpoint | None, memoryview], object] | None = None
         self.complain()
@@ -183,9 +189,17 @@ class BtlRank:
         self.peers: dict[int, Endpoint] = {}
         self.sources: list[int] = []
 
+    def bereave(self) -> None:
+        """A peer is about to die: transfers may fail from now on."""
+        self.bereaved = self.may_fail = True
+
     def close(self) -> None:
-        """Leave as a rank of an MPI program does: after all have met, and without a trace."""
+        """Leave as a rank of an MPI program does: after all have met."""
         self.meet()
+        self.leave()
+
+    def leave(self) -> None:
+        """Leave, without a trace."""
         for module in self.modules:
             progress.unregister_source(module)
         self.btl.del_procs(list(self.peers.values()))
@@ -211,7 +225,8 @@ class BtlRank:
 
     def progress(self) -> int:
         """One call of the transport's `progress`; returns its number of events."""
-        events = self.btl.progress()
+        with self.wire.calling(PROGRESS):
+            events = self.btl.progress()
         if not isinstance(events, int) or events < 0:
             raise Breach("progress", f"progress returned {events!r}, not a number of events")
         self.complain()
@@ -219,7 +234,9 @@ class BtlRank:
 
     def poll(self) -> int:
         """The transport's `progress`, and a round of the engine, where what serves the transport may be registered."""
-        events = self.progress() + progress.progress_once()
+        events = self.progress()
+        with self.wire.calling(PROGRESS):
+            events += progress.progress_once()
         self.complain()
         if events:
             self.idle = 0
@@ -244,14 +261,22 @@ class BtlRank:
             else:
                 os.sched_yield()
 
-    def until(self, condition: Callable[[], object], words: Callable[[], str] | str) -> None:
-        """Progress until the condition holds; a breach of `clause` when nothing happens for too long."""
+    def until(self, condition: Callable[[], object], words: Callable[[], str] | str, own: bool = False) -> None:
+        """Progress until the condition holds; a breach of `clause` when nothing happens for too long.
+
+        Parameters:
+            own: that it does not hold can only be this rank's transport's doing, and no peer's.
+        """
         self.last_event = time.monotonic()
         while not condition():
             self.step()
             if time.monotonic() - self.last_event > self.patience:
                 told = words if isinstance(words, str) else words()
-                raise Breach(self.examined, f"{told}; nothing happened for {self.patience:g} s")
+                raise Breach(self.examined, f"{told}; nothing happened for {self.patience:g} s", symptom=not own)
+
+    def receive(self, count: int) -> None:
+        """Until so many messages have arrived since the check began."""
+        self.until(lambda: len(self.arrived) >= count, lambda: f"{len(self.arrived)} of {count} messages arrived")
 
     def exchange(self, value: object) -> list[Any]:
         """Every rank's value, out of band; the transport goes on meanwhile."""
@@ -270,8 +295,19 @@ class BtlRank:
         """A generator in the same state on every rank."""
         return random.Random(f"{self.wire.setting.seed} {purpose}")
 
+    def post(self, peer: int, data: bytes | bytearray, tag: int = FREE_TAGS[0]) -> None:
+        """`sendi`, again and again while the transport has no room."""
+
+        def taken() -> bool:
+            with self.wire.calling(TRANSFER):
+                return self.btl.post(self.peers[peer], data, tag) != BACK_PRESSURE
+
+        self.insisting(taken)
+
     def take(self, arrival: Arrival, endpoint: Endpoint | None, view: memoryview) -> None:
         self.arrived.append(arrival)
+        if self.wire.call == TRANSFER:
+            self.breaches.append(Breach("nesting", "a receiver was called from within `send`, `put` or `get`"))
         if self.react is not None:
             try:
                 self.react(arrival, endpoint, view)
@@ -280,7 +316,8 @@ class BtlRank:
 
     def allocate(self, peer: int, size: int) -> Descriptor | None:
         """`alloc`, and a look at what it gives."""
-        descriptor = self.btl.alloc(self.peers[peer], size)
+        with self.wire.calling(TRANSFER):
+            descriptor = self.btl.alloc(self.peers[peer], size)
         if descriptor is None:
             return None
         if not isinstance(descriptor, Descriptor) or descriptor.length != size or len(descriptor.view) != size:
@@ -310,9 +347,11 @@ class BtlRank:
         descriptor.in_flight = True
         self.flying[descriptor] = sending
         try:
-            answer = call()
+            with self.wire.calling(TRANSFER):
+                answer = call()
         except REFUSALS:
-            raise Breach("back-pressure", f"an exception, where BACK_PRESSURE was to be returned\n{format_exc()}") from None
+            clause = "broken peer" if self.bereaved else "back-pressure"
+            raise Breach(clause, f"an exception that is no MPIError\n{format_exc()}") from None
         if answer == BACK_PRESSURE and (sending.calls or not descriptor.in_flight):
             raise Breach("back-pressure", "the call was refused, and the callback ran all the same")
         self.complain()
@@ -341,16 +380,20 @@ class BtlRank:
                 taken.append(sending)
             return bool(taken)
 
+        self.insisting(tried)
+        return taken[0]
+
+    def insisting(self, tried: Callable[[], bool]) -> None:
+        """Try until it is done."""
         if not tried():
             clause, self.clause = self.clause, "back-pressure"
-            self.until(tried, "the transport had no room, while every peer made progress")
+            self.until(tried, "the transport had no room, while every peer made progress", own=True)
             self.clause = clause
-        return taken[0]
 
     def land(self, what: str = "messages") -> None:
         """Until every callback has run."""
         clause, self.clause = self.clause, "completion"
-        self.until(lambda: not self.flying, lambda: f"{what}: {len(self.flying)} callbacks did not run")
+        self.until(lambda: not self.flying, lambda: f"{what}: {len(self.flying)} callbacks did not run", own=True)
         self.clause = clause
 
     def afterthoughts(self) -> None:

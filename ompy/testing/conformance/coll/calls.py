@@ -5,6 +5,7 @@ Every value tells where it comes from: `value(source, destination, index)`.
 
 from __future__ import annotations
 
+import operator
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -17,7 +18,8 @@ from ompy.mca.coll import FUNCTIONS, CollectiveCall
 from ompy.testing.conformance.check import Breach
 
 INT32 = predefined(9)
-UNTOUCHED = -7
+UNTOUCHED, SPOILT = -7, -9
+STEP = 3
 NUMBERS = {name: number for number, name in enumerate(FUNCTIONS)}
 REDUCTIONS = ("reduce", "allreduce", "reduce_scatter_block", "reduce_scatter", "scan", "exscan")
 ROOTED = ("bcast", "gather", "gatherv", "scatter", "scatterv", "reduce")
@@ -36,7 +38,7 @@ class Reduction:
         return self.core.name
 
 
-SUM = Reduction(operation("SUM"), lambda left, right: left + right)
+SUM = Reduction(operation("SUM"), operator.add)
 MAX = Reduction(operation("MAX"), max)
 FIRST = Reduction(operation("REPLACE"), lambda left, right: left)
 LAST = Reduction(operation("NO_OP"), lambda left, right: right)
@@ -62,51 +64,87 @@ SHAPES = (PLAIN, PAIR_WITH_GAP, SHIFTED)
 
 
 def value(source: int, destination: int, index: int) -> int:
-    return source * 10007 + destination * 101 + index * 3 + 1
+    return source * 10007 + destination * 101 + index * STEP + 1
+
+
+# Numbers, and where they stand in an array.
+Patch = tuple[slice, "array[int]"]
 
 
 class Memory:
-    """One side of a rank's call: int32s, what they should become, and blocks of elements at places in them."""
+    """One side of a rank's call: int32s, what they are before it, and what they must be afterwards.
+
+    Parameters:
+        size: how many.
+
+    Attributes:
+        array: what the component is given.
+        loose: what is not expected to be something may be anything.
+    """
 
     def __init__(self, size: int) -> None:
         self.array = array("i", [UNTOUCHED]) * max(size, 1)
-        self.expected: dict[int, int] = {}
+        self.loose = False
+        self.filled: list[Patch] = []
+        self.expected: list[Patch] = []
+        self.found: array[int] | None = None
+        self.factor = 1
 
     @property
     def address(self) -> int:
         return address_of(self.array)
 
-    def fill(self, shape: Shape, first: int, values: Iterable[int]) -> None:
-        for index, number in zip(entries(shape, first), values, strict=False):
-            self.array[index] = number
+    def fill(self, shape: Shape, first: int, numbers: Sequence[int]) -> None:
+        """Have elements hold numbers before the call, from the one whose first byte is at index `first`."""
+        self.filled += patches(shape, first, numbers)
 
-    def expect(self, shape: Shape, first: int, values: Iterable[int]) -> None:
-        self.expected.update(zip(entries(shape, first), values, strict=False))
+    def expect(self, shape: Shape, first: int, numbers: Sequence[int]) -> None:
+        """Have them hold numbers after it."""
+        self.expected += patches(shape, first, numbers)
 
-    def check(self, before: array[int], words: str) -> None:
+    def ready(self, factor: int = 1) -> None:
+        """As it is before the call, each number so many times as great; every operation's result is so, too."""
+        self.factor, self.found = factor, None
+        self.array[:] = self.before()
+
+    def before(self) -> array[int]:
+        return patched(array("i", [UNTOUCHED]) * len(self.array), self.filled, self.factor)
+
+    def collect(self) -> None:
+        """After the call: keep what it gave, and write over it, as a program may."""
+        self.found = self.array[:]
+        self.array[:] = array("i", [SPOILT]) * len(self.array)
+
+    def check(self, words: str) -> None:
         """Raises Breach: a wrong result, or memory changed that is none of the call's."""
-        wanted = before[:]
-        for index, number in self.expected.items():
-            wanted[index] = number
-        if self.array == wanted:
+        found = self.array if self.found is None else self.found
+        wanted = patched(found[:] if self.loose else self.before(), self.expected, self.factor)
+        if found == wanted:
             return
-        wrong = [index for index, (one, other) in enumerate(zip(self.array, wanted, strict=True)) if one != other]
+        wrong = [index for index, (one, other) in enumerate(zip(found, wanted, strict=True)) if one != other]
         at = wrong[0]
-        clause = "result" if at in self.expected else "bounds"
-        where = f"entry {at} of {len(wanted)} is {self.array[at]}, not {wanted[at]}"
+        clause = "result" if any(at in range(len(found))[place] for place, _ in self.expected) else "bounds"
+        where = f"entry {at} of {len(wanted)} is {found[at]}, not {wanted[at]}"
         raise Breach(clause, f"{words}: {where}; {len(wrong)} entries are wrong")
 
 
-def entries(shape: Shape, first: int) -> Iterator[int]:
-    """Indices of an array's entries, from the element whose first byte is at index `first`."""
-    while True:
-        for place in shape.places:
-            yield first + place
-        first += shape.step
+def patches(shape: Shape, first: int, numbers: Sequence[int]) -> Iterator[Patch]:
+    """Numbers, and where they stand, from the element whose first byte is at index `first`."""
+    every = len(shape.places)
+    for turn, place in enumerate(shape.places):
+        if piece := array("i", numbers[turn::every]):
+            start = first + place
+            yield slice(start, start + (len(piece) - 1) * shape.step + 1, shape.step), piece
 
 
-def values(source: int, destination: int, count: int, shape: Shape) -> list[int]:
-    return [value(source, destination, index) for index in range(count * len(shape.places))]
+def patched(memory: array[int], changes: Iterable[Patch], factor: int) -> array[int]:
+    for place, numbers in changes:
+        memory[place] = numbers if factor == 1 else array("i", [factor * number for number in numbers])
+    return memory
+
+
+def values(source: int, destination: int, count: int, shape: Shape) -> range:
+    return range(value(source, destination, 0), value(source, destination, count * len(shape.places)), STEP)
 
 
 class Side:
@@ -129,10 +167,10 @@ class Side:
     def first(self, peer: int) -> int:
         return self.starts[peer] * self.shape.step
 
-    def fill(self, peer: int, numbers: Iterable[int]) -> None:
+    def fill(self, peer: int, numbers: Sequence[int]) -> None:
         self.memory.fill(self.shape, self.first(peer), numbers)
 
-    def expect(self, peer: int, numbers: Iterable[int]) -> None:
+    def expect(self, peer: int, numbers: Sequence[int]) -> None:
         self.memory.expect(self.shape, self.first(peer), numbers)
 
     def put_into(self, call: CollectiveCall, side: str) -> dict[str, list[int]]:
@@ -155,7 +193,6 @@ class Case:
         self.send: Side | None = None
         self.recv: Side | None = None
         self.vectors: dict[str, list[int]] = {}
-        self.only: tuple[Side, list[int]] | None = None  # a side of which no more than these first entries matter
 
     def ready(self, send: Side | None, recv: Side | None, operation: Reduction | None = None, root: int = 0) -> Case:
         if send is not None:
@@ -167,21 +204,27 @@ class Case:
         self.call.set_vectors(**self.vectors)
         self.call.operation = operation.core if operation else None
         self.call.root = root
-        self.before = [side.memory.array[:] if side else array("i") for side in (self.send, self.recv)]
+        self.again()
         return self
 
-    def again(self) -> None:
-        """The memory as it was before the call, for a persistent request's next start."""
-        for side, before in zip((self.send, self.recv), self.before, strict=True):
-            if side:
-                side.memory.array[:] = before
+    @property
+    def sides(self) -> dict[str, Side]:
+        """Those that the call has."""
+        return {name: side for name, side in (("send", self.send), ("recv", self.recv)) if side is not None}
+
+    def again(self, factor: int = 1) -> None:
+        """The memory as before a call with so many times as great numbers: for a persistent request's next start."""
+        for side in self.sides.values():
+            side.memory.ready(factor)
+
+    def collect(self) -> None:
+        """Keep what the call gave for `check`, and write over its memory, which is the program's again."""
+        for side in self.sides.values():
+            side.memory.collect()
 
     def check(self, words: str) -> None:
-        for name, side, before in zip(("send", "recv"), (self.send, self.recv), self.before, strict=True):
-            if side and self.only and side is self.only[0]:
-                check_start(side, self.only[1], words)
-            elif side:
-                side.memory.check(before, f"{words}, {name} side")
+        for name, side in self.sides.items():
+            side.memory.check(f"{words}, {name} side")
 
 
 def uneven(source: int, destination: int, count: int) -> int:
@@ -193,12 +236,12 @@ def form_of(function: str) -> str:
     return "w" if function.endswith("w") else "v" if function.endswith("v") else "plain"
 
 
-def combined(operation: Reduction | None, ranks: Sequence[int], destination: int, count: int, shape: Shape) -> list[int]:
+def combined(operation: Reduction | None, ranks: Sequence[int], destination: int, count: int, shape: Shape) -> Sequence[int]:
     """What a reduction of these ranks' data gives, in rank order."""
     assert operation is not None
-    total = values(ranks[0], destination, count, shape)
+    total: Sequence[int] = values(ranks[0], destination, count, shape)
     for rank in ranks[1:]:
-        total = [operation.of(left, right) for left, right in zip(total, values(rank, destination, count, shape), strict=True)]
+        total = list(map(operation.of, total, values(rank, destination, count, shape)))
     return total
 
 
@@ -286,7 +329,8 @@ def reduction_case(
         if in_place:
             # Beyond the result the memory's contents are the library's own business.
             recv = send
-            case.only = recv, result
+            recv.memory.loose = True
+            recv.expect(0, result)
         else:
             recv = Side([parts[rank]], shape, "plain")
             recv.expect(0, result)
@@ -310,12 +354,6 @@ def reduction_case(
     send = Side([count], shape, "plain")
     send.fill(0, own)
     return case.ready(send, recv, operation, root)
-
-
-def check_start(side: Side, result: list[int], words: str) -> None:
-    found = [side.memory.array[index] for index, _ in zip(entries(side.shape, 0), result, strict=False)]
-    if found != result:
-        raise Breach("result", f"{words}: {found}, expected {result}")
 
 
 def inter_case(
@@ -390,8 +428,7 @@ def inter_case(
         send, recv = Side([total], shape, "plain"), Side([parts[rank]], shape, "plain")
         send.fill(0, values(process, 0, total, shape))
         start = rank * parts[rank] * len(shape.places)
-        recv.expect(0, combined(operation, peers, 0, total, shape)[start:])
-        recv.memory.expected = dict(list(recv.memory.expected.items())[: parts[rank] * len(shape.places)])
+        recv.expect(0, combined(operation, peers, 0, total, shape)[start : start + parts[rank] * len(shape.places)])
         case.ready(send, recv, operation)
         case.call.recv_count = parts[rank]
         if not function.endswith("block"):

@@ -14,24 +14,28 @@ from ompy.testing.conformance.coll.calls import (
     PAIR_WITH_GAP,
     PLAIN,
     REDUCTIONS,
+    ROOTED,
     SHIFTED,
     SUM,
     Reduction,
     Shape,
     intra_case,
 )  # fmt: skip
-from ompy.testing.conformance.coll.rank import AUTO, CollRank
+from ompy.testing.conformance.coll.rank import CollRank
 
 check = Collection()
 
 LONG = 20_000  # elements of all ranks together: beyond what is sent at once, and beyond many algorithms' thresholds
-
+MOST_ROOTS = 5
 
 IN_ONE_BLOCK = ("bcast", "gather", "allgather", "reduce", "allreduce", "scan", "exscan")
 
 
 class Variant(NamedTuple):
-    """One kind of call, and the clause that it is about."""
+    """One kind of call, and the clause that it is about.
+
+    Where no form is named it is tried in each; where no root is, they take turns.
+    """
 
     clause: str
     elements: int = 3
@@ -39,10 +43,11 @@ class Variant(NamedTuple):
     in_place: bool = False
     operation: Reduction = SUM
     form: str = ""
+    root: int = -1
 
 
 def variants(function: str, forms: list[str], size: int) -> Iterator[Variant]:
-    """The kinds of call of a function on so many ranks; where no form is named, they take turns."""
+    """The kinds of call of a function on so many ranks."""
     many = LONG // size if function in IN_ONE_BLOCK else LONG // size**2
     yield Variant("result", form=forms[0])
     yield from (Variant("forms", form=form) for form in forms[1:])
@@ -50,7 +55,9 @@ def variants(function: str, forms: list[str], size: int) -> Iterator[Variant]:
     yield Variant("empty", 0, PAIR_WITH_GAP)
     yield Variant("layout", 7, PAIR_WITH_GAP)
     yield Variant("layout", 1, SHIFTED)
-    yield Variant("result", many)
+    for root in range(min(size, MOST_ROOTS)) if function in ROOTED else (0,):
+        yield Variant("result", root=root)
+        yield Variant("result", many, root=root)
     if function in IN_PLACE:
         yield Variant("in place", 4, in_place=True)
         yield Variant("in place", 4, PAIR_WITH_GAP, in_place=True)
@@ -63,27 +70,21 @@ def variants(function: str, forms: list[str], size: int) -> Iterator[Variant]:
 
 
 def try_function(rank: CollRank, function: str) -> None:
-    """All variants, on all sizes, by all algorithms, with the roots in turn."""
+    """All variants, on all sizes, by all algorithms."""
     served = 0
     for size, comm in rank.groups.items():
-        for algorithm in (AUTO, *rank.algorithms.get(function, ())):
-            with rank.module(comm, function, algorithm) as module:
-                if module is None:
-                    continue
-                served += 1
-                rank.alive()
-                # Members of one communicator may not be members of all: they count the turns anew in each.
-                for turn, variant in enumerate(variants(function, rank.forms, size)):
-                    rank.clause = variant.clause
-                    form = variant.form or rank.forms[turn % len(rank.forms)]
-                    root = turn % size
+        for algorithm, module in rank.serving(comm, function):
+            served += 1
+            rank.alive()
+            # Members of one communicator may not be members of all: they count the turns anew in each.
+            for turn, variant in enumerate(variants(function, rank.forms, size)):
+                rank.clause = variant.clause
+                root = variant.root if variant.root >= 0 else turn % size
+                operation = variant.operation if function in REDUCTIONS else None
+                for form in [variant.form] if variant.form else rank.forms_of(algorithm):
                     words = f"{function} ({algorithm}, {form}) of {variant.elements} x {variant.shape}"
-                    if variant.in_place:
-                        words += ", in place"
-                    words += f", rank {rank.rank} of {size}"
-                    if function in REDUCTIONS:
-                        words += f", {variant.operation}"
-                    operation = variant.operation if function in REDUCTIONS else None
+                    words += f"{', in place' * variant.in_place}, root {root}, rank {rank.rank} of {size}"
+                    words += f", {operation}" if operation else ""
                     case = intra_case(
                         function, rank.rank, size, variant.elements, variant.shape, root, variant.in_place, operation
                     )
@@ -91,7 +92,7 @@ def try_function(rank: CollRank, function: str) -> None:
                         rank.carry_out(module, form, function, case, comm, words)
                     except Breach as breach:
                         # What is wrong only in this variant is this variant's clause's.
-                        clause = breach.clause if variant.clause == "result" else variant.clause
+                        clause = breach.clause if variant.clause == "result" or breach.clause == "restart" else variant.clause
                         raise Breach(clause, breach.words) from None
     if not served and function in rank.algorithms and rank.size > 1:
         raise Breach("offer", f"the component has algorithms of {function}, and offers it to no communicator")
@@ -101,6 +102,8 @@ def about(function: str) -> Callable[[CollRank], None]:
     return lambda rank: try_function(rank, function)
 
 
+EXAMINED = ("result", "bounds", "layout", "empty", "in place", "order", "forms", "restart")
 for name in FUNCTIONS:
     if not name.startswith("neighbor_"):
-        check.checks.append(Check(name, ("result", "bounds", "layout", "empty"), about(name), function=name))
+        clauses = [it for it in EXAMINED if it != "order" or name in REDUCTIONS]
+        check.checks.append(Check(name, tuple(clauses), about(name), function=name))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import gc
-import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
 from ompy.core.communicator import Communicator
-from ompy.mca.coll import FUNCTIONS, CollModule
+from ompy.mca.coll import FUNCTIONS
 from ompy.testing.conformance.check import Breach, Collection
 from ompy.testing.conformance.coll.calls import (
     FIRST,
@@ -21,31 +21,22 @@ from ompy.testing.conformance.coll.calls import (
     neighbor_case,
 )  # fmt: skip
 from ompy.testing.conformance.coll.rank import CollRank
+from ompy.testing.conformance.held import held
 
 check = Collection()
 
 COMMUNICATORS = 12
+# Calls one after the other, and seconds by which a rank falls behind.
+ROW, BEHIND = 120, 0.002
 
 
-@check("offer")
-def the_offer_is_the_same_on_every_rank(rank: CollRank) -> None:
-    for size, comm in rank.groups.items():
-        offer = rank.offer(comm)
-        functions = None if offer is None else offer.functions or FUNCTIONS
-        said = rank.exchange(functions) if size == rank.size else None
-        if said and any(other != said[0] for other in said):
-            raise Breach("offer", f"rank {rank.rank} offers {functions}, rank 0 {said[0]}")
-        if offer is None:
-            continue
-        if unknown := set(functions or ()) - set(FUNCTIONS):
-            raise Breach("offer", f"{sorted(unknown)} are no functions")
-        module = offer.modules[0]
-        for form in rank.forms:
-            if getattr(type(module), form) is getattr(CollModule, form):
-                raise Breach("offer", f"the component declares the form of `{form}`, which its module does not override")
-        module.free()
-    if rank.size > 1 and all(rank.offer(comm) is None for comm in rank.groups.values()):
-        raise Breach("offer", f"the component serves no communicator of 1 to {rank.size} ranks")
+@contextmanager
+def breaking(clause: str) -> Iterator[None]:
+    """What goes wrong with the data breaks this clause."""
+    try:
+        yield
+    except Breach as breach:
+        raise Breach(clause, breach.words) from None
 
 
 def some(rank: CollRank, comm: Communicator) -> list[str]:
@@ -78,23 +69,75 @@ def calls_under_way_at_once_get_their_own_data(rank: CollRank) -> None:
                         with rank.module(other, function) as serving:
                             assert serving is not None
                             serving.run(NUMBERS[function], case.call, other)
-                for index, case in enumerate(cases):
-                    case.check(f"{function}, number {index} of three under way, rank {rank.rank}")
+                with breaking("overlap"):
+                    for index, case in enumerate(cases):
+                        case.check(f"{function}, number {index} of three under way, rank {rank.rank}")
         rank.alive()
     for other in others:
         free_communicator(other)
 
 
+@check("overlap", ranks=2)
+def calls_that_follow_each_other_get_their_own_data(rank: CollRank) -> None:
+    """A long row of calls of all functions, with all roots, in which now one rank falls behind, now another."""
+    comm = rank.groups[rank.size]
+    shared = rank.common_random("row")
+    with ExitStack() as stack:
+        modules = {name: stack.enter_context(rank.module(comm, name)) for name in rank.functions}
+        served = {name: module for name, module in modules.items() if module is not None}
+        for number in range(ROW if served else 0):
+            function = shared.choice(list(served))
+            count, root, behind = shared.choice((1, 3, 50, 2000)), shared.randrange(rank.size), shared.randrange(4 * rank.size)
+            form = shared.choice(rank.forms)
+            operation = shared.choice((SUM, FIRST)) if function in REDUCTIONS else None
+            if behind == rank.rank:
+                rank.linger(BEHIND)
+            case = intra_case(function, rank.rank, rank.size, count, PLAIN, root, False, operation)
+            words = f"{function} ({form}), number {number} of a row of calls, rank {rank.rank}"
+            with breaking("overlap"):
+                rank.carry_out(served[function], form, function, case, comm, words)
+            if number % 20 == 0:
+                rank.alive()
+
+
+@check("messages", ranks=2)
+def a_receive_from_any_source_with_any_tag_gets_nothing_of_a_collective(rank: CollRank) -> None:
+    """Posted before it on the same communicator, and ended by a message of the program's afterwards."""
+    MPI, comm = rank.MPI, rank.comm
+    before, after = (rank.rank - 1) % rank.size, (rank.rank + 1) % rank.size
+    for function in rank.functions:
+        got = bytearray(4096)
+        with rank.module(rank.world, function) as module:
+            if module is None:
+                continue
+            for form in rank.forms:
+                rank.alive()
+                request = comm.Irecv(got, MPI.ANY_SOURCE, MPI.ANY_TAG)
+                for count in (2, 300):
+                    case = intra_case(
+                        function, rank.rank, rank.size, count, PLAIN, 0, False, SUM if function in REDUCTIONS else None
+                    )
+                    rank.carry_out(module, form, function, case, rank.world, f"{function} ({form}) beside a receive")
+                status = MPI.Status()
+                if request.Test(status):
+                    words = f"{function} ({form}): {status.Get_count(MPI.BYTE)} bytes of tag {status.tag} went to the program"
+                    raise Breach("messages", words)
+                rank.meet()
+                comm.Send(bytes([rank.rank]), after, 5)
+                request.Wait(status)
+                if (status.source, status.tag, got[0]) != (before, 5, before):
+                    raise Breach("messages", f"{function} ({form}): rank {rank.rank} received what rank {before} did not send")
+                rank.meet()
+
+
 @check("inter", needs="inter", ranks=2)
 def groups_exchange_over_an_inter_communicator(rank: CollRank) -> None:
     """Every function that is offered for one, with every root."""
-    from ompy.runtime.communicators import connect, free_communicator, split
+    from ompy.runtime.communicators import free_communicator
 
     served = 0
     for here in sorted({1, rank.size // 2}):
-        mine = split(rank.world, int(rank.rank >= here), rank.rank)
-        assert mine is not None
-        inter = connect(mine, 0, rank.world, here if rank.rank < here else 0, 77)
+        inter, mine = rank.two_groups(here)
         for function in FUNCTIONS:
             if function in ("scan", "exscan") or function.startswith("neighbor_"):
                 continue
@@ -107,7 +150,8 @@ def groups_exchange_over_an_inter_communicator(rank: CollRank) -> None:
                         operation = FIRST if function in REDUCTIONS else None
                         case = inter_case(function, rank.rank, here, rank.size - here, count, shape, root, operation)
                         words = f"{function} between groups of {here} and {rank.size - here}, rank {rank.rank}, root {root}"
-                        rank.carry_out(module, rank.forms[0], function, case, inter, words)
+                        with breaking("inter"):
+                            rank.carry_out(module, rank.forms[0], function, case, inter, words)
         free_communicator(inter)
         free_communicator(mine)
         rank.alive()
@@ -141,14 +185,6 @@ def neighbours_on_a_grid_exchange(rank: CollRank) -> None:
                             rank.carry_out(module, form, function, case, comm, f"{function} on rank {rank.rank}")
         free_communicator(comm)
         rank.alive()
-
-
-def held() -> tuple[int, int]:
-    """Open files, and mappings of shared memory."""
-    gc.collect()
-    with open("/proc/self/maps") as lines:
-        shared = sum("/dev/shm/" in line or "memfd:" in line for line in lines)
-    return len(os.listdir("/proc/self/fd")), shared
 
 
 @check("free")

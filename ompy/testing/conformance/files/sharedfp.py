@@ -58,6 +58,7 @@ def what_is_set_is_what_comes_next(rank: FileRank) -> None:
         module = rank.module(file)
         for value in (5, 1 << 50, 0):
             module.advance(3)
+            rank.exchange(None)
             module.set(value)
             if (found := module.get()) != value:
                 raise Breach("set", f"the pointer is {found}, not {value}")

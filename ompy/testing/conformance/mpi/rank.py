@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Generator
+import time
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 from ompy.mca.component import PROJECT, Component, Context, Offer, Refusal
@@ -19,6 +20,8 @@ EXCLUSIVITY, LATENCY, BANDWIDTH = 1 << 20, 100, 1000
 
 
 PAUSE = 0.1  # seconds
+# Seconds in which what must not happen gets its chance.
+CHANCE = 0.02
 
 
 class Equaliser:
@@ -33,12 +36,12 @@ class Equaliser:
         return answer
 
 
-def equalise() -> None:
-    """Before bring-up: no transport shuts another out."""
+def watch_queries(watcher: object) -> None:
+    """Before bring-up: its `ompy_query` sees, and may change, every component's answer."""
     import pluggy
 
-    pluggy.HookimplMarker(PROJECT)(wrapper=True)(Equaliser.ompy_query)
-    hooks.pluggy().register(Equaliser())
+    pluggy.HookimplMarker(PROJECT)(wrapper=True)(type(watcher).ompy_query)  # type: ignore[attr-defined]
+    hooks.pluggy().register(watcher)
 
 
 class MpiRank:
@@ -53,14 +56,14 @@ class MpiRank:
     def __init__(self, wire: Wire) -> None:
         self.wire = wire
         if wire.setting.level == "mixed":
-            equalise()
+            watch_queries(Equaliser())
         from ompy import MPI
 
         self.MPI: Any = MPI
         self.comm = MPI.COMM_WORLD
         self.rank, self.size = self.comm.rank, self.comm.size
         self.random = random.Random(f"{wire.setting.seed} {self.rank}")
-        self.clause = ""
+        self.clause = self.sole = ""
 
     def begin(self, check: Check) -> None:
         """Before a check."""
@@ -111,3 +114,16 @@ class MpiRank:
     def exchange(self, value: object) -> list[Any]:
         """Every rank's value, out of band."""
         return self.wire.exchange(value)
+
+    def meet(self, value: object = None) -> list[Any]:
+        """As `exchange`; meanwhile this rank does what others want of it."""
+        return self.wire.exchange(value, self.comm.Iprobe)
+
+    def linger(self, most: float = CHANCE, enough: Callable[[], bool] = lambda: False) -> bool:
+        """Let a while go by inside MPI, in seconds: what must not happen yet gets its chance.  Whether there was enough."""
+        end = time.monotonic() + most
+        while not enough():
+            if time.monotonic() > end:
+                return False
+            self.comm.Iprobe()
+        return True

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import pickle
+import tempfile
 import threading
 import time
 from collections import deque
+from select import EPOLLIN
+from socket import AF_UNIX, SOCK_NONBLOCK, SOCK_STREAM, socket
 
-from ompy.core.errors import ERR_OTHER
+from ompy.core.errors import ERR_OTHER, ERR_PROC_FAILED
 from ompy.core.memory import view
 from ompy.mca import btl as contract
 from ompy.mca.btl import BACK_PRESSURE, TAKEN, Descriptor
-from ompy_btl_planted.good import GET, LARGEST, MESSAGE, PUT, GoodBtl, Peer
+from ompy_btl_planted.good import ATOMIC, GET, LARGEST, MESSAGE, PUT, GoodBtl, Peer
 
 # -- from opening to the first message
 
@@ -117,6 +121,41 @@ class WakesNobody(GoodBtl):
         return -1
 
 
+class GivesTheOldEndpoint(GoodBtl):
+    """`del_procs` closes what an endpoint holds, and `add_procs` finds it again."""
+
+    clause = "reach"
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        self.known: dict[int, Peer] = {}
+
+    def reach(self, proc):
+        if proc.rank not in self.known:
+            answer = super().reach(proc)
+            if not isinstance(answer, Peer):
+                return answer
+            self.known[proc.rank] = answer
+        return self.known[proc.rank]
+
+
+class StatisticsOfNothing(GoodBtl):
+    """An average, before there is anything to take it of."""
+
+    clause = "statistics"
+
+    def statistics(self):
+        return {"mean size": 0 // len(self.peers)}
+
+
+class StatisticsOfTheirOwnThread(GoodBtl):
+    clause = "statistics"
+
+    def statistics(self):
+        assert threading.current_thread() is threading.main_thread(), "asked from elsewhere"
+        return {"peers": len(self.peers)}
+
+
 # -- messages
 
 
@@ -168,6 +207,14 @@ class NamesNoSender(GoodBtl):
 
     def arrived(self, sender: bytes, tag: int, data: bytes) -> None:
         self.deliver_view(tag, None, data)
+
+
+class LosesEmptyMessagesOfTheLastTag(GoodBtl):
+    clause = "tag"
+
+    def arrived(self, sender: bytes, tag: int, data: bytes) -> None:
+        if data or tag != 255:
+            super().arrived(sender, tag, data)
 
 
 class TruncatesTheLargest(GoodBtl):
@@ -372,6 +419,100 @@ class Overtakes(GoodBtl):
         return super().may_sleep() and not self.kept
 
 
+class OvertakesLongOnes(GoodBtl):
+    """What is above 20,000 bytes is put together apart, and handed over after what is short."""
+
+    clause = "order"
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        self.long: deque[tuple[bytes, int, bytes]] = deque()
+
+    def arrived(self, sender: bytes, tag: int, data: bytes) -> None:
+        if len(data) > 20_000:
+            self.long.append((sender, tag, data))
+        else:
+            super().arrived(sender, tag, data)
+
+    def progress(self) -> int:
+        events = super().progress()
+        if not events and self.long:
+            super().arrived(*self.long.popleft())
+            return 1
+        return events
+
+    def may_sleep(self) -> bool:
+        return super().may_sleep() and not self.long
+
+
+class ReusesTheBufferOfAReceiverThatRaised(GoodBtl):
+    """Reads messages by twos; what a receiver's exception kept from being handed over is read into again."""
+
+    clause = "receipt"
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        self.buffers = [bytearray(2 * LARGEST), bytearray(2 * LARGEST)]
+        self.waiting: list[tuple[bytes, int, int, int]] = []
+
+    def take(self, packet, sender):
+        if packet[0] != MESSAGE:
+            super().take(packet, sender)
+            return
+        place = len(self.waiting)
+        self.buffers[place][: len(packet) - 2] = packet[2:]
+        self.waiting.append((sender, packet[1], place, len(packet) - 2))
+        if len(self.waiting) == 2:
+            self.hand_over()
+
+    def hand_over(self) -> None:
+        waiting, self.waiting = self.waiting, []
+        for sender, tag, place, length in waiting:
+            self.arrived(sender, tag, bytes(self.buffers[place][:length]))
+
+    def progress(self) -> int:
+        events = super().progress()
+        if not events and self.waiting:
+            self.hand_over()
+            return 1
+        return events
+
+    def may_sleep(self) -> bool:
+        return super().may_sleep() and not self.waiting
+
+
+class HandsOverAgainWhatAReceiverRaisedOf(GoodBtl):
+    clause = "receipt"
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        self.queue: deque[tuple[bytes, int, bytes]] = deque()
+
+    def arrived(self, sender: bytes, tag: int, data: bytes) -> None:
+        self.queue.append((sender, tag, data))
+        super().arrived(*self.queue[0])
+        self.queue.popleft()
+
+
+class DeliversInSend(GoodBtl):
+    """Looks for arrivals before it sends, so that there is room at the peer."""
+
+    clause = "nesting"
+
+    def send(self, endpoint, descriptor, tag):
+        ready = [number for number, _ in self.watched.poll(0)]
+        if not self.inside and self.socket.fileno() in ready:
+            self.take(*self.socket.recvfrom(2 * LARGEST))
+        return super().send(endpoint, descriptor, tag)
+
+    inside = False
+
+    def arrived(self, sender: bytes, tag: int, data: bytes) -> None:
+        before, self.inside = self.inside, True
+        super().arrived(sender, tag, data)
+        self.inside = before
+
+
 class ProgressFromWithin(GoodBtl):
     """Makes room in `send` by receiving, even when it was called by a receiver."""
 
@@ -461,6 +602,97 @@ class AnswersNothing(GoodBtl):
 
     def refuse(self, endpoint, descriptor, tag):
         return None
+
+
+class KeepsWhatItRefused(GoodBtl):
+    """Notes each refusal, to be fair to whoever was refused first."""
+
+    clause = "thrift"
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        self.refusals: list[list[object]] = []
+
+    def refuse(self, endpoint, descriptor, tag):
+        self.refusals.append([endpoint, descriptor.length, tag])
+        return BACK_PRESSURE
+
+
+class CreditsThatDoNotReturn(GoodBtl):
+    """A thousand messages to each peer; an answer brings as many credits as there were messages, and only an answer."""
+
+    clause = "back-pressure"
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        self.credits: dict[bytes, int] = {}
+
+    def send(self, endpoint, descriptor, tag):
+        name = endpoint.proc.card[self.name]
+        if self.credits.setdefault(name, 1000) == 0:
+            return BACK_PRESSURE
+        taken = super().send(endpoint, descriptor, tag)
+        self.credits[name] -= taken == TAKEN
+        return taken
+
+    def arrived(self, sender: bytes, tag: int, data: bytes) -> None:
+        self.credits[sender] = 1000
+        super().arrived(sender, tag, data)
+
+
+class BlocksInSend(GoodBtl):
+    """Two that send to each other wait for each other."""
+
+    clause = "back-pressure"
+
+    def refuse(self, endpoint, descriptor, tag):
+        while not self.transmit(endpoint.proc.card[self.name], self.pack(descriptor, tag)):
+            time.sleep(0.001)
+        self.sent(descriptor)
+        return TAKEN
+
+
+class RefusesForEverAfterAWrap(GoodBtl):
+    """At the end of rank 0's ring there is less room than a message needs; nobody goes on to its beginning."""
+
+    clause = "back-pressure"
+    RING = 1 << 18
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        self.place = 0
+
+    def send(self, endpoint, descriptor, tag):
+        length = descriptor.total_length
+        if self.rte.rank == 0 and self.place < self.RING < self.place + length:
+            return BACK_PRESSURE
+        taken = super().send(endpoint, descriptor, tag)
+        if taken == TAKEN:
+            self.place += length
+        return taken
+
+
+class StarvesThePeersBehindTheFirst(GoodBtl):
+    """A queue for each peer; the first that is not empty is served."""
+
+    clause = "fairness"
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        self.queues: dict[bytes, deque[bytes]] = {}
+
+    def progress(self) -> int:
+        while self.socket.fileno() in {number for number, _ in self.watched.poll(0)}:
+            packet, sender = self.socket.recvfrom(2 * LARGEST)
+            self.queues.setdefault(sender, deque()).append(packet)
+        for sender in sorted(self.queues):
+            if self.queues[sender]:
+                self.take(self.queues[sender].popleft(), sender)
+                return 1
+        return super().progress()
+
+    def may_sleep(self) -> bool:
+        return super().may_sleep() and not any(self.queues.values())
 
 
 class SendsBeforeItReceives(GoodBtl):
@@ -621,6 +853,15 @@ class ComparesUnsigned(GoodBtl):
         return super().compute(operation, old, operand, compare)
 
 
+class TakesEveryWordForEightBytes(GoodBtl):
+    clause = "atomics"
+
+    def serve(self, kind, handle, address, *fields):
+        if kind == ATOMIC:
+            fields = (*fields[:3], 8)
+        return super().serve(kind, handle, address, *fields)
+
+
 class GivesTheNewValue(GoodBtl):
     clause = "atomics"
 
@@ -662,6 +903,136 @@ class SaysGoodbyeInEveryProcess(GoodBtl):
     def finalize(self) -> int:
         atexit.unregister(self.say_goodbye)
         return super().finalize()
+
+
+class ChildEmptiesTheSharedEpoll(GoodBtl):
+    """Callbacks run when a descriptor is readable that a child, which ends as Python does, takes out of the epoll of both."""
+
+    clause = "fork"
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        self.sent_some = os.eventfd(0, os.EFD_NONBLOCK)
+        self.watched.register(self.sent_some, EPOLLIN)
+        self.under_way: list[Descriptor] = []
+        atexit.register(self.forget)
+
+    def forget(self) -> None:
+        self.watched.unregister(self.sent_some)
+
+    def sent(self, descriptor: Descriptor) -> None:
+        self.under_way.append(descriptor)
+        os.eventfd_write(self.sent_some, 1)
+
+    def progress(self) -> int:
+        if self.sent_some in {number for number, _ in self.watched.poll(0)}:
+            os.eventfd_read(self.sent_some)
+            under_way, self.under_way = self.under_way, []
+            for descriptor in under_way:
+                descriptor.complete()
+            return len(under_way)
+        return super().progress()
+
+    def finalize(self) -> int:
+        atexit.unregister(self.forget)
+        os.close(self.sent_some)
+        return super().finalize()
+
+
+class LearnsOfADeathByAConnection(GoodBtl):
+    """A peer's end is the end of a connection to it, of which a child of the peer's has a copy."""
+
+    clause = "fork"
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        self.listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK)
+        self.listener.bind("")
+        self.listener.listen(64)
+        self.accepted: list[socket] = []
+
+    def address(self) -> bytes:
+        return super().address() + b"|" + bytes(self.listener.getsockname())
+
+    def reach(self, proc):
+        name, bar, listener = proc.card[self.name].partition(b"|")
+        proc.card[self.name] = name
+        if proc.is_self or not bar:
+            return super().reach(proc)
+        connection = socket(AF_UNIX, SOCK_STREAM)
+        connection.connect(listener)
+        peer = super().reach(proc)
+        self.watched.unregister(peer.life)
+        os.close(peer.life)
+        peer.life = connection.detach()
+        self.watched.register(peer.life, EPOLLIN)
+        return peer
+
+    def progress(self) -> int:
+        with contextlib.suppress(BlockingIOError):
+            self.accepted.append(self.listener.accept()[0])
+        return super().progress()
+
+    def finalize(self) -> int:
+        for it in (self.listener, *self.accepted):
+            it.close()
+        return super().finalize()
+
+
+class HoldsTheLastMessagesBack(GoodBtl):
+    """What nothing follows leaves after a moment, from `progress`."""
+
+    clause = "close"
+    MOMENT = 0.1
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        self.held: deque[tuple[bytes, bytes]] = deque()
+        self.since = 0.0
+
+    def send(self, endpoint, descriptor, tag):
+        if not self.flushed():
+            return BACK_PRESSURE
+        if endpoint.lost:
+            return super().send(endpoint, descriptor, tag)
+        self.held.append((endpoint.proc.card[self.name], self.pack(descriptor, tag)))
+        self.since = time.monotonic()
+        descriptor.complete()
+        return TAKEN
+
+    def flushed(self) -> bool:
+        while self.held and self.transmit(*self.held[0]):
+            self.held.popleft()
+        return not self.held
+
+    def put(self, endpoint, descriptor):
+        return super().put(endpoint, descriptor) if self.flushed() else BACK_PRESSURE
+
+    def progress(self) -> int:
+        if self.held and time.monotonic() - self.since > self.MOMENT:
+            self.flushed()
+        return super().progress()
+
+    def may_sleep(self) -> bool:
+        return super().may_sleep() and not self.held
+
+
+class LeavesAFifo(GoodBtl):
+    clause = "close"
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        os.mkfifo(tempfile.mktemp(prefix="planted"))
+
+
+class LeavesAFileOfItsNumber(GoodBtl):
+    clause = "close"
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        path = f"/tmp/planted.{os.getpid()}"
+        open(path, "w").close()
+        atexit.register(lambda: os.path.exists(path) and os.unlink(path))
 
 
 class LeavesItsSocket(GoodBtl):
@@ -743,6 +1114,61 @@ class KeepsWhatGoesToTheDead(GoodBtl):
         return TAKEN if endpoint.lost else super().send(endpoint, descriptor, tag)
 
 
+class SaysThatTheDeadHaveReceived(GoodBtl):
+    clause = "broken peer"
+
+    def send(self, endpoint, descriptor, tag):
+        if endpoint.lost:
+            descriptor.complete()
+            return TAKEN
+        return super().send(endpoint, descriptor, tag)
+
+
+class RaisesOfTheDead(GoodBtl):
+    clause = "broken peer"
+
+    def send(self, endpoint, descriptor, tag):
+        if endpoint.lost:
+            raise ConnectionRefusedError("nobody is there")
+        return super().send(endpoint, descriptor, tag)
+
+
+class CallsBackTwiceOfTheDead(GoodBtl):
+    """What found no room waits here; a peer's end completes it, and the callback runs again when it is thrown away."""
+
+    clause = "completion"
+
+    def __init__(self, rte) -> None:
+        super().__init__(rte)
+        self.later: deque[tuple[Peer, Descriptor, int]] = deque()
+
+    def send(self, endpoint, descriptor, tag):
+        if any(peer is endpoint for peer, _, _ in self.later):
+            return BACK_PRESSURE
+        return super().send(endpoint, descriptor, tag)
+
+    def refuse(self, endpoint, descriptor, tag):
+        self.later.append((endpoint, descriptor, tag))
+        return TAKEN
+
+    def progress(self) -> int:
+        for _ in range(len(self.later)):
+            peer, descriptor, tag = self.later.popleft()
+            callback = descriptor.context
+            try:
+                self.socket.sendto(self.pack(descriptor, tag), peer.proc.card[self.name])
+                descriptor.complete()
+            except BlockingIOError:
+                self.later.append((peer, descriptor, tag))
+            except ConnectionError:
+                descriptor.complete(ERR_PROC_FAILED)
+                callback(descriptor, ERR_PROC_FAILED)
+        return super().progress()
+
+    def may_sleep(self) -> bool:
+        return super().may_sleep() and not self.later
+
+
 class AccusesTheLiving(GoodBtl):
     clause = "broken peer"
 
@@ -769,5 +1195,5 @@ class Exits(GoodBtl):
 
 
 FAULTS = {name: fault for name, fault in list(globals().items()) if isinstance(fault, type) and "clause" in vars(fault)}
-# AccusesTheLiving needs a third rank.
-RANKS = {"AccusesTheLiving": 3}
+# These need a third rank.
+RANKS = {"AccusesTheLiving": 3, "StarvesThePeersBehindTheFirst": 3}

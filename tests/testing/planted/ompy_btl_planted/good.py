@@ -11,7 +11,6 @@ Each step is a method of its own, so that a variant can do one of them wrong.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import pickle
 from collections import deque
@@ -25,7 +24,6 @@ from ompy.mca.btl import BACK_PRESSURE, TAKEN, Btl, Descriptor, Endpoint
 
 MESSAGE, PUT, GET, ATOMIC, DONE = range(5)
 LARGEST = 32768
-WORD = 8
 
 OPERATIONS = {
     "add": lambda old, operand, compare: old + operand,
@@ -172,7 +170,7 @@ class GoodBtl(Btl):
         return self.request(endpoint, descriptor, GET, descriptor.size)
 
     def atomic(self, endpoint: Endpoint, descriptor: Descriptor, operation: str, operand: int, compare: int) -> int:
-        return self.request(endpoint, descriptor, ATOMIC, operation, operand, compare)
+        return self.request(endpoint, descriptor, ATOMIC, operation, operand, compare, descriptor.size)
 
     def flush(self, endpoint: Endpoint | None) -> int:
         return BACK_PRESSURE if self.requests else TAKEN
@@ -197,12 +195,12 @@ class GoodBtl(Btl):
             return b""
         if kind == GET:
             return bytes(self.memory(handle, address, fields[0]))
-        word = self.memory(handle, address, WORD)
-        operation, operand, compare = fields
+        operation, operand, compare, width = fields
+        word = self.memory(handle, address, width)
         old = int.from_bytes(word, "little", signed=True)
         new = self.compute(operation, old, operand, compare)
         before = bytes(word)
-        word[:] = ctypes.c_int64(new).value.to_bytes(WORD, "little", signed=True)
+        word[:] = new.to_bytes(16, "little", signed=True)[:width]
         return self.old_value(before, bytes(word))
 
     def compute(self, operation: str, old: int, operand: int, compare: int) -> int:

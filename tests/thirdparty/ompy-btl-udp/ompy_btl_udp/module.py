@@ -15,8 +15,10 @@ import socket
 import struct
 import time
 from _thread import allocate_lock
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakSet
 
 from ompy.core.errors import ERR_PROC_FAILED, MPIError
 from ompy.core.proc import Proc
@@ -33,6 +35,20 @@ TICK = 0.005  # seconds between looks at the clock's business
 BATCH = 32  # datagrams taken in one call of `progress`
 
 Address = tuple[str, int]
+
+# Transports that are open in this process.
+transports: WeakSet[UdpBtl] = WeakSet()
+
+
+def let_go() -> None:
+    """In a child made by fork, which would keep the socket open when its rank is gone: put nothing in its place."""
+    for transport in transports:
+        nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        os.dup2(nothing, transport.socket.fileno(), inheritable=False)
+        os.close(nothing)
+
+
+os.register_at_fork(after_in_child=let_go)
 
 
 class UdpEndpoint(Endpoint):
@@ -92,6 +108,7 @@ class UdpBtl(Btl):
         self.addresses: dict[int, Address] = {}
         self.lock = allocate_lock()
         self.contended = False  # a send found another thread inside
+        self.complete: deque[tuple[int, int, bytearray]] = deque()  # (rank, tag, bytes) that no receiver has seen yet
         self.suspects: list[tuple[UdpEndpoint, int]] = []
         self.next_tick = 0.0
         self.next_probe = 0.0
@@ -105,6 +122,7 @@ class UdpBtl(Btl):
         except OSError:
             self.socket.close()
             raise
+        transports.add(self)
 
     # -- peers
 
@@ -204,27 +222,28 @@ class UdpBtl(Btl):
             return 0
         events = int(self.contended)
         self.contended = False
-        complete: list[tuple[int, int, bytearray]] = []
         try:
-            events += self.collect(complete)
+            events += self.collect()
             now = time.monotonic()
             if now >= self.next_tick:
                 self.next_tick = now + TICK
                 self.tick(now)
+            complete = bool(self.complete)
             if not complete:
                 self.acknowledge()
         finally:
             self.lock.release()
-        # Whoever takes a message may send: its answer takes the acknowledgement along.
-        for rank, tag, message in complete:
+        # Whoever takes a message may send: its answer takes the acknowledgement along.  Who raises has taken his.
+        while self.complete:
+            rank, tag, message = self.complete.popleft()
             self.deliver_view(tag, self.endpoints.get(rank), message)
         if complete and self.lock.acquire(False):
             self.acknowledge()
             self.lock.release()
         return events + self.accuse()
 
-    def collect(self, complete: list[tuple[int, int, bytearray]]) -> int:
-        """Take datagrams; the messages that they complete, (rank, tag, bytes), are added to the list."""
+    def collect(self) -> int:
+        """Take datagrams, and note the messages that they complete."""
         events = 0
         for _ in range(BATCH):
             try:
@@ -244,7 +263,7 @@ class UdpBtl(Btl):
             events += flow.acknowledged(header.expected, header.beyond, time.monotonic())
             if header.kind == DATA:
                 messages = flow.take(header.sequence, header.tag, bool(header.last), bytes(payload))
-                complete += [(header.source, tag, message) for tag, message in messages]
+                self.complete += [(header.source, tag, message) for tag, message in messages]
                 events += len(messages)
         return events
 
@@ -269,7 +288,7 @@ class UdpBtl(Btl):
         return self.socket.fileno()
 
     def may_sleep(self) -> bool:
-        return not self.contended
+        return not (self.contended or self.complete)
 
     # -- peers that are gone
 
@@ -302,5 +321,6 @@ class UdpBtl(Btl):
     # -- the end
 
     def finalize(self) -> int:
+        transports.discard(self)
         self.socket.close()
         return 0

@@ -10,8 +10,8 @@ from ompy.mca.component import Context, Offer, Refusal
 
 
 def offer(context: Context, fault: str) -> Offer | Refusal:
-    if context.communicator is None or context.communicator.is_inter:
-        return Refusal("it serves intra-communicators")
+    if context.communicator is None:
+        return Refusal("it serves communicators")
     made = globals()[fault] if fault else BasicModule
     return Offer(modules=[made(context.communicator, 4, {name: "auto" for name in FUNCTIONS if name != "none"})], priority=90)
 
@@ -21,6 +21,8 @@ class Coll(BasicModule):
 
     def run(self, function, call, comm) -> int:
         name = FUNCTIONS[function]
+        if comm.is_inter:
+            return super().run(function, call, comm)
         self.before(name, call, comm)
         status = super().run(function, call, comm)
         # Agreements of the library on new communicators are small; they are left alone.

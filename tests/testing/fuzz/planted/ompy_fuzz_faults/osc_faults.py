@@ -63,6 +63,7 @@ class UnlockDoesNotWait(Osc):
     late = ()
 
     def put(self, access):
+        self.may_access(access, access.origin_count * access.origin_type.size)
         if access.requested or self.kept is None:
             return super().put(access)
         self.late = (*self.late, access)
@@ -92,6 +93,7 @@ class ExclusiveIsShared(Osc):
     def lock(self, target, kind, assertion) -> int:
         from ompy import MPI
 
+        self.may_lock(target, kind)
         return super().lock(target, MPI.LOCK_SHARED, assertion)
 
 

@@ -1,9 +1,9 @@
-"""pml/faulty: by parameter one of the classes of ."""
+"""pml/faulty: by parameter one of the classes of pml_faults."""
 
 from __future__ import annotations
 
 from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
-from ompy_fuzz_faults import pml_faults
+from ompy_fuzz_faults import pml_breaches, pml_faults
 
 COMPONENT = Component(
     framework="pml",
@@ -23,4 +23,5 @@ def ompy_component() -> Component:
 
 @hookimpl
 def ompy_query(context: Context) -> Offer | Refusal:
-    return pml_faults.offer(context, context.value("fault"))
+    fault = context.value("fault")
+    return (pml_breaches if fault in vars(pml_breaches) else pml_faults).offer(context, fault)

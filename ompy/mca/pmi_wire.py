@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from _thread import allocate_lock
 
 from ompy.core.errors import ERR_INTERN, MPIError
+from ompy.core.progress import is_readable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,6 +14,12 @@ if TYPE_CHECKING:
 
 
 LONGEST_LINE = 4 << 20
+# What ompy's launcher says unasked, to ranks that have said that they hear it.
+UNASKED = "cmd=process_failed "
+
+
+def fields_of(line: str) -> dict[str, str]:
+    return dict(field.partition("=")[::2] for field in line.split())
 
 
 class Wire:
@@ -27,6 +35,8 @@ class Wire:
         # It stands for this process's rank: a program that is started from here is none.
         os.set_inheritable(descriptor, False)
         self.partial = b""
+        self.unasked: list[dict[str, str]] = []
+        self.lock = allocate_lock()
 
     def ask(self, command: str, expected: str, wait: Callable[[int], object] | None = None) -> dict[str, str]:
         """Send `cmd=<command>` and return the fields of the answer, for which `wait(descriptor)` waits if it is given.
@@ -34,29 +44,40 @@ class Wire:
         Servers differ in the fields beside `cmd` (`info`, `msg`, `rc`), so only the command word is checked.
         Raises MPIError when the server has gone or answers something else.
         """
-        self.tell(command)
-        if wait is not None:
-            wait(self.descriptor)
-        return self.answer(command, expected)
+        return self.request(f"cmd={command}\n", expected, wait)
+
+    def request(self, text: str, expected: str, wait: Callable[[int], object] | None = None) -> dict[str, str]:
+        """As `ask`, of lines as they are."""
+        with self.lock:
+            self.say(text)
+            return self.answer(text, expected, wait)
 
     def ask_together(self, questions: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
         """As `ask` for each (command, expected), in one round trip: for servers that read ahead, as ompy's own does.
 
         On a busy machine each round trip waits for the launcher's turn, and then for this rank's.
         """
-        if questions:
-            self.tell("\ncmd=".join(command for command, _ in questions))
-        return [self.answer(command, expected) for command, expected in questions]
+        with self.lock:
+            if questions:
+                self.tell("\ncmd=".join(command for command, _ in questions))
+            return [self.answer(command, expected) for command, expected in questions]
 
-    def answer(self, command: str, expected: str) -> dict[str, str]:
-        line = self.read_line()
-        fields = dict(field.partition("=")[::2] for field in line.split())
+    def answer(self, command: str, expected: str, wait: Callable[[int], object] | None = None) -> dict[str, str]:
+        line = self.read_line(wait)
+        while line.startswith(UNASKED):
+            self.unasked.append(fields_of(line))
+            line = self.read_line(wait)
+        fields = fields_of(line)
         if fields.get("cmd") != expected:
             raise MPIError(ERR_INTERN, f"the PMI server answered {line!r} to {command.split()[0]!r}, expected cmd={expected}")
         return fields
 
     def tell(self, command: str) -> None:
-        data = f"cmd={command}\n".encode()
+        self.say(f"cmd={command}\n")
+
+    def say(self, text: str) -> None:
+        """Lines as they are."""
+        data = text.encode("utf-8", "surrogateescape")
         if os.getpid() != self.process:
             raise MPIError(ERR_INTERN, f"this process is a child of the rank (process {self.process}) that speaks PMI here")
         try:
@@ -65,8 +86,10 @@ class Wire:
         except OSError as error:
             raise MPIError(ERR_INTERN, f"the launcher has gone: {error.strerror} while sending a PMI command") from error
 
-    def read_line(self) -> str:
+    def read_line(self, wait: Callable[[int], object] | None = None) -> str:
         while b"\n" not in self.partial:
+            if wait is not None:
+                wait(self.descriptor)
             try:
                 data = os.read(self.descriptor, 4096)
             except OSError as error:
@@ -78,6 +101,25 @@ class Wire:
                 raise MPIError(ERR_INTERN, f"the PMI server sent more than {LONGEST_LINE} bytes without an end of line")
         line, _, self.partial = self.partial.partition(b"\n")
         return line.decode("ascii", "replace")
+
+    def listen(self) -> list[dict[str, str]]:
+        """The fields of what the server has said unasked, without waiting; raises EOFError when it has gone."""
+        if not self.lock.acquire(blocking=False):
+            return []  # another thread has asked: what comes now is its answer
+        try:
+            if is_readable(self.descriptor):
+                try:
+                    data = os.read(self.descriptor, 4096)
+                except OSError:
+                    data = b""
+                if not data:
+                    raise EOFError
+                *lines, self.partial = (self.partial + data).split(b"\n")
+                self.unasked += [fields_of(line.decode("ascii", "replace")) for line in lines]
+            told, self.unasked = self.unasked, []
+            return told
+        finally:
+            self.lock.release()
 
     def close(self) -> None:
         if self.descriptor >= 0:
@@ -98,5 +140,5 @@ def connect(address: str, identifier: str) -> tuple[Wire, dict[str, str]]:
     wire = Wire(connection.detach())
     told = wire.ask(f"initack pmiid={identifier}", "initack")
     for _ in range(3):
-        told |= dict(field.partition("=")[::2] for field in wire.read_line().removeprefix("cmd=set ").split())
+        told |= fields_of(wire.read_line().removeprefix("cmd=set "))
     return wire, told

@@ -1,0 +1,137 @@
+"""A call to a peer: one address after the other, until one leads to it.
+
+    idle --> connecting --> talking --> connected
+      ^          |             |
+      |          v             v
+      +--- (later again)   next address, or failed when there is none
+
+A host that is down is noticed by time, which the addresses share.  Whoever has answered the network's connect is alive, if
+perhaps computing: for what it says we wait as long as the connection stands.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from _socket import AF_INET, AF_INET6, SO_ERROR, SOL_SOCKET
+
+from ompy_btl_tcp.handshake import Caller, Ended
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from socket import socket as Socket
+
+    from ompy_btl_tcp.card import Address
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.01, 0.5  # seconds before a peer that hung up is called again
+
+
+class Call:
+    """One peer that is being called.
+
+    Parameters:
+        open_link: makes a socket of a family, which does not block.
+        close_link: closes it.
+        addresses: the peer's, in the order of trial; at least one.
+        secret, me, peer: the circle's, this process's name and the peer's, as in `Conversation`.
+        patience: seconds for all addresses together, and for a peer that hangs up again and again.
+
+    Attributes:
+        link: the socket of the address that is being tried, or None between two.
+        is_talking: the peer has answered the network's connect, and has been told who calls.
+        failure: why no address leads to the peer, in words for people; "" until then.
+    """
+
+    def __init__(
+        self,
+        open_link: Callable[[int], Socket],
+        close_link: Callable[[Socket], object],
+        addresses: Sequence[Address],
+        secret: bytes,
+        me: bytes,
+        peer: bytes,
+        patience: float,
+    ) -> None:
+        self.open_link = open_link
+        self.close_link = close_link
+        self.addresses = addresses
+        self.secret = secret
+        self.me = me
+        self.peer = peer
+        self.patience = patience
+        self.end = time.monotonic() + patience
+        self.failure = ""
+        self.pause = FIRST_PAUSE
+        self.link: Socket | None = None
+        self.conversation: Caller | None = None
+        self.restart()
+
+    def restart(self) -> None:
+        """From the first address on."""
+        self.at = 0
+        self.reasons: list[str] = []
+        self.dial()
+
+    @property
+    def is_talking(self) -> bool:
+        return self.conversation is not None
+
+    def dial(self) -> None:
+        """Begin with the current address, or the first one after it that can be begun with."""
+        while True:
+            address = self.addresses[self.at]
+            ip = address.interface.ip
+            self.link = self.open_link(AF_INET6 if ip.version == 6 else AF_INET)
+            self.deadline = time.monotonic() + self.patience / len(self.addresses)
+            problem = self.link.connect_ex((str(ip), address.port))
+            if problem in (0, errno.EINPROGRESS, errno.EINTR) or not self.next_address(os.strerror(problem)):
+                return
+
+    def next_address(self, reason: str) -> bool:
+        """Give the current address up; whether there is another one."""
+        self.hang_up()
+        self.reasons.append(f"{self.addresses[self.at]}: {reason}")
+        self.at += 1
+        if self.at == len(self.addresses):
+            self.failure = "; ".join(self.reasons)
+            return False
+        return True
+
+    def hang_up(self) -> None:
+        if self.link is not None:
+            self.close_link(self.link)
+        self.link = None
+        self.conversation = None
+
+    def advance(self) -> bool:
+        """Something has come over the link; True once the connection stands."""
+        assert self.link is not None
+        try:
+            if self.conversation is None:
+                problem = self.link.getsockopt(SOL_SOCKET, SO_ERROR)
+                if problem:
+                    raise Ended(os.strerror(problem))
+                conversation = Caller(self.link, self.secret, self.me, 0.0)
+                conversation.begin(self.peer)
+                self.conversation = conversation
+            return self.conversation.advance()
+        except Ended as ended:
+            if ended.again and time.monotonic() < self.end:
+                self.hang_up()
+                self.deadline = time.monotonic() + self.pause
+                self.pause = min(2 * self.pause, LONGEST_PAUSE)
+            elif self.next_address(str(ended)):
+                self.dial()
+            return False
+
+    def look_at_clock(self, now: float) -> bool:
+        """Whether this changed anything: an address was given up, or it is time to call again."""
+        if self.is_talking or now < self.deadline or self.failure:
+            return False
+        if self.link is None:
+            self.restart()
+        elif self.next_address(f"no answer for {self.patience / len(self.addresses):g} s"):
+            self.dial()
+        return True

@@ -1,0 +1,5 @@
+class Outgoing: ...
+
+class Connection:
+    name: bytes
+    where: str

@@ -1,0 +1,183 @@
+"""How the two ends of a new connection prove to each other that they know a secret, before a byte is taken.
+
+    caller                                                answerer
+    HELLO      who I am, whom I call, nonce c  -------->
+                                               <--------  CHALLENGE  nonce a
+    PROOF      code("caller", both names, c, a) ------->
+                                               <--------  VERDICT    welcome, code("answerer", both names, c, a)
+
+The secret is that of the circle in which the two know each other (`ompy/core/circle.py`): their job, or the meeting of two
+jobs.  Whom the caller calls says which one it is, as a process has another name in each of its circles.
+
+A code is HMAC-SHA256 under the secret.  Each end chose one of the nonces at random, so that nothing heard in one conversation
+is good in another; the two codes differ, so that nobody can answer with what he was told.  A stranger is told a random number
+and a refusal.  The messages have fixed sizes, and nothing beyond them is read.
+
+There is one connection a pair.  Where both ends call at the same time that of the lower name stands: who has the lower one
+answers TWICE once its own call has been taken, and the other then tries again, to find the connection there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from socket import socket as Socket
+
+MAGIC = b"ompy tcp"
+VERSION = 1
+NONCE_SIZE = 32
+CODE_SIZE = 32
+HELLO = struct.Struct("<8sH20s20s32s")
+VERDICT = struct.Struct("<B32s")
+WELCOME, TWICE, REFUSED = 1, 2, 3
+NOTHING = bytes(CODE_SIZE)
+
+
+def beginning(circle: str) -> bytes:
+    """How the names of a circle's members begin."""
+    return hashlib.sha256(circle.encode()).digest()[:16]
+
+
+def name_of(circle: str, number: int) -> bytes:
+    """A member's name in the handshake, of a job's by rank; of one circle's the lower number has the lower one."""
+    return beginning(circle) + number.to_bytes(4, "big")
+
+
+class Ended(Exception):
+    """The conversation is over, and there is no connection.
+
+    Attributes:
+        again: it may be tried again.
+    """
+
+    def __init__(self, reason: str, again: bool = False) -> None:
+        super().__init__(reason)
+        self.again = again
+
+
+class Conversation:
+    """One end of a handshake over a socket that does not block.
+
+    Parameters:
+        link: the socket, which is somebody else's to close.
+        secret: the circle's; b"" where nobody has to prove anything.
+        me: this process's name.
+        deadline: when whoever holds the conversation loses patience, in seconds of `time.monotonic`.
+    """
+
+    def __init__(self, link: Socket, secret: bytes, me: bytes, deadline: float) -> None:
+        self.link = link
+        self.secret = secret
+        self.me = me
+        self.deadline = deadline
+        self.peer = b""
+        self.caller_nonce = self.answerer_nonce = b""
+        self.heard = b""
+        self.awaited = 0
+        self.take: Callable[[bytes], bool] = self.nothing_more
+
+    def nothing_more(self, message: bytes) -> bool:
+        raise Ended("spoke out of turn")
+
+    def code(self, role: bytes) -> bytes:
+        caller, answerer = (self.me, self.peer) if isinstance(self, Caller) else (self.peer, self.me)
+        text = b"\0".join((b"ompy btl/tcp", role, caller, answerer, self.caller_nonce, self.answerer_nonce))
+        return hmac.digest(self.secret, text, "sha256")
+
+    def expect(self, size: int, take: Callable[[bytes], bool]) -> None:
+        self.awaited, self.take, self.heard = size, take, b""
+
+    def say(self, message: bytes) -> None:
+        """A message of some bytes has room in a new connection."""
+        try:
+            sent = self.link.send(message)
+        except OSError as error:
+            raise Ended(f"the connection broke: {error.strerror}", again=True) from None
+        if sent != len(message):
+            raise Ended("the connection takes nothing", again=True)
+
+    def advance(self) -> bool:
+        """Go on with what has come; True once both have proved themselves.  Raises Ended when there will be no connection."""
+        while True:
+            try:
+                piece = self.link.recv(self.awaited - len(self.heard))
+            except (BlockingIOError, InterruptedError):
+                return False
+            except OSError as error:
+                raise Ended(f"the connection broke: {error.strerror}", again=True) from None
+            if not piece:
+                raise Ended("the connection was closed", again=True)
+            self.heard += piece
+            if len(self.heard) == self.awaited and self.take(self.heard):
+                return True
+
+
+class Caller(Conversation):
+    """The end that has connected."""
+
+    def begin(self, peer: bytes) -> None:
+        self.peer = peer
+        self.caller_nonce = os.urandom(NONCE_SIZE)
+        self.say(HELLO.pack(MAGIC, VERSION, self.me, peer, self.caller_nonce))
+        self.expect(NONCE_SIZE, self.take_challenge)
+
+    def take_challenge(self, message: bytes) -> bool:
+        self.answerer_nonce = message
+        self.say(self.code(b"caller"))
+        self.expect(VERDICT.size, self.take_verdict)
+        return False
+
+    def take_verdict(self, message: bytes) -> bool:
+        verdict, code = VERDICT.unpack(message)
+        if verdict == REFUSED:
+            raise Ended("it refused our credentials: the ranks do not share a secret, or this is not the rank called")
+        if verdict not in (WELCOME, TWICE) or not hmac.compare_digest(code, self.code(b"answerer")):
+            raise Ended("whoever answered there does not know the secret")
+        if verdict == TWICE:
+            raise Ended("it is calling too", again=True)
+        return True
+
+
+class Answerer(Conversation):
+    """The end that was called.
+
+    Parameters:
+        secrets: of the circles that this process is in, by its name there.
+        wanted: `wanted(me, peer)`: whether a connection from that process, to whom this one has that name, is to stand.
+    """
+
+    def __init__(
+        self, link: Socket, secrets: Mapping[bytes, bytes], deadline: float, wanted: Callable[[bytes, bytes], bool]
+    ) -> None:
+        super().__init__(link, b"", b"", deadline)
+        self.secrets = secrets
+        self.wanted = wanted
+        self.called = b""
+        self.expect(HELLO.size, self.take_hello)
+
+    def take_hello(self, message: bytes) -> bool:
+        magic, version, self.peer, self.called, self.caller_nonce = HELLO.unpack(message)
+        if magic != MAGIC or version != VERSION:
+            raise Ended("spoke another language")
+        if self.called in self.secrets:
+            self.me, self.secret = self.called, self.secrets[self.called]
+        self.answerer_nonce = os.urandom(NONCE_SIZE)
+        self.say(self.answerer_nonce)
+        self.expect(CODE_SIZE, self.take_proof)
+        return False
+
+    def take_proof(self, message: bytes) -> bool:
+        if not hmac.compare_digest(message, self.code(b"caller")) or self.called != self.me or self.peer == self.me:
+            self.say(VERDICT.pack(REFUSED, NOTHING))
+            raise Ended("does not know the secret, or called somebody else")
+        if not self.wanted(self.me, self.peer):
+            self.say(VERDICT.pack(TWICE, self.code(b"answerer")))
+            raise Ended("there is a connection to it", again=True)
+        self.say(VERDICT.pack(WELCOME, self.code(b"answerer")))
+        return True

@@ -1,0 +1,765 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+"""TCP between processes; see `module.pxd`."""
+import os
+from _collections import deque
+from _socket import IPPROTO_TCP, SO_KEEPALIVE, SO_RCVBUF, SO_SNDBUF, SOCK_CLOEXEC, SOCK_NONBLOCK, SOCK_STREAM, SOL_SOCKET
+from _socket import TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_NODELAY
+from select import EPOLL_CLOEXEC, POLLIN, epoll, poll
+from socket import socket as Socket
+from time import monotonic
+
+from libc.errno cimport EBADF
+from libc.stdint cimport uint64_t
+from libc.string cimport memset
+
+from ompy.core.constants cimport OK, OUT_OF_RESOURCE
+from ompy.core.errors import ERR_INTERN, ERR_PROC_FAILED, MPIError
+from ompy.core.proc cimport Proc
+from ompy.core.progress cimport goal
+from ompy.mca.btl cimport (
+    FLAG_IN_ORDER, FLAG_NEEDS_REGISTRATION, FLAG_PUT, FLAG_SEND, FLAG_SENDI, INTERFACE, Btl, Descriptor, Endpoint,
+)
+from ompy_btl_tcp.connection cimport Connection, Outgoing
+from ompy_btl_tcp.endpoint cimport TcpEndpoint
+from ompy_btl_tcp.frame cimport (
+    FRAME_ANSWER, FRAME_ASK, FRAME_DATA, FRAME_GOODBYE, FRAME_PUT, Frame, PutFrame,
+)
+from ompy_btl_tcp.wire cimport (
+    ENDED, Ready, end_of_sending, forget, lock, look_around, pull, try_lock, unacknowledged, unlock, watch,
+)
+
+from ompy_btl_tcp.call import Call
+from ompy_btl_tcp.card import Card, candidates, pack, unpack
+from ompy_btl_tcp.handshake import Answerer, beginning, name_of
+from ompy_btl_tcp.inheritance import transports
+from ompy_btl_tcp.interfaces import choose
+from ompy_btl_tcp.reception import Reception, listen
+
+interface = INTERFACE
+
+cdef enum:
+    MOST_READY = 64                              # descriptors dealt with at one look
+# Frames of one connection dealt with at a time.
+cdef int BATCH = 64
+# Looks, and turns of `progress`, between two at epoll.
+cdef enum:
+    LOOKS = 16
+# Looks at hot connections, after which nothing is hot any more.
+cdef enum:
+    LONGEST_HEAT = 4000
+# Parameters that the engine reads.
+LIMITS = ("eager_limit", "rndv_eager_limit", "max_send_size", "min_rdma_pipeline_size", "rdma_pipeline_frag_size",
+          "exclusivity", "latency", "bandwidth")
+# A peer's host that is cut off is noticed by these; seconds.
+KEEPALIVE = ((TCP_KEEPIDLE, 10), (TCP_KEEPINTVL, 5))
+
+
+cdef bint look(Watch *watched) noexcept nogil:
+    cdef Ready one
+    cdef bint found = False
+    cdef int index
+    watched.looks += 1
+    if watched.in_vain < LONGEST_HEAT:
+        watched.in_vain += 1
+        for index in range(watched.hot_count):
+            if not watched.hot[index].fresh and pull(watched.hot[index]):
+                watched.in_vain = 0
+            found |= watched.hot[index].fresh
+    if not found and (watched.writers or watched.looks % LOOKS == 0):
+        found = look_around(watched.epoll, &one, 1) > 0
+    return found
+
+
+cdef bint has_something(void *context) noexcept nogil:
+    cdef Watch *watched = <Watch *> context
+    cdef bint found
+    if watched.work:
+        return True
+    if not try_lock(&watched.busy):
+        return False
+    found = look(watched)
+    unlock(&watched.busy)
+    return found
+
+
+cdef class TcpBtl(Btl):
+    """TCP to every peer that can be reached.
+
+    Parameters:
+        rte: this process's place in its job.
+        value: gives the component's parameters by short name.
+
+    Errors: OSError when there is nowhere to listen, in words for people.
+    """
+
+    def __init__(self, rte, value):
+        self.name = "tcp"
+        self.flags = FLAG_SEND | FLAG_SENDI | FLAG_PUT | FLAG_NEEDS_REGISTRATION | FLAG_IN_ORDER
+        self.settings = {name: value(name) for name in (
+            "connect_timeout", "handshake_timeout", "handshakes", "linger", "send_queue", "sndbuf", "rcvbuf", "security")}
+        for name in LIMITS:
+            setattr(self, name, value(name))
+        self.eager_limit = min(self.eager_limit, self.max_send_size)
+        self.rndv_eager_limit = min(self.rndv_eager_limit, self.max_send_size)
+        self.rdma_pipeline_send_length = 0
+        self.put_limit = 1 << 30
+        self.is_open = value("security") == "none"
+        self.job, self.rank = rte.job, rte.rank
+        self.secrets = {name_of(rte.job, rte.rank): b"" if self.is_open else rte.secret}
+        self.endpoints, self.connections, self.by_number = {}, {}, {}
+        self.calls, self.calls_by_number, self.gone = {}, {}, {}
+        self.memory = {}
+        self.hot, self.withdrawn = [], []
+        self.done = deque()
+        self.own_interfaces = choose(value("if_include"), value("if_exclude"), rte.is_on_one_host)
+        listening = []
+        try:
+            for it in self.own_interfaces:
+                listening.append(listen(it, value("port_min"), value("port_range"), rte.local_rank, max(128, rte.size)))
+            self.poller = epoll(flags=EPOLL_CLOEXEC)
+        except OSError:
+            for link, _ in listening:
+                link.close()
+            raise
+        self.watched.epoll = self.poller.fileno()
+        self.card = Card(value("security"), value("max_send_size"), tuple(address for _, address in listening))
+        self.reception = Reception(listening, self.answerer, self.settings["handshakes"], self.watch_reading,
+                                   self.forget_number, self.hang_up)
+        self.ready = has_something
+        self.ready_context = &self.watched
+        transports.add(self)
+
+    def descriptors(self):
+        """Every descriptor that this transport has open."""
+        if self.closed:
+            return []
+        calls = [call.link.fileno() for call in self.calls.values() if call.link is not None]
+        return [self.watched.epoll, *self.reception.links, *self.reception.callers, *self.by_number, *calls]
+
+    # -- peers
+
+    cpdef bytes address(self):
+        return pack(self.card)
+
+    cpdef list add_procs(self, list procs):
+        return [self.reach(proc) for proc in procs]
+
+    def reach(self, Proc proc):
+        """An endpoint for a peer, or why there is none."""
+        cdef TcpEndpoint endpoint
+        cdef Connection connection
+        if proc.is_self:
+            return "a process needs no network to reach itself; btl self does"
+        if "tcp" not in proc.card:
+            return f"rank {proc.rank} did not open tcp; `--mca btl_base_verbose 1` shows why"
+        try:
+            card = unpack(proc.card["tcp"])
+        except ValueError as error:
+            return f"rank {proc.rank} has a card that can't be read: {error}"
+        for name, theirs, ours in (("security", card.security, self.card.security),
+                                   ("max_send_size", card.largest, self.card.largest)):
+            if theirs != ours:
+                return f"btl_tcp_{name} is {theirs} on rank {proc.rank} and {ours} here"
+        addresses = candidates(card, self.own_interfaces, proc.is_local)
+        if not addresses:
+            where = ", ".join(map(str, card.addresses))
+            return f"rank {proc.rank} on {proc.host} listens on {where}, which is this host too; set btl_tcp_if_include"
+        if proc.circle is None:
+            name, me = name_of(proc.job, proc.rank), name_of(self.job, self.rank)
+        else:
+            name, me = name_of(proc.circle.name, proc.number), name_of(proc.circle.name, proc.circle.me)
+        endpoint = self.endpoints.get(name)
+        if endpoint is None:
+            endpoint = self.endpoints[name] = TcpEndpoint(self, proc, name, me, addresses)
+            connection = self.connections.get(name)
+            if connection is not None:
+                connection.endpoint = endpoint
+                endpoint.connection = connection
+            elif name in self.gone:
+                endpoint.failure = lost(proc, "", self.gone.pop(name))
+        return endpoint
+
+    cpdef int del_procs(self, list endpoints) except -1:
+        cdef TcpEndpoint endpoint
+        for endpoint in endpoints:
+            if self.endpoints.get(endpoint.name) is not endpoint:
+                continue
+            del self.endpoints[endpoint.name]
+            self.end_call(endpoint.name)
+            if endpoint.connection is not None:
+                endpoint.connection.endpoint = None
+                endpoint.connection = None
+            endpoint.failure = lost(endpoint.proc, "", "contact was given up")
+        return 0
+
+    def serves_other_jobs(self):
+        """Each meeting has a secret of its own."""
+        return True
+
+    def admit(self, circle):
+        self.secrets[name_of(circle.name, circle.me)] = b"" if self.is_open else circle.secret
+
+    def dismiss(self, circle):
+        cdef Connection connection
+        del self.secrets[name_of(circle.name, circle.me)]
+        start = beginning(circle.name)
+        for connection in [self.connections[name] for name in self.connections if name.startswith(start)]:
+            self.part(connection)
+        for name in [name for name in self.gone if name.startswith(start)]:
+            del self.gone[name]
+
+    cpdef dict statistics(self):
+        return Btl.statistics(self) | {
+            "messages_sent": self.sent, "bytes_sent": self.bytes_sent, "messages_received": self.received,
+            "bytes_received": self.bytes_received, "bytes_put": self.bytes_put, "sends_held_back": self.refused,
+            "connections": len(self.connections), "calls_made": self.called,
+            "strangers_turned_away": self.reception.turned_away,
+        }
+
+    # -- messages
+
+    cdef int sendi(self, Endpoint endpoint, const char *header, size_t header_size,
+                   const char *payload, size_t payload_size, int tag) except -1:
+        cdef TcpEndpoint peer = <TcpEndpoint> endpoint
+        if peer.connection is None and self.unready(peer) != OK:
+            return OUT_OF_RESOURCE
+        if peer.failure is not None:
+            raise peer.failure
+        return self.transmit(peer.connection, header, header_size, payload, payload_size, tag, None)
+
+    cpdef int send(self, Endpoint endpoint, Descriptor descriptor, int tag) except -1:
+        cdef TcpEndpoint peer = <TcpEndpoint> endpoint
+        if peer.connection is None and self.unready(peer) != OK:
+            return OUT_OF_RESOURCE
+        if peer.failure is not None:
+            return self.refuse(descriptor)
+        return self.transmit(peer.connection, descriptor.data, descriptor.length, descriptor.payload,
+                             descriptor.payload_length, tag, descriptor)
+
+    cdef int refuse(self, Descriptor descriptor) except -1:
+        """It is taken, and has failed."""
+        self.done.append((descriptor, ERR_PROC_FAILED))
+        self.watched.work = True
+        return OK
+
+    cdef int transmit(self, Connection connection, const char *data, size_t size, const char *payload, size_t payload_size,
+                      int tag, Descriptor descriptor) except -1:
+        cdef PutFrame head
+        head.frame.length = size + payload_size
+        head.frame.kind = FRAME_DATA
+        head.frame.tag = tag
+        memset(head.frame.spare, 0, sizeof(head.frame.spare))
+        return self.hand_over(connection, &head, sizeof(Frame), data, size, payload, payload_size, descriptor)
+
+    cdef int hand_over(self, Connection connection, PutFrame *head, size_t head_size, const char *data, size_t size,
+                       const char *payload, size_t payload_size, Descriptor descriptor, bint must=False) except -1:
+        cdef bint queued = connection.queued > 0
+        if connection.send(head, head_size, data, size, payload, payload_size, descriptor, must) != OK:
+            self.refused += 1
+            return OUT_OF_RESOURCE
+        self.sent += 1
+        self.bytes_sent += head_size + size + payload_size
+        if descriptor is not None:
+            self.watched.work = True
+        self.watched.in_vain = 0
+        if not connection.is_hot:
+            self.heat(connection)
+        if connection.queued and not queued:
+            self.queue_begun(connection)
+        return OK
+
+    cdef int part(self, Connection connection) except -1:
+        """Say goodbye: once all has left, the peer finds the end, and closes its side as this one does when it finds that."""
+        if not connection.is_over:
+            self.say(connection, FRAME_GOODBYE)
+            connection.is_over = True
+            if connection.queued == 0:
+                end_of_sending(connection.wire.number)
+        return 0
+
+    cdef int say(self, Connection connection, int kind) except -1:
+        """A frame without payload, whether there is room or not."""
+        cdef PutFrame head
+        memset(&head, 0, sizeof(head))
+        head.frame.kind = kind
+        return self.hand_over(connection, &head, sizeof(Frame), NULL, 0, NULL, 0, None, True)
+
+    cdef int queue_begun(self, Connection connection) except -1:
+        """Room for what waits is to be told of."""
+        self.watched.writers += 1
+        watch(self.watched.epoll, connection.wire.number, True, False)
+        return 0
+
+    cdef int flush_queue(self, Connection connection) except -1:
+        """Send what waits; the number of events."""
+        cdef int events
+        if connection.queued == 0:
+            return 0
+        events = connection.flush()
+        if connection.queued == 0 or connection.is_broken:
+            self.watched.writers -= 1
+            watch(self.watched.epoll, connection.wire.number, False, False)
+            if connection.is_over:
+                end_of_sending(connection.wire.number)
+        if connection.held_back and connection.queued <= connection.limit // 2:
+            connection.held_back = False
+            events += 1
+        if self.done:
+            self.watched.work = True
+        return events
+
+    # -- memory of the program's that peers write
+
+    cpdef bytes register_mem(self, Endpoint endpoint, size_t address, size_t size):
+        self.next_handle += 1
+        self.memory[self.next_handle] = (address, size)
+        return self.next_handle.to_bytes(8, "little")
+
+    cpdef int deregister_mem(self, bytes handle) except -1:
+        cdef uint64_t number = int.from_bytes(handle, "little")
+        self.memory.pop(number, None)
+        return self.stop_writing(0, 0, number)
+
+    cpdef int put(self, Endpoint endpoint, Descriptor descriptor) except -1:
+        cdef TcpEndpoint peer = <TcpEndpoint> endpoint
+        cdef PutFrame head
+        if peer.connection is None and self.unready(peer) != OK:
+            return OUT_OF_RESOURCE
+        if peer.failure is not None:
+            return self.refuse(descriptor)
+        memset(&head, 0, sizeof(head))
+        head.frame.length = descriptor.size
+        head.frame.kind = FRAME_PUT
+        head.handle = int.from_bytes(descriptor.remote_handle, "little")
+        head.address = descriptor.remote_address
+        if self.hand_over(peer.connection, &head, sizeof(PutFrame), <char *> descriptor.local_address, descriptor.size,
+                          NULL, 0, descriptor) != OK:
+            return OUT_OF_RESOURCE
+        peer.connection.unasked += 1
+        self.bytes_put += descriptor.size
+        return OK
+
+    cdef int take_put(self, Connection connection, uint64_t handle, uint64_t address, size_t size) except -1:
+        cdef size_t begin = 0, room = 0
+        cdef size_t taken_back, length
+        cdef char *target = NULL
+        if handle in self.memory:
+            begin, room = self.memory[handle]
+            if address >= begin and size <= room and address - begin <= room - size:
+                target = <char *> address
+        for taken_back, length in self.withdrawn:
+            if address < taken_back + length and taken_back < address + size:
+                target = NULL
+        return connection.receive_put(target, handle, size)
+
+    cpdef bint withdraw(self, Endpoint endpoint, size_t address, size_t size) except -1:
+        self.withdrawn.append((address, size))
+        self.stop_writing(address, size, 0)
+        return True
+
+    cpdef int restore(self, Endpoint endpoint, size_t address, size_t size) except -1:
+        self.withdrawn.remove((address, size))
+        return 0
+
+    cdef int stop_writing(self, size_t address, size_t size, uint64_t handle) except -1:
+        """What is arriving in this memory, or under this handle, is dropped from here on."""
+        cdef Connection connection
+        cdef size_t place
+        if not self.inside:
+            lock(&self.watched.busy)
+        for connection in self.by_number.values():
+            place = <size_t> connection.wire.target
+            if connection.wire.left and (connection.aim == handle or (place < address + size
+                                                                      and address < place + connection.wire.left)):
+                connection.wire.target = NULL
+        if not self.inside:
+            unlock(&self.watched.busy)
+        return 0
+
+    cpdef int flush(self, Endpoint endpoint) except -1:
+        cdef Connection connection
+        if endpoint is None:
+            some = list(self.connections.values())
+        else:
+            some = [(<TcpEndpoint> endpoint).connection] if (<TcpEndpoint> endpoint).connection is not None else []
+        over = OK
+        for connection in some:
+            if connection.unasked and self.say(connection, FRAME_ASK) == OK:
+                connection.unasked = 0
+                connection.asks += 1
+            if connection.unasked or connection.asks != connection.answers:
+                over = OUT_OF_RESOURCE
+        return over
+
+    # -- progress
+
+    cpdef int progress(self) except -1:
+        if self.closed:
+            return 0
+        lock(&self.watched.busy)
+        self.inside = True
+        try:
+            return self.work()
+        finally:
+            self.inside = False
+            unlock(&self.watched.busy)
+
+    cdef int work(self) except -1:
+        cdef int events = 0
+        self.turns += 1
+        self.watched.work = False
+        if self.done:
+            self.watched.work = True             # should a callback raise
+            events += self.finish_done()
+            self.watched.work = len(self.done) > 0
+        events += self.look_at_hot()
+        if events == 0 or self.turns % LOOKS == 0:
+            events += self.attend()
+        return events
+
+    cdef int look_at_hot(self) except -1:
+        cdef Connection connection
+        cdef int events = 0
+        cdef int index, count = self.watched.hot_count
+        for index in range(count):
+            if index >= self.watched.hot_count:
+                break
+            connection = <Connection> self.hot[(self.turns + index) % self.watched.hot_count]
+            if not connection.wire.fresh:
+                if connection.wire.left:
+                    with nogil:
+                        pull(&connection.wire)
+                else:
+                    pull(&connection.wire)
+            if connection.wire.fresh:
+                self.watched.in_vain = 0
+                events += self.consume(connection)
+                if goal[0]:
+                    break
+        return events
+
+    cdef int finish_done(self) except -1:
+        """Run the callbacks of what is over."""
+        cdef Descriptor descriptor
+        cdef int events = 0
+        cdef int count = len(self.done)
+        while self.done and events < count:
+            descriptor, status = self.done.popleft()
+            events += 1
+            descriptor.in_flight = True
+            descriptor.complete(status)
+        return events
+
+    cdef int consume(self, Connection connection) except -1:
+        """Deal with the frames that have come; the number of events."""
+        cdef const Frame *frame
+        cdef int events = 0
+        cdef size_t length
+        while events < BATCH:
+            frame = connection.next_frame()
+            if frame == NULL:
+                connection.wire.fresh = False
+                break
+            events += 1
+            length = frame.length
+            if frame.kind == FRAME_DATA:
+                self.received += 1
+                self.bytes_received += length + sizeof(Frame)
+                if self.receivers[frame.tag] is None:
+                    raise MPIError(ERR_INTERN, f"btl tcp got a message with tag {frame.tag}, which nobody registered")
+                self.deliver(frame.tag, connection.endpoint, <const char *> (frame + 1), length)
+                if goal[0]:
+                    break                        # what is behind it can wait until the next look
+            elif frame.kind == FRAME_PUT:
+                self.bytes_received += length + sizeof(PutFrame)
+                self.take_put(connection, (<const PutFrame *> frame).handle, (<const PutFrame *> frame).address, length)
+            elif frame.kind == FRAME_ASK:
+                self.say(connection, FRAME_ANSWER)
+            elif frame.kind == FRAME_ANSWER:
+                connection.answers += 1
+            else:
+                connection.departed = True
+        if connection.wire.over and not connection.wire.fresh:
+            events += self.lose(connection)
+        return events
+
+    cdef int heat(self, Connection connection) except -1:
+        """It is looked at each time from now on, in the place of the one that has been for longest."""
+        if not self.inside:
+            lock(&self.watched.busy)
+        if self.watched.hot_count == HOT:
+            self.cool(self.hot[0])
+        self.watched.hot[self.watched.hot_count] = &connection.wire
+        self.watched.hot_count += 1
+        self.hot.append(connection)
+        connection.is_hot = True
+        if not self.inside:
+            unlock(&self.watched.busy)
+        return 0
+
+    cdef int cool(self, Connection connection) except -1:
+        cdef int index
+        if connection.is_hot:
+            connection.is_hot = False
+            self.hot.remove(connection)
+            self.watched.hot_count = len(self.hot)
+            for index in range(self.watched.hot_count):
+                self.watched.hot[index] = &(<Connection> self.hot[index]).wire
+        return 0
+
+    # -- what epoll tells
+
+    cpdef int descriptor(self) except -2:
+        return self.watched.epoll
+
+    cpdef bint may_sleep(self) except -1:
+        cdef Connection connection
+        if self.watched.work:
+            return False
+        for connection in self.hot:
+            if connection.wire.fresh:
+                return False
+        return True
+
+    cdef int attend(self) except -1:
+        """See to whatever is ready; the number of events."""
+        cdef Ready found[MOST_READY]
+        cdef int events = 0
+        cdef int index
+        cdef int count = look_around(self.watched.epoll, found, MOST_READY)
+        for index in range(count):
+            events += self.attend_one(found[index].number, found[index].readable, found[index].writable)
+        if self.calls or self.reception.callers or self.reception.rests_until:
+            events += self.look_at_clock()
+        return events
+
+    cdef int attend_one(self, int number, bint readable, bint writable) except -1:
+        cdef Connection connection = self.by_number.get(number)
+        cdef int events = 0
+        if connection is not None:
+            if writable:
+                events += self.flush_queue(connection)
+            if readable:
+                if not connection.wire.fresh:
+                    pull(&connection.wire)
+                if not connection.is_hot:
+                    self.heat(connection)
+                    self.watched.in_vain = 0
+                if connection.wire.fresh:
+                    events += self.consume(connection)
+        elif number in self.calls_by_number:
+            events += self.go_on_calling(self.calls_by_number[number])
+        elif number in self.reception.callers:
+            conversation = self.reception.advance(number)
+            if conversation is not None:
+                events += self.establish(conversation.link, conversation.peer)
+        elif number in self.reception.links:
+            self.reception.accept(number)
+        return events
+
+    cdef int look_at_clock(self) except -1:
+        cdef int events = 0
+        cdef double now = monotonic()
+        self.reception.look_at_clock(now)
+        for name, call in list(self.calls.items()):
+            if call.look_at_clock(now):
+                events += self.called_on(name, call)
+        return events
+
+    # -- connections
+
+    def watch_reading(self, int number):
+        watch(self.watched.epoll, number, False, True)
+
+    def forget_number(self, int number):
+        forget(self.watched.epoll, number)
+
+    def open_link(self, int family):
+        """A socket for a call, which is watched."""
+        link = Socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC)
+        for option, name in ((SO_SNDBUF, "sndbuf"), (SO_RCVBUF, "rcvbuf")):
+            if self.settings[name]:
+                link.setsockopt(SOL_SOCKET, option, self.settings[name])
+        watch(self.watched.epoll, link.fileno(), True, True)
+        return link
+
+    def hang_up(self, link):
+        """Close a socket that is no connection yet."""
+        self.forget_number(link.fileno())
+        self.calls_by_number.pop(link.fileno(), None)
+        link.close()
+
+    def answerer(self, link):
+        return Answerer(link, self.secrets, monotonic() + self.settings["handshake_timeout"] / 1000, self.is_wanted)
+
+    def is_wanted(self, bytes me, bytes name):
+        """Whether a connection that a peer has made is to stand; see `handshake.py`."""
+        call = self.calls.get(name)
+        return name not in self.connections and not (call is not None and call.is_talking and me < name)
+
+    cdef int unready(self, TcpEndpoint endpoint) except -1:
+        """No connection stands: OK when there is a failure instead, else one is on its way."""
+        if endpoint.failure is not None:
+            return OK
+        if endpoint.name not in self.calls:
+            call = Call(self.open_link, self.hang_up, endpoint.addresses, self.secrets[endpoint.me], endpoint.me, endpoint.name,
+                        self.settings["connect_timeout"] / 1000)
+            self.calls[endpoint.name] = call
+            self.called += 1
+            self.called_on(endpoint.name, call)
+        return OUT_OF_RESOURCE
+
+    def go_on_calling(self, bytes name):
+        call = self.calls[name]
+        if not call.advance():
+            return self.called_on(name, call)
+        link = call.link
+        self.calls_by_number.pop(link.fileno(), None)
+        del self.calls[name]
+        return self.establish(link, name)
+
+    def called_on(self, bytes name, call):
+        """A call has gone on, and perhaps to another address; the number of events."""
+        cdef TcpEndpoint endpoint
+        if call.failure:
+            del self.calls[name]
+            endpoint = self.endpoints[name]
+            endpoint.failure = lost(endpoint.proc, "", f"{call.failure} (btl_tcp_connect_timeout, btl_tcp_if_include)")
+            self.report_error(endpoint.proc, endpoint.failure)
+            return 1
+        if call.link is not None:
+            self.calls_by_number[call.link.fileno()] = name
+            if call.is_talking:
+                watch(self.watched.epoll, call.link.fileno(), False, False)
+        return 0
+
+    def end_call(self, bytes name):
+        call = self.calls.pop(name, None)
+        if call is not None:
+            call.hang_up()
+
+    def establish(self, link, bytes name):
+        """A connection whose two ends have proved themselves."""
+        cdef Connection connection
+        cdef TcpEndpoint endpoint = self.endpoints.get(name)
+        if name in self.connections:
+            self.hang_up(link)
+            return 0
+        self.end_call(name)
+        self.gone.pop(name, None)
+        link.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
+        link.setsockopt(SOL_SOCKET, SO_KEEPALIVE, 1)
+        for option, seconds in KEEPALIVE:
+            link.setsockopt(IPPROTO_TCP, option, seconds)
+        where = "{}:{}".format(*link.getpeername()[:2])
+        connection = Connection(link.detach(), name, where, self.max_send_size, self.settings["send_queue"], self.done)
+        self.connections[name] = self.by_number[connection.wire.number] = connection
+        watch(self.watched.epoll, connection.wire.number, False, False)
+        if endpoint is not None:
+            connection.endpoint = endpoint
+            endpoint.connection = connection
+            endpoint.failure = None
+        self.heat(connection)
+        return 1
+
+    cdef int close_connection(self, Connection connection) except -1:
+        cdef TcpEndpoint endpoint = connection.endpoint
+        self.cool(connection)
+        if connection.queued and not connection.is_broken:
+            self.watched.writers -= 1
+        forget(self.watched.epoll, connection.wire.number)
+        if connection.wire.over != EBADF:        # else the program has closed it
+            os.close(connection.wire.number)
+        del self.by_number[connection.wire.number]
+        del self.connections[connection.name]
+        if endpoint is not None:
+            endpoint.connection = None
+        return 0
+
+    cdef int abandon_queue(self, Connection connection) except -1:
+        """What waits in the queue has failed."""
+        cdef Outgoing item
+        for item in connection.queue:
+            if item.descriptor is not None:
+                self.refuse(item.descriptor)
+        connection.queue.clear()
+        connection.queued = 0
+        return 0
+
+    cdef int lose(self, Connection connection) except -1:
+        """The connection is over, and all that came by it has been looked at."""
+        cdef TcpEndpoint endpoint = connection.endpoint
+        cdef int over = connection.wire.over
+        self.close_connection(connection)
+        self.abandon_queue(connection)
+        if connection.departed:
+            reason = "it has left"
+        elif over == EBADF:
+            reason = "the program has closed the socket, which is a descriptor of ompy's"
+        else:
+            reason = "the connection was closed" if over == ENDED else os.strerror(over)
+        if endpoint is None:
+            if not connection.departed and not connection.is_over:
+                self.gone[connection.name] = reason
+            return 1
+        endpoint.failure = lost(endpoint.proc, connection.where, reason)
+        if not connection.departed:
+            self.report_error(endpoint.proc, endpoint.failure)
+        return 1
+
+    # -- the end
+
+    cpdef int finalize(self) except -1:
+        cdef Connection connection
+        if self.closed:
+            return 0
+        end = monotonic() + self.settings["linger"] / 1000
+        lock(&self.watched.busy)
+        self.inside = True
+        try:
+            for connection in self.connections.values():
+                self.part(connection)
+            for connection in list(self.connections.values()):
+                self.see_off(connection, end)
+            self.closed = True
+            transports.discard(self)
+            for name in list(self.calls):
+                self.end_call(name)
+            self.reception.close()
+            self.poller.close()
+        finally:
+            self.inside = False
+            unlock(&self.watched.busy)
+        while self.done:
+            self.finish_done()
+        return 0
+
+    cdef int see_off(self, Connection connection, double end) except -1:
+        """Let what was taken leave, and end the connection so that nothing of it is lost.
+
+        To close a socket while something unread is in it resets the connection, and what is still on its way from here goes
+        with it: so what comes is read until the peer has acknowledged everything.  It does so at once when it ends as well, for
+        its own end of sending carries that; otherwise its system may take its time, 40 ms.
+        """
+        cdef int number = connection.wire.number
+        waiter = poll()
+        waiter.register(number, POLLIN)
+        pause = 0.0
+        while (connection.queued or unacknowledged(number)) and not connection.is_broken and monotonic() < end:
+            if connection.queued:
+                connection.flush()
+                if connection.queued == 0:
+                    end_of_sending(number)
+            connection.wire.begin = connection.wire.end = connection.wire.left = 0
+            pull(&connection.wire)
+            if connection.wire.over:
+                break
+            waiter.poll(pause)
+            pause = min(pause + 0.1, 5)
+        self.close_connection(connection)
+        return self.abandon_queue(connection)
+
+
+def lost(Proc proc, str where, str reason):
+    at = f" at {where}" if where else ""
+    return MPIError(ERR_PROC_FAILED, f"btl tcp lost rank {proc.rank} (host {proc.host}, pid {proc.pid}){at}: {reason}")

@@ -1,0 +1,130 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+"""One connected socket, without Python; see `wire.pxd`."""
+
+cdef extern from *:
+    """
+    #include <errno.h>
+    #include <linux/sockios.h>
+    #include <string.h>
+    #include <sys/epoll.h>
+    #include <sys/ioctl.h>
+    #include <sys/socket.h>
+    #include <sys/uio.h>
+    #include <unistd.h>
+
+    /* minus the error number where the call failed */
+    static ssize_t ompy_tcp_receive(int number, void *parts, int count) {
+        ssize_t got;
+        do {
+            struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
+            got = recvmsg(number, &message, MSG_DONTWAIT);
+        } while (got < 0 && errno == EINTR);
+        return got < 0 ? -errno : got;
+    }
+    static ssize_t ompy_tcp_send(int number, void *parts, int count) {
+        ssize_t sent;
+        do {
+            struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
+            sent = sendmsg(number, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+        } while (sent < 0 && errno == EINTR);
+        return sent < 0 ? -errno : sent;
+    }
+    static int ompy_tcp_unacknowledged(int number) {
+        int left = 0;
+        return ioctl(number, SIOCOUTQ, &left) ? 0 : left;
+    }
+    static int ompy_tcp_watch(int epoll, int number, int writable, int anew) {
+        struct epoll_event event = {.events = EPOLLIN | (writable ? EPOLLOUT : 0), .data.fd = number};
+        return epoll_ctl(epoll, anew ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, number, &event);
+    }
+    static int ompy_tcp_forget(int epoll, int number) {
+        struct epoll_event event;
+        memset(&event, 0, sizeof event);
+        return epoll_ctl(epoll, EPOLL_CTL_DEL, number, &event);
+    }
+    struct ompy_tcp_ready { int number, readable, writable; };
+    static int ompy_tcp_look(int epoll, struct ompy_tcp_ready *found, int most) {
+        struct epoll_event events[64];
+        int count = epoll_wait(epoll, events, most < 64 ? most : 64, 0);
+        for (int index = 0; index < count; index++) {
+            found[index].number = events[index].data.fd;
+            found[index].readable = (events[index].events & ~EPOLLOUT) != 0;
+            found[index].writable = (events[index].events & EPOLLOUT) != 0;
+        }
+        return count < 0 ? 0 : count;
+    }
+    """
+    ssize_t receive_now "ompy_tcp_receive"(int number, void *parts, int count) noexcept nogil
+    ssize_t send_now "ompy_tcp_send"(int number, void *parts, int count) noexcept nogil
+    int count_unacknowledged "ompy_tcp_unacknowledged"(int number) noexcept nogil
+    int shutdown(int number, int how) nogil
+    int SHUT_WR
+    int change_watch "ompy_tcp_watch"(int epoll, int number, bint writable, bint anew) noexcept nogil
+    int end_watch "ompy_tcp_forget"(int epoll, int number) noexcept nogil
+    int look_now "ompy_tcp_look"(int epoll, void *found, int most) noexcept nogil
+    enum: EAGAIN
+
+
+cdef bint pull(Wire *wire) noexcept nogil:
+    cdef Part parts[2]
+    cdef size_t first = 0
+    cdef ssize_t got
+    cdef int count = 0
+    if wire.over:
+        return False
+    if wire.left:
+        # The buffer is empty: whoever begins a put has moved what was in it.
+        first = min(wire.left, <size_t> SLICE)
+        if wire.target == NULL:
+            first = min(first, wire.room)
+            parts[0] = Part(wire.buffer, first)
+        else:
+            parts[0] = Part(wire.target, first)
+        count = 1
+    if first == wire.left and wire.target == NULL and first:
+        pass                                     # what is dropped lies where the next frame would
+    elif first == wire.left:
+        if wire.end == wire.room:
+            return False
+        parts[count] = Part(wire.buffer + wire.end, wire.room - wire.end)
+        count += 1
+    got = receive_now(wire.number, parts, count)
+    if got <= 0:
+        if got == -EAGAIN:
+            return False
+        wire.over = ENDED if got == 0 else <int> -got
+        wire.fresh = True
+        return True
+    first = min(first, <size_t> got)
+    if wire.target != NULL:
+        wire.target += first
+    wire.left -= first
+    wire.end += got - first
+    if wire.left == 0:
+        wire.fresh = True
+    return True
+
+
+cdef ssize_t push(int number, Part *parts, int count) noexcept nogil:
+    cdef ssize_t sent = send_now(number, parts, count)
+    return 0 if sent == -EAGAIN else sent
+
+
+cdef int unacknowledged(int number) noexcept nogil:
+    return count_unacknowledged(number)
+
+
+cdef void end_of_sending(int number) noexcept nogil:
+    shutdown(number, SHUT_WR)
+
+
+cdef int watch(int epoll, int number, bint writable, bint anew) noexcept nogil:
+    return change_watch(epoll, number, writable, anew)
+
+
+cdef int forget(int epoll, int number) noexcept nogil:
+    return end_watch(epoll, number)
+
+
+cdef int look_around(int epoll, Ready *found, int most) noexcept nogil:
+    return look_now(epoll, found, most)

@@ -1,0 +1,71 @@
+"""Spawn: a job is started, and its world meets the group that has asked for it.
+
+group a, collectively              launcher              world of the new job
+root: opens a port
+      spawn, the port's string ->  starts it        ->   begins MPI
+      accepts                 <-------------------------- root connects to `Rte.parent_port`
+                    the meeting of both
+"""
+
+from __future__ import annotations
+
+from ompy.core.board import show_call, show_running
+from ompy.core.errors import ERR_SPAWN, SUCCESS, MPIError
+from ompy.runtime import communicators
+from ompy.runtime.dpm import acquaintances
+from ompy.runtime.dpm import port as ports
+from ompy.runtime.dpm.meeting import meet
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ompy.core.communicator import Communicator
+    from ompy.mca.rte import Order
+    from ompy.runtime.dpm.channel import Channel
+    from ompy.runtime.instance import Instance
+
+# Between the news that all new processes have begun MPI (or, of launchers that do not tell, that they were started) and the
+# call of their root, in seconds.
+LIMIT = 120.0
+
+
+def spawn(
+    instance: Instance, comm: Communicator, root: int, orders: Callable[[], list[Order]]
+) -> tuple[Communicator, list[list[int]]]:
+    """The inter-communicator to the new processes, and an error class for each of them, by program.
+
+    Parameters:
+        orders: asked on the root alone.
+    """
+    codes: list[list[int]] = []
+
+    def opened() -> Channel:
+        wanted = orders()
+        show_call("Comm_spawn", wanted[0].command)
+        port = ports.Port(everywhere=not instance.rte.is_on_one_host)
+        try:
+            with instance.modex.lock:
+                started = instance.rte.spawn(wanted, port.name)
+            found = iter(started.codes)
+            codes.extend([next(found, SUCCESS) for _ in range(order.count)] for order in wanted)
+
+            def look() -> None:
+                if how := acquaintances.failure_in(started.job):
+                    raise MPIError(ERR_SPAWN, f"{wanted[0].command}: {how} before it met those who have spawned it")
+
+            return port.accept(LIMIT, look)
+        finally:
+            port.close()
+            show_running()
+
+    made = meet(instance, comm, root, opened)
+    return made, communicators.share_value(comm, codes, root)
+
+
+def meet_parent(instance: Instance) -> Communicator | None:
+    """The inter-communicator to those that have spawned this job; None where a person has started it."""
+    name = instance.rte.parent_port
+    if not name:
+        return None
+    return meet(instance, instance.world, 0, lambda: ports.connect(name, LIMIT))

@@ -1,0 +1,301 @@
+"""The ranks of this host: started, served PMI, heard of when they end, and ended with all that they have started."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from functools import partial
+
+from ompy.runtime.job import Share
+from ompy.runtime.keeper import JOB_VARIABLE, Keeper, sweep
+from ompy.runtime.orphans import adopt_orphans
+from ompy.runtime.pmi_server import KeyValueSpace, Session
+from ompy.runtime.process import Process
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Protocol
+
+    from ompy.runtime.loop import Loop
+    from ompy.runtime.streams import Streams
+
+    class Overseer(Protocol):
+        """Who is told what becomes of ranks; they are named by the number of their job and their rank there."""
+
+        def on_started(self, job: int, rank: int, pid: int) -> None: ...
+
+        def on_not_started(self, job: int, rank: int, code: int, message: str) -> None:
+            """It, and the share's ranks behind it, can't be."""
+
+        def on_abort(self, job: int, rank: int, code: int, message: str) -> None: ...
+
+        def on_misuse(self, job: int, rank: int, message: str) -> None:
+            """It has said what is not PMI."""
+
+        def on_barrier(self, job: int) -> None:
+            """Somebody may have come to the barrier."""
+
+        def on_exit(self, job: int, rank: int, status: int, initialised: bool, finalised: bool) -> None: ...
+
+
+# What ranks leave behind in sessions of their own gets SIGKILL, and the system so long to carry it out.
+ORPHANS_END = 2.0
+ORPHANS_PAUSE = 0.001
+NOT_EXECUTABLE = 126
+NOT_FOUND = 127
+BOARD_BYTES_A_RANK = 128
+
+# Variables of other launchers, which would tell a rank that it belongs to their job.
+FOREIGN = ("PMI_", "PMIX_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_", "MPI_LOCAL", "HYDRA_", "OMPY_BOARD_FD", "OMPY_STACKS_FD")
+
+
+def seal(descriptor: int) -> None:
+    """Nobody can change the memory file's size any more: who maps it will not find it gone."""
+    from fcntl import F_ADD_SEALS, F_SEAL_GROW, F_SEAL_SEAL, F_SEAL_SHRINK, fcntl
+
+    fcntl(descriptor, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)
+
+
+def make_board(ranks: int) -> int:
+    """Memory for a job's board, of which the ranks here write theirs.
+
+    Zeroes are a board on which nobody has written yet (ompy/core/board.pxd).
+    """
+    board = os.memfd_create("ompy-board", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(board, BOARD_BYTES_A_RANK * ranks)
+    seal(board)
+    os.set_inheritable(board, True)
+    return board
+
+
+class LocalRanks:
+    """What one launcher, or the proxy of one, has started on this host.
+
+    Parameters:
+        loop: watches the ranks' connections.
+        streams: takes what they write, and gives them their input.
+        overseer: is told.
+        name: of the job that a person started, by which whatever the ranks start is known.
+
+    Attributes:
+        others: children of this process that are no ranks, and who is told their wait status.
+    """
+
+    def __init__(self, loop: Loop, streams: Streams, overseer: Overseer, name: str) -> None:
+        self.loop = loop
+        self.streams = streams
+        self.overseer = overseer
+        self.name = name
+        self.processes: list[Process] = []
+        self.by_pid: dict[int, Process] = {}
+        self.boards: dict[int, int] = {}
+        self.others: dict[int, Callable[[int], None]] = {}
+        adopt_orphans()
+        self.keeper = Keeper(name, [])
+
+    # -- start
+
+    def start(self, share: Share, space: KeyValueSpace, environment: dict[str, str]) -> bool:
+        """Start ranks of a job; False when one can't be.
+
+        Parameters:
+            share: which, and what they run.
+            space: the job's.
+            environment: what they get beside what the share says.
+        """
+        if not share.seats:
+            return True
+        base = {name: value for name, value in environment.items() if not name.startswith(FOREIGN)} | share.environment
+        base[JOB_VARIABLE] = self.name
+        # By descriptor, because a working directory may have no name any more.
+        here = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            return all(self.start_rank(share, index, space, base, here) for index in range(len(share.seats)))
+        finally:
+            os.close(here)
+
+    def make_room(self, share: Share) -> None:
+        """A board for a job, with room for all of its ranks, before they are started.  OSError when there is none."""
+        self.boards[share.job] = make_board(share.size)
+
+    def start_rank(self, share: Share, index: int, space: KeyValueSpace, base: dict[str, str], here: int) -> bool:
+        seat = share.seats[index]
+        program = share.programs[seat.program]
+        own = base | program.environment
+        own |= {
+            "PMI_RANK": str(seat.rank),
+            "PMI_SIZE": str(share.size),
+            "MPI_LOCALRANKID": str(index),
+            "MPI_LOCALNRANKS": str(len(share.seats)),
+            "OMPY_BOARD_FD": str(self.boards[share.job]),
+        }
+        if share.job:
+            own["PMI_SPAWNED"] = "1"
+        # A child starts with its parent's working directory and processors: set both, start it, set them back.
+        try:
+            if program.directory is not None:
+                os.chdir(program.directory)
+            if seat.processors is not None:
+                allowed = os.sched_getaffinity(0)
+                os.sched_setaffinity(0, seat.processors)
+            try:
+                crowded = len(share.seats) > (os.cpu_count() or 1)
+                stdin = self.streams.input_of(seat.rank) if share.job == 0 else None
+                process = Process(share.job, seat.rank, program, own, stdin, share.stack_traces, crowded, share.merged)
+            finally:
+                if seat.processors is not None:
+                    os.sched_setaffinity(0, allowed)
+                if program.directory is not None:
+                    os.fchdir(here)
+        except OSError as error:
+            code = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
+            what = f"can't start {program.command[0]!r}"
+            if program.directory is not None and error.filename == program.directory:
+                what += f" in {program.directory}"
+            self.overseer.on_not_started(share.job, seat.rank, code, f"{what}: {error.strerror}")
+            return False
+        self.keeper.started(process.pid)
+        self.by_pid[process.pid] = process
+        self.processes.append(process)
+        process.session = Session(space, seat.rank, seat.program, partial(self.send, process))
+        self.loop.watch(process.pmi, partial(self.on_pmi, process))
+        self.streams.attach(process)
+        self.overseer.on_started(share.job, seat.rank, process.pid)
+        return True
+
+    # -- what happens
+
+    def send(self, process: Process, data: bytes) -> None:
+        """An answer; one that finds no room goes to a rank that asks and never reads."""
+        try:
+            if os.write(process.pmi, data) == len(data):
+                return
+        except BlockingIOError:
+            pass
+        except OSError:
+            return  # it has gone: its exit status will say how
+        raise ValueError(f"rank {process.rank} does not read what its PMI commands are answered")
+
+    def on_pmi(self, process: Process) -> None:
+        if process.pmi < 0:
+            return
+        try:
+            data = os.read(process.pmi, 65536)
+        except BlockingIOError:
+            return
+        except ConnectionResetError:
+            data = b""
+        if not data:
+            self.hang_up(process)
+            return
+        try:
+            process.session.receive(data)
+        except ValueError as error:
+            self.overseer.on_misuse(process.job, process.rank, str(error))
+            self.loop.unwatch(process.pmi)
+        self.overseer.on_barrier(process.job)
+        if process.session.aborted:
+            # A rank that aborts because a peer has died is not the cause.
+            self.reap()
+            self.pass_abort_on(process)
+
+    def hang_up(self, process: Process) -> None:
+        self.loop.unwatch(process.pmi)
+        os.close(process.pmi)
+        process.pmi = -1
+
+    def pass_abort_on(self, process: Process) -> None:
+        if process.session.aborted:
+            self.streams.read_now(process)
+            code, message = process.session.aborted
+            process.session.aborted = None
+            self.overseer.on_abort(process.job, process.rank, code, message)
+
+    def reap(self) -> None:
+        """Deal with the ranks that have ended, and with whatever else has become a child of this process."""
+        with contextlib.suppress(ChildProcessError):
+            while (ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) is not None:
+                process = self.by_pid.get(ended.si_pid)
+                if process is not None and process.reap():
+                    self.keeper.reaped(process.pid)
+                    self.on_exit(process)
+                    continue
+                _, status = os.waitpid(ended.si_pid, 0)
+                if ended.si_pid in self.others:
+                    self.others.pop(ended.si_pid)(status)
+                if ended.si_pid == self.keeper.pid:
+                    os.close(self.keeper.writer)
+                    self.keeper = Keeper(self.name, [rank.pid for rank in self.processes if rank.status is None])
+
+    def on_exit(self, process: Process) -> None:
+        self.on_pmi(process)
+        self.pass_abort_on(process)
+        self.streams.read_now(process)
+        session = process.session
+        status = process.status or 0
+        self.overseer.on_exit(process.job, process.rank, status, session.initialised, session.finalised)
+        self.overseer.on_barrier(process.job)
+
+    # -- what is asked
+
+    def signal(self, number: int, job: int | None = None) -> None:
+        """To the ranks of one job, or to all."""
+        for process in self.processes:
+            if job in (process.job, None):
+                process.signal(number)
+
+    def close_job(self, job: int) -> None:
+        """All ranks of a spawned job have ended: nothing is kept of them."""
+        for process in [process for process in self.processes if process.job == job]:
+            if process.pmi >= 0:
+                self.hang_up(process)
+            if process.stack_file >= 0:
+                os.close(process.stack_file)
+            self.processes.remove(process)
+            del self.by_pid[process.pid]
+        board = self.boards.pop(job, None)
+        if board is not None:
+            os.close(board)
+
+    def stacks(self) -> list[tuple[int, int, bytes]]:
+        """Job, rank and Python stack of every rank."""
+        for process in self.processes:
+            process.ask_for_stacks()
+        return [(process.job, process.rank, process.stacks()) for process in self.processes]
+
+    # -- the end
+
+    def end(self) -> None:
+        """Whatever runs yet ends at once; nothing is left but output."""
+        self.signal(signal.SIGKILL)
+        for process in self.processes:
+            process.wait()
+        self.end_orphans()
+
+    def close(self) -> None:
+        """After the output."""
+        self.keeper.dismiss()
+        sweep(self.name)
+
+    def end_orphans(self) -> None:
+        """What the ranks have started and left, also in sessions of their own, ends with the job."""
+        children = f"/proc/self/task/{os.getpid()}/children"
+        end = time.monotonic() + ORPHANS_END
+        while time.monotonic() < end:
+            try:
+                with open(children) as stream:
+                    orphans = [int(word) for word in stream.read().split() if int(word) != self.keeper.pid]
+            except OSError:
+                return  # a system that does not tell
+            if not orphans:
+                return
+            for pid in orphans:
+                # One that may not be killed, or is inside the kernel, does not hold up the end.
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+                with contextlib.suppress(OSError):
+                    os.waitpid(pid, os.WNOHANG)
+            time.sleep(ORPHANS_PAUSE)

@@ -1,0 +1,3 @@
+from ompy_fcoll_two_phase.exchange import Exchange
+
+class MessageExchange(Exchange): ...

@@ -1,0 +1,3 @@
+from ompy_osc_rdma.attached import Attached
+
+class Accesses(Attached): ...

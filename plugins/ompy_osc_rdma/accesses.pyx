@@ -1,0 +1,177 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+"""Put, get and accumulates by remote memory access.  See `accesses.pxd`."""
+from cpython.bytearray cimport PyByteArray_AS_STRING
+from libc.stdint cimport uint64_t
+from libc.string cimport memcmp, memcpy
+
+from ompy.core.basic cimport basics
+from ompy.core.board cimport WIN_FLUSH
+from ompy.core.convertor cimport Convertor, copy_typed, pack_all, unpack_all
+from ompy.core.request cimport Request
+from ompy.core.typemap cimport Typemap, predefined
+from ompy.mca.accumulate cimport NO_OP, REPLACE, check_operation, combine
+from ompy.mca.osc cimport Access
+from ompy_osc_rdma.attached cimport Attached
+from ompy_osc_rdma.ways cimport COMBINING, Key, Way
+
+
+cdef class Accesses(Attached):
+    """How this rank reads and writes the others' memory."""
+
+    cpdef Request put(self, Access access):
+        """Write to the target's memory."""
+        cdef Key key
+        cdef Py_ssize_t nbytes = access.origin_count * access.origin_type.size
+        self.may_access(access, nbytes)
+        if nbytes == 0:
+            return None
+        key = self.key_for(access)
+        if key is None:
+            copy_typed(<char *> access.origin_address, access.origin_count, access.origin_type,
+                       <char *> self.place_of(access), access.target_count, access.target_type)
+            return None
+        if access.origin_type.contiguous and access.target_type.contiguous:
+            self.begin(self.ways[access.target], key, False, access.origin_address, self.place_of(access), nbytes, access.owner)
+            return self.ended(access)
+        packed = bytearray(nbytes)
+        pack_all(<char *> access.origin_address, access.origin_count, access.origin_type, PyByteArray_AS_STRING(packed))
+        self.move_packed(access, key, False, PyByteArray_AS_STRING(packed), packed)
+        return None
+
+    cpdef Request get(self, Access access):
+        """Read the target's memory."""
+        cdef Py_ssize_t nbytes = access.origin_count * access.origin_type.size
+        self.may_access(access, nbytes)
+        if nbytes:
+            self.bring(access, access.origin_address, access.origin_count, access.origin_type)
+        return self.ended(access)
+
+    cdef Request ended(self, Access access):
+        """Who wants a request waits here."""
+        if access.requested:
+            self.finish(access.target, True)
+        return None
+
+    cdef int bring(self, Access access, size_t address, Py_ssize_t count, Typemap typemap) except -1:
+        cdef Key key = self.key_for(access)
+        cdef Py_ssize_t nbytes = count * typemap.size
+        if key is None:
+            return copy_typed(<char *> self.place_of(access), access.target_count, access.target_type, <char *> address, count,
+                              typemap)
+        if typemap.contiguous and access.target_type.contiguous:
+            return self.begin(self.ways[access.target], key, True, address, self.place_of(access), nbytes, access.owner)
+        packed = bytearray(nbytes)
+        self.move_packed(access, key, True, PyByteArray_AS_STRING(packed), packed)
+        self.finish(access.target, True)
+        return unpack_all(PyByteArray_AS_STRING(packed), nbytes, <char *> address, count, typemap)
+
+    cdef uint64_t place_of(self, Access access):
+        cdef Way way = self.ways[access.target]
+        return way.base + access.displacement * self.window.units[access.target]
+
+    cdef int move_packed(self, Access access, Key key, bint inward, char *packed, object owner) except -1:
+        cdef Convertor convertor = Convertor()
+        cdef char *stretch = NULL
+        cdef Py_ssize_t length
+        cdef Way way = self.ways[access.target]
+        convertor.prepare(<char *> self.place_of(access), access.target_count, access.target_type)
+        while True:
+            length = convertor.stretch(&stretch)
+            if length == 0:
+                return 0
+            self.begin(way, key, inward, <size_t> (packed + convertor.position), <uint64_t> stretch, length, owner)
+            convertor.seek(convertor.position + length)
+
+    # -- accumulates ------------------------------------------------------------------------------------------------------
+
+    cpdef Request accumulate(self, Access access):
+        """Combine the origin's data into the target's memory."""
+        cdef Py_ssize_t nbytes = access.origin_count * access.origin_type.size
+        self.may_access(access, nbytes)
+        if nbytes == 0:
+            return None
+        check_operation(access)
+        packed = bytearray(nbytes)
+        pack_all(<char *> access.origin_address, access.origin_count, access.origin_type, PyByteArray_AS_STRING(packed))
+        self.update(access, False, PyByteArray_AS_STRING(packed), NULL)
+        return None
+
+    cpdef Request get_accumulate(self, Access access):
+        """Combine, and fetch what was there before; with NO_OP the origin's side is not looked at."""
+        cdef bint reads = access.operation is NO_OP
+        cdef Py_ssize_t nbytes = access.result_count * access.result_type.size
+        self.may_access(access, nbytes)
+        if not reads:
+            self.may_access(access, access.origin_count * access.origin_type.size)
+        if nbytes == 0:
+            return None
+        packed = bytearray(0 if reads else nbytes)
+        if not reads:
+            check_operation(access)
+            pack_all(<char *> access.origin_address, access.origin_count, access.origin_type, PyByteArray_AS_STRING(packed))
+        self.update(access, True, NULL if reads else PyByteArray_AS_STRING(packed), NULL)
+        return None
+
+    cpdef Request compare_and_swap(self, Access access):
+        """Replace one element if it equals another, and fetch what was there."""
+        cdef Py_ssize_t nbytes = access.origin_type.size
+        access.target_count = access.result_count = 1
+        access.target_type = access.result_type = access.origin_type
+        self.may_access(access, nbytes)
+        pair = bytearray(2 * nbytes)
+        pack_all(<char *> access.compare_address, 1, access.origin_type, PyByteArray_AS_STRING(pair))
+        pack_all(<char *> access.origin_address, 1, access.origin_type, PyByteArray_AS_STRING(pair) + nbytes)
+        self.update(access, True, PyByteArray_AS_STRING(pair) + nbytes, PyByteArray_AS_STRING(pair))
+        return None
+
+    cdef int update(self, Access access, bint fetch, const char *packed, const char *compare) except -1:
+        """Fetch what there is; change it to `packed` where it is `compare`, or by the operation; NULL: leave it."""
+        self.begin_keeping()
+        try:
+            self.take_turn(access.target)
+            try:
+                self.update_alone(access, fetch, <size_t> packed, <size_t> compare)
+            finally:
+                self.change(access.target, COMBINING, "swap", 0, 0)
+        finally:
+            self.end_keeping()
+        return 0
+
+    def take_turn(self, int target):
+        """Nobody else accumulates into the target's memory."""
+        cdef int round = 0
+        cdef int holder
+        while True:
+            holder = <int> self.change(target, COMBINING, "cswap", self.rank + 1, 0)
+            if holder == 0:
+                return
+            if holder - 1 != self.rank:
+                self.require_alive(holder - 1, f"in an accumulate into the memory of rank {target}")
+            self.pause(round, target, WIN_FLUSH)
+            round += 1
+
+    def update_alone(self, Access access, bint fetch, size_t packed, size_t compare):
+        cdef Key key = self.key_for(access)
+        cdef Py_ssize_t nbytes = access.target_count * access.target_type.size
+        cdef char *place = <char *> self.place_of(access)
+        cdef bytearray here = bytearray(nbytes)
+        cdef char *elements = PyByteArray_AS_STRING(here)
+        if key is None:
+            pack_all(place, access.target_count, access.target_type, elements)
+        elif fetch or compare or access.operation is not REPLACE:
+            self.move_packed(access, key, True, elements, here)
+            self.finish(access.target, True)
+        if fetch:
+            unpack_all(elements, nbytes, <char *> access.result_address, access.result_count, access.result_type)
+        if packed == 0 or (compare and memcmp(elements, <char *> compare, nbytes) != 0):
+            return
+        if compare or access.operation is REPLACE:
+            memcpy(elements, <char *> packed, nbytes)
+        elif access.operation is not NO_OP:
+            combine(access.operation, <char *> packed, elements, nbytes // basics[access.target_type.basic].size,
+                    predefined(access.target_type.basic))
+        if key is None:
+            unpack_all(elements, nbytes, place, access.target_count, access.target_type)
+        else:
+            self.move_packed(access, key, False, elements, here)
+            self.finish(access.target, False)

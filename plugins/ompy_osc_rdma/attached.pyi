@@ -1,0 +1,6 @@
+from ompy.core.window import Window
+from ompy_osc_rdma.ways import Ways
+
+class Attached(Ways):
+    def __init__(self, component: str, window: Window) -> None: ...
+    def entry(self, address: int) -> bytes: ...

@@ -1,0 +1,120 @@
+# How a rank gets at the others' memory: by which BTL, at which address, with which handle.
+#
+#     towards each rank   its BTL, where that has put, get and atomics and exposes the window's memory and the desk;
+#                         else active messages over the first of its BTLs (`ompy.mca.active_rdma`)
+#
+# What a rank tells of a piece of its memory is a row of numbers, of which others make a key:
+#
+#     | address | bytes | region of the layer | exposed | name of a BTL, length and words of a handle | ...
+#
+# Each rank has a desk, words that the others change by remote atomics:
+#
+#     | combining | drawn  writing  reading | detached | holders ... | posted ... | completed ... |        8 bytes each
+#
+#     combining    who accumulates into this rank's memory: rank + 1, or 0
+#     drawn ..     the lock of this rank's memory, fair: who wants it draws a number.  A writer has it when `writing` has
+#                  come to his number, a reader when `reading` has, which he then moves on so that the next one may read
+#                  too; giving it back moves on `writing`, and a writer `reading` as well
+#
+#                        drawn 4   writing 1   reading 3       number 0 is done, 1 and 2 read, 3 is a writer and waits
+#
+#     detached     how often this rank has taken memory away from a dynamic window
+#     holders      what rank i has of the lock or waits for: if i is dead, those behind it wait for nothing
+#     posted       how often rank i has posted to this one
+#     completed    how often rank i has completed towards this one
+#
+# An access is begun and counted; a flush waits for the count.  What is begun is ended: exceptions of signal handlers are kept
+# meanwhile, since transports write to memory of ours.
+from libc.stdint cimport int64_t, uint64_t
+
+from ompy.core.heap cimport Block
+from ompy.core.proc cimport Proc
+from ompy.mca.active_rdma cimport ActiveRdma
+from ompy.mca.bml cimport Bml
+from ompy.mca.btl cimport Btl, Descriptor, Endpoint
+from ompy.mca.epochs cimport Epochs
+
+cdef enum Word:
+    COMBINING, DRAWN, WRITING, READING, DETACHED, HOLDERS
+
+
+cdef enum What:
+    PUT, GET, ATOMIC, ASK
+
+cdef enum Row:
+    ADDRESS, BYTES, REGION, EXPOSED, HANDLES
+
+cdef enum:
+    # Of a handle in a row: a length and so many words; and as many handles, one for each BTL that wants it.
+    HANDLE_WORDS = 5
+    MOST_HANDLES = 3
+    LONGEST_ROW = 25                             # HANDLES + MOST_HANDLES * (2 + HANDLE_WORDS)
+
+
+cdef class Key:
+    """What opens a piece of another rank's memory."""
+    cdef Btl btl                                 # native, or the layer
+    cdef Endpoint endpoint                       # of it; the layer's is the inner BTL's
+    cdef bytes handle
+    cdef uint64_t address, size
+    cdef size_t put_limit, get_limit
+
+
+cdef class Way:
+    """One rank's memory, as this one gets at it."""
+    cdef Proc proc
+    cdef Btl native                              # with put, get and atomics; None: there is none
+    cdef Endpoint endpoint                       # of it
+    cdef ActiveRdma layer                        # None: this rank
+    cdef Endpoint waking                         # of the layer, by which the peer is woken too
+    cdef uint64_t base
+    cdef Key memory, desk                        # both native or neither; of this rank None
+    cdef bytes register                          # of what the rank has attached
+    cdef int under_way                           # descriptors
+    cdef int status                              # what went wrong, until it is told
+
+
+cdef class Transfer:
+    """What a descriptor leaves to be done."""
+    cdef Way way
+    cdef object owner                            # of the memory here
+    cdef bytes local_handle
+
+
+cdef Descriptor new_descriptor(Way way, Key key, size_t here, uint64_t there, size_t size, object owner)
+
+
+cdef class Ways(Epochs):
+    cdef Bml bml
+    cdef bint native
+    cdef list ways                               # rank -> Way
+    cdef Block desk
+    cdef int64_t *words                          # of it
+    cdef list layers                             # in use
+    cdef list rows                               # of memory and desk, as the others have them
+    cdef list held                               # (Btl, handle) of both
+    cdef int keeping                             # calls that end what they have begun, whatever signal handlers raise
+
+    # Of memory of this rank; what is to be released goes to `held`.
+    cdef list row_of(self, uint64_t address, uint64_t size, list held)
+    cdef int close_row(self, list row, list held) except -1
+    # None where the BTL does not get there.
+    cdef Key native_key(self, Way way, list row)
+    cdef Key layer_key(self, Way way, list row)
+
+    cdef int begin(self, Way way, Key key, bint inward, size_t here, uint64_t there, size_t size, object owner) except -1
+    # Hand a descriptor over, and count it; the numbers are an atomic's.
+    cdef int launch(self, Way way, Key key, int what, Descriptor descriptor, str operation, int64_t operand,
+                    int64_t compare) except -1
+    # All that was begun is done here; and, unless `local`, there.
+    cdef int finish(self, int target, bint local) except -1
+    # On a word of a rank's desk; the old value.
+    cdef int64_t change(self, int target, int word, str operation, int64_t operand, int64_t compare) except? -1
+    # Read the first words of a rank's desk.
+    cdef int look(self, int target, int count, bytearray words) except -1
+    # Until something may have changed elsewhere, longer from round to round; exceptions of signal handlers are kept.
+    cdef int pause(self, int round, int target, int operation) except -1
+    cdef int begin_keeping(self) except -1
+    cdef int end_keeping(self) except -1
+    cdef int require_alive(self, int rank, str doing) except -1
+    cdef int wake_peer(self, int target) except -1

@@ -1,0 +1,4 @@
+from ompy.mca.epochs import Epochs
+
+class Ways(Epochs):
+    def close(self) -> None: ...

@@ -1,0 +1,376 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+"""How a rank gets at the others' memory.  See `ways.pxd`."""
+from array import array
+
+from cpython.bytearray cimport PyByteArray_AS_STRING
+from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memcpy
+
+from ompy.core.board cimport WIN_FLUSH
+from ompy.core.checksum cimport crc32c
+from ompy.core.constants cimport OK
+from ompy.core.heap cimport Block
+from ompy.core.owner cimport enter, leave
+from ompy.core.progress cimport clock_now, keep_exceptions, progress, raise_kept, wait_until
+from ompy.core.request cimport Request
+from ompy.mca.active_rdma cimport ActiveRdma, around, close_region, let_go, open_region
+from ompy.mca.bml cimport PeerRoutes, Route
+from ompy.mca.btl cimport FLAG_ATOMICS, FLAG_GET, FLAG_NEEDS_REGISTRATION, Btl, Descriptor, Endpoint, carry_out_atomic
+from ompy.mca.epochs cimport Epochs
+
+from ompy.core.errors import ERR_OTHER, ERR_PROC_FAILED, MPIError
+from ompy.mca.agreement import gathered
+
+cdef enum:
+    # Looks at a word elsewhere before the core is let go in between, for so many nanoseconds at first and at last.
+    ROUNDS = 50
+    SHORTEST = 5000
+    LONGEST = 1000000
+
+
+cdef class Way:
+    """One rank's memory, as this one gets at it."""
+
+
+cdef class Key:
+    """What opens a piece of another rank's memory."""
+
+
+cdef class Transfer:
+    """What a descriptor leaves to be done."""
+
+
+cdef int transferred(object context, Descriptor descriptor, int status) except -1:
+    cdef Transfer transfer = <Transfer> context
+    transfer.way.under_way -= 1
+    transfer.way.status = transfer.way.status or status
+    if transfer.local_handle is not None:
+        descriptor.btl.release_mem(transfer.local_handle)
+    return 0
+
+
+cdef Descriptor new_descriptor(Way way, Key key, size_t here, uint64_t there, size_t size, object owner):
+    cdef Descriptor descriptor = Descriptor.__new__(Descriptor, key.btl, 0)
+    cdef Transfer transfer = Transfer()
+    transfer.way = way
+    transfer.owner = owner
+    descriptor.local_address = here
+    descriptor.remote_address = there
+    descriptor.size = size
+    descriptor.remote_handle = key.handle
+    descriptor.context = transfer
+    descriptor.callback = transferred
+    descriptor.in_flight = True
+    return descriptor
+
+
+cdef Key key_of(list row, Btl btl, Endpoint endpoint, bytes handle):
+    cdef Key key = Key()
+    key.btl, key.endpoint, key.handle = btl, endpoint, handle
+    key.address, key.size = row[ADDRESS], row[BYTES]
+    key.put_limit = btl.put_limit or <size_t> -1
+    key.get_limit = btl.get_limit or <size_t> -1
+    return key
+
+
+cdef bint is_quiet(void *context) except -1:
+    cdef Way way = <Way> context
+    return way.under_way == 0 or way.proc.failure is not None
+
+
+cdef class Pause(Request):
+    """A wait for what nobody tells of, as the job board shows it."""
+    cdef int64_t end
+
+
+cdef bint is_time(void *context) except -1:
+    return clock_now() >= (<Pause> context).end
+
+
+cdef list packed_handle(bytes handle):
+    if len(handle) > 8 * HANDLE_WORDS:
+        raise MPIError(ERR_OTHER, f"a handle of {len(handle)} bytes: {8 * HANDLE_WORDS} is what osc/rdma passes on")
+    return [len(handle), *array("q", handle.ljust(8 * HANDLE_WORDS, b"\0"))]
+
+
+cdef bytes unpacked_handle(list words):
+    return array("q", words[1:]).tobytes()[:words[0]]
+
+
+cdef int64_t name_of(Btl btl):
+    cdef bytes name = btl.name.encode()
+    return crc32c(0, <const char *> name, len(name))
+
+
+cdef class Ways(Epochs):
+    """The ways to a window's ranks."""
+
+    cpdef int open(self) except -1:
+        """Tell the others where this rank's memory is, and find theirs; collective."""
+        cdef int rank
+        cdef uint64_t register = self.open_register()
+        self.desk = Block(8 * (<size_t> HOLDERS + 3 * self.ranks))
+        self.words = <int64_t *> self.desk.address
+        self.layers = []
+        self.held = []
+        self.ways = []
+        for rank in range(self.ranks):
+            self.ways.append(self.way_to(rank))
+        self.rows = [
+            self.row_of(self.window.base, self.window.size, self.held),
+            self.row_of(self.desk.address, self.desk.size, self.held),
+        ]
+        told = [word for row in self.rows for word in row + [0] * (LONGEST_ROW - len(row))]
+        rows = gathered(self.window.communicator, [*told, register])
+        for rank in range(self.ranks):
+            self.enter_row(self.ways[rank], rank, rows[rank])
+        return 0
+
+    def open_register(self) -> int:
+        """What tells of memory that is yet to come has a name; 0: there will be none."""
+        return 0
+
+    def way_to(self, int rank):
+        cdef Way way = Way()
+        cdef PeerRoutes routes
+        cdef Route route
+        way.proc = self.window.communicator.group.proc(rank)
+        if rank == self.rank:
+            return way
+        enter()
+        try:
+            if way.proc.routes is None:
+                way.proc.routes = self.bml.add_proc(way.proc)
+        finally:
+            leave()
+        routes = way.proc.routes
+        way.layer = self.layer_around(routes.first.btl)
+        way.waking = routes.first.endpoint
+        if self.native:
+            for route in routes.rdma:
+                if route.btl.flags & FLAG_ATOMICS and route.btl.flags & FLAG_GET \
+                        and route.btl.put_alignment == 1 and route.btl.get_alignment == 1:
+                    way.native = route.btl
+                    way.endpoint = route.endpoint
+                    break
+        return way
+
+    def layer_around(self, Btl inner):
+        cdef ActiveRdma layer
+        for layer in self.layers:
+            if layer.inner is inner:
+                return layer
+        layer = around(inner)
+        self.layers.append(layer)
+        return layer
+
+    cdef list row_of(self, uint64_t address, uint64_t size, list held):
+        cdef Way way
+        cdef bytes handle
+        cdef dict handles = {}
+        cdef bint exposed = True
+        enter()
+        try:
+            for way in self.ways:
+                if way.native is None:
+                    continue
+                exposed = exposed and (size == 0 or way.native.exposes(way.endpoint, address, size))
+                if way.native.flags & FLAG_NEEDS_REGISTRATION and name_of(way.native) not in handles:
+                    handle = b""
+                    if size:
+                        handle = way.native.hold_mem(way.endpoint, address, size)
+                        held.append((way.native, handle))
+                    handles[name_of(way.native)] = packed_handle(handle)
+        finally:
+            leave()
+        row = [address, size, open_region(address, size), exposed]
+        for name, packed in list(handles.items())[:MOST_HANDLES]:
+            row += [name, *packed]
+        return row
+
+    cdef int close_row(self, list row, list held) except -1:
+        """Nobody accesses that memory any more."""
+        close_region(row[REGION])
+        enter()
+        try:
+            for btl, handle in held:
+                (<Btl> btl).release_mem(handle)
+        finally:
+            leave()
+        return 0
+
+    def enter_row(self, Way way, int rank, list told):
+        cdef list memory = told[:LONGEST_ROW], desk = told[LONGEST_ROW:2 * LONGEST_ROW]
+        way.base = memory[ADDRESS]
+        if way.layer is None:
+            return
+        way.register = array("Q", told[2 * LONGEST_ROW:]).tobytes()
+        way.memory, way.desk = self.native_key(way, memory), self.native_key(way, desk)
+        if way.memory is None or way.desk is None:
+            way.memory, way.desk = self.layer_key(way, memory), self.layer_key(way, desk)
+        # So that the transport has exchanged messages with it, and tells when it dies.
+        self.wake_peer(rank)
+
+    cdef Key native_key(self, Way way, list row):
+        cdef int place
+        if way.native is None or not row[EXPOSED]:
+            return None
+        if not way.native.flags & FLAG_NEEDS_REGISTRATION:
+            return key_of(row, way.native, way.endpoint, b"")
+        for place in range(HANDLES, len(row), 2 + HANDLE_WORDS):
+            if row[place] == name_of(way.native):
+                return key_of(row, way.native, way.endpoint, unpacked_handle(row[place + 1:place + 2 + HANDLE_WORDS]))
+        return None
+
+    cdef Key layer_key(self, Way way, list row):
+        return key_of(row, way.layer, way.waking, array("Q", [row[REGION]]).tobytes())
+
+    def close(self):
+        """Nobody accesses memory here any more."""
+        self.close_row(self.rows[0], self.held)
+        self.close_row(self.rows[1], [])
+        for layer in self.layers:
+            let_go(layer)
+        self.ways = self.layers = self.held = self.rows = []
+
+    # -- accesses ---------------------------------------------------------------------------------------------------------
+
+    cdef int begin(self, Way way, Key key, bint inward, size_t here, uint64_t there, size_t size, object owner) except -1:
+        """Bring `size` bytes here, or take them there."""
+        cdef Descriptor descriptor
+        cdef Transfer transfer
+        cdef size_t piece
+        while size:
+            piece = min(size, key.get_limit if inward else key.put_limit)
+            descriptor = new_descriptor(way, key, here, there, piece, owner)
+            if key.btl.flags & FLAG_NEEDS_REGISTRATION:
+                transfer = descriptor.context
+                enter()
+                try:
+                    transfer.local_handle = descriptor.local_handle = key.btl.hold_mem(key.endpoint, here, piece)
+                finally:
+                    leave()
+            self.launch(way, key, GET if inward else PUT, descriptor, None, 0, 0)
+            here += piece
+            there += piece
+            size -= piece
+        return 0
+
+    cdef int launch(self, Way way, Key key, int what, Descriptor descriptor, str operation, int64_t operand,
+                    int64_t compare) except -1:
+        cdef int taken
+        way.under_way += 1
+        while True:
+            if way.proc.failure is not None:
+                way.under_way -= 1
+                raise way.proc.failure
+            enter()
+            try:
+                if what == PUT:
+                    taken = key.btl.put(key.endpoint, descriptor)
+                elif what == GET:
+                    taken = key.btl.get(key.endpoint, descriptor)
+                elif what == ATOMIC:
+                    taken = key.btl.atomic(key.endpoint, descriptor, operation, operand, compare)
+                else:
+                    taken = way.layer.ask(way.waking, descriptor)
+            finally:
+                leave()
+            if taken == OK:
+                return 0
+            progress()
+
+    cdef int finish(self, int target, bint local) except -1:
+        cdef Way way = self.ways[target]
+        cdef int status, flushed
+        if way.layer is None:
+            return 0
+        if way.under_way:
+            self.await_quiet(way, target)
+        while not local:
+            enter()
+            try:
+                flushed = way.desk.btl.flush(way.desk.endpoint)
+            finally:
+                leave()
+            if flushed == OK:
+                break
+            progress()
+            if way.proc.failure is not None:
+                raise way.proc.failure
+        status = way.status
+        if status:
+            way.status = 0
+            if way.proc.failure is not None:
+                raise way.proc.failure
+            raise MPIError(status, f"btl {way.desk.btl.name} could not access the memory of rank {target} of the window")
+        return 0
+
+    def await_quiet(self, Way way, int target):
+        cdef Request shown = Request()
+        shown.operation = WIN_FLUSH
+        shown.communicator = self.window.communicator
+        shown.peer = target
+        self.begin_keeping()
+        try:
+            wait_until(is_quiet, <void *> way, shown)
+        finally:
+            self.end_keeping()
+        if way.under_way and way.proc.failure is not None:
+            raise way.proc.failure
+
+    cdef int64_t change(self, int target, int word, str operation, int64_t operand, int64_t compare) except? -1:
+        cdef Way way = self.ways[target]
+        cdef Descriptor descriptor
+        cdef bytearray old = bytearray(8)
+        if way.layer is None:
+            carry_out_atomic(&self.words[word], 8, operation, operand, compare, PyByteArray_AS_STRING(old))
+            return (<int64_t *> PyByteArray_AS_STRING(old))[0]
+        descriptor = new_descriptor(way, way.desk, <size_t> PyByteArray_AS_STRING(old), way.desk.address + 8 * word, 8, old)
+        self.launch(way, way.desk, ATOMIC, descriptor, operation, operand, compare)
+        self.finish(target, True)
+        return (<int64_t *> PyByteArray_AS_STRING(old))[0]
+
+    cdef int look(self, int target, int count, bytearray words) except -1:
+        cdef Way way = self.ways[target]
+        if way.layer is None:
+            memcpy(PyByteArray_AS_STRING(words), self.words, 8 * count)
+            return 0
+        self.begin(way, way.desk, True, <size_t> PyByteArray_AS_STRING(words), way.desk.address, 8 * count, words)
+        return self.finish(target, True)
+
+    cdef int begin_keeping(self) except -1:
+        self.keeping += 1
+        return keep_exceptions()
+
+    cdef int end_keeping(self) except -1:
+        self.keeping -= 1
+        return 0 if self.keeping else raise_kept()
+
+    cdef int pause(self, int round, int target, int operation) except -1:
+        cdef Pause pause
+        if round < ROUNDS:
+            return progress() & 0
+        pause = Pause()
+        pause.operation = operation
+        pause.communicator = self.window.communicator
+        pause.peer = target
+        pause.end = clock_now() + min(SHORTEST << min((round - ROUNDS) // 4, 10), LONGEST)
+        return wait_until(is_time, <void *> pause, pause)
+
+    cdef int require_alive(self, int rank, str doing) except -1:
+        cdef Way way = self.ways[rank]
+        if way.proc.failure is not None:
+            raise MPIError(ERR_PROC_FAILED, f"rank {rank} of the window (process {way.proc.pid}) has died {doing}")
+        return 0
+
+    cdef int wake_peer(self, int target) except -1:
+        cdef Way way = self.ways[target]
+        if way.layer is None or way.proc.failure is not None:
+            return 0
+        enter()
+        try:
+            way.layer.greet(way.waking)
+        finally:
+            leave()
+        return 0

@@ -1,0 +1,465 @@
+"""btl/tcp between processes: what is sent arrives, once and in order, and nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import select
+import signal
+import socket
+import time
+from ctypes import create_string_buffer
+
+import pytest
+from ompy_btl_tcp.card import Address, Card, candidates, pack, unpack
+from ompy_btl_tcp.interfaces import choose
+from tcp_ranks import TAG, Rank, open_btl, run
+
+from ompy.core.errors import ERR_PROC_FAILED, MPIError
+from ompy.core.memory import address_of
+from ompy.mca.btl import BACK_PRESSURE, TAKEN, Descriptor
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.mark.parametrize("security", ["secret", "none"])
+def test_messages_arrive_once_and_in_order_with_security_and_without(security: str) -> None:
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    sizes = [random.Random(seed).choice([0, 1, 7, 8, 100, 5000, 70000, 131000]) for _ in range(300)]
+    messages = [index.to_bytes(4, "little") + bytes([index % 251]) * size for index, size in enumerate(sizes)]
+
+    def body(rank: Rank) -> None:
+        for message in messages:
+            rank.post(1 - rank.rank, message)
+        rank.wait_for(len(messages))
+        rank.meet()
+        assert rank.inbox.messages == messages
+        assert rank.btl.statistics()["strangers_turned_away"] == 0
+        assert rank.btl.statistics()["connections"] == 1
+
+    run(body, security=security)
+
+
+def test_all_pairs_that_call_each_other_at_once_end_with_one_connection_each() -> None:
+    def body(rank: Rank) -> None:
+        for turn in range(3):
+            rank.gather()
+            for peer in range(4):
+                if peer != rank.rank:
+                    rank.post(peer, bytes([turn, rank.rank]))
+        rank.wait_for(9)
+        rank.gather()
+        for _ in range(50):
+            rank.btl.progress()
+        assert sorted(rank.inbox.messages) == [bytes([t, peer]) for t in range(3) for peer in range(4) if peer != rank.rank]
+        assert rank.btl.statistics()["connections"] == 3
+        assert not rank.errors
+        rank.gather()
+
+    for _ in range(5):
+        run(body, size=4)
+
+
+def test_the_sender_is_named_even_before_an_endpoint_exists_for_it() -> None:
+    def body(rank: Rank) -> None:
+        peer = rank.endpoints[1 - rank.rank]
+        if rank.rank == 0:
+            rank.btl.del_procs([peer])
+            rank.gather()
+            rank.wait_for(1)
+            assert rank.inbox.endpoints == [None]
+            [again] = rank.btl.add_procs([peer.proc])
+            rank.gather()
+            rank.wait_for(2)
+            assert rank.inbox.endpoints[1] is again
+        else:
+            rank.gather()
+            rank.post(0, b"first")
+            rank.gather()
+            rank.post(0, b"second")
+        rank.gather()
+
+    run(body)
+
+
+def test_nothing_is_connected_before_the_first_message() -> None:
+    def body(rank: Rank) -> int:
+        before = descriptors()
+        rank.gather()
+        for _ in range(100):
+            rank.btl.progress()
+        assert descriptors() == before
+        rank.gather()
+        if rank.rank == 0:
+            rank.post(1, b"now")
+        if rank.rank == 1:
+            rank.wait_for(1)
+        rank.gather()
+        return int(rank.btl.statistics()["calls_made"])
+
+    assert run(body, size=3) == [1, 0, 0]
+
+
+def test_a_peer_that_does_not_read_holds_its_sender_back_without_blocking_or_losing() -> None:
+    message = bytes(100_000)
+
+    def body(rank: Rank) -> None:
+        if rank.rank == 0:
+            rank.post(1, b"connected")
+            taken = 0
+            while (outcome := rank.btl.post(rank.endpoints[1], taken.to_bytes(4, "little") + message, TAG)) == TAKEN:
+                taken += 1
+                assert taken < 400, "never held back"
+            assert outcome == BACK_PRESSURE
+            assert rank.btl.statistics()["sends_held_back"] > 0
+            rank.gather()
+            for index in range(taken, 400):
+                rank.post(1, index.to_bytes(4, "little") + message)
+        else:
+            rank.wait_for(1)
+            rank.gather()
+            rank.wait_for(401)
+            assert [int.from_bytes(data[:4], "little") for data in rank.inbox.messages[1:]] == list(range(400))
+        rank.meet()
+
+    run(body, send_queue=200_000, sndbuf=65536, rcvbuf=65536)
+
+
+def test_a_sender_that_was_held_back_is_woken_when_there_is_room() -> None:
+    message = bytes(100_000)
+
+    def body(rank: Rank) -> None:
+        if rank.rank == 0:
+            rank.post(1, b"connected")
+            while rank.btl.post(rank.endpoints[1], message, TAG) == TAKEN:
+                pass
+            rank.gather()
+            rank.progress_until(lambda: rank.btl.post(rank.endpoints[1], message, TAG) == TAKEN)
+            rank.post(1, b"last")
+            rank.progress_until(lambda: bool(rank.inbox.messages))
+        else:
+            rank.wait_for(1)
+            rank.gather()
+            rank.progress_until(lambda: rank.inbox.messages[-1:] == [b"last"])
+            rank.post(0, b"there")
+        rank.gather()
+
+    run(body)
+
+
+def put(rank: Rank, peer: int, memory: object, remote: int, handle: bytes, size: int) -> list[int]:
+    """Begin a put; the list has its status once it is over."""
+    over: list[int] = []
+    descriptor = Descriptor(rank.btl, 0)
+    descriptor.local_address, descriptor.size = address_of(memory), size
+    descriptor.remote_address, descriptor.remote_handle = remote, handle
+    descriptor.context = lambda _, status: over.append(status)
+    descriptor.in_flight = True
+    while rank.btl.put(rank.endpoints[peer], descriptor) == BACK_PRESSURE:
+        rank.btl.progress()
+    return over
+
+
+def test_a_put_writes_what_was_registered_and_nothing_beside_it() -> None:
+    size = 100_001
+
+    def body(rank: Rank) -> None:
+        memory = bytearray(b"." * (size + 200))
+        address = address_of(memory)
+        handle = rank.btl.hold_mem(rank.endpoints[1 - rank.rank], address + 100, size)
+        (_, _), (remote, theirs) = sorted(rank.gather((address + 100, handle)), key=lambda it: it[0] == address + 100)[::-1]
+        if rank.rank == 0:
+            data = create_string_buffer(random.Random(1).randbytes(size), size)
+            within = put(rank, 1, data, remote, theirs, size)
+            beyond = put(rank, 1, data, remote + 1, theirs, size)
+            before = put(rank, 1, data, remote - 8, theirs, 16)
+            unknown = put(rank, 1, data, remote, bytes(8), 16)
+            rank.post(1, b"after")
+            rank.progress_until(lambda: all((within, beyond, before, unknown)))
+            assert within == [0]
+        else:
+            rank.wait_for(1)
+            assert memory[100 : 100 + size] == random.Random(1).randbytes(size)
+            assert memory[:100] == memory[100 + size :] == b"." * 100
+        rank.gather()
+        rank.btl.release_mem(handle)
+
+    run(body)
+
+
+def test_memory_given_back_in_the_middle_of_a_put_is_not_written_any_more() -> None:
+    size = 16 << 20
+
+    def body(rank: Rank) -> None:
+        memory = bytearray(size)
+        address = address_of(memory)
+        handle = rank.btl.hold_mem(rank.endpoints[1 - rank.rank], address, size)
+        shown = rank.gather((address, handle))
+        if rank.rank == 0:
+            data = create_string_buffer(b"x" * size, size)
+            over = put(rank, 1, data, *shown[1], size)
+            rank.post(1, b"after")
+            rank.progress_until(lambda: bool(over))
+        else:
+            rank.progress_until(lambda: memory[0] != 0)
+            rank.btl.release_mem(handle)
+            written = memory.rfind(b"x") + 1
+            assert 0 < written < size, "it was over at once: make it longer"
+            memory[:] = bytes(size)
+            rank.wait_for(1)
+            assert rank.inbox.messages == [b"after"]
+            assert memory == bytes(size)
+        rank.gather()
+
+    run(body)
+
+
+def test_flush_waits_for_puts_to_be_there() -> None:
+    def body(rank: Rank) -> None:
+        memory = bytearray(8)
+        handle = rank.btl.hold_mem(rank.endpoints[1 - rank.rank], address_of(memory), 8)
+        shown = rank.gather((address_of(memory), handle))
+        if rank.rank == 0:
+            rank.post(1, b"connected")
+            over = put(rank, 1, create_string_buffer(b"12345678", 8), *shown[1], 8)
+            rank.progress_until(lambda: bool(over))
+            assert rank.btl.flush(rank.endpoints[1]) == BACK_PRESSURE
+            rank.gather()
+            rank.progress_until(lambda: rank.btl.flush(rank.endpoints[1]) == TAKEN)
+            rank.post(1, b"flushed")
+        else:
+            rank.wait_for(1)
+            rank.gather()
+            rank.wait_for(2)
+            assert bytes(memory) == b"12345678"
+        rank.gather()
+
+    run(body)
+
+
+def test_a_killed_peer_is_reported_and_sends_to_it_fail() -> None:
+    def body(rank: Rank) -> None:
+        rank.post(1 - rank.rank, b"hello")
+        rank.wait_for(1)
+        pids = rank.gather(os.getpid())
+        if rank.rank == 0:
+            os.kill(pids[1], signal.SIGKILL)
+            rank.progress_until(lambda: bool(rank.errors))
+            [(lost, error)] = rank.errors
+            assert lost == 1
+            assert f"pid {pids[1]}" in str(error)
+            with pytest.raises(MPIError) as raised:
+                rank.btl.post(rank.endpoints[1], b"too late", TAG)
+            assert raised.value.code == ERR_PROC_FAILED
+        else:
+            signal.pause()
+
+    run(body, expect_killed=(1,))
+
+
+def test_a_socket_that_the_program_has_closed_is_a_lost_peer_that_says_so() -> None:
+    def body(rank: Rank) -> None:
+        before = set(rank.btl.descriptors())
+        # In turns: two that connect at once have two connections for a while.
+        if rank.rank == 0:
+            rank.post(1, b"hello")
+            rank.wait_for(1)
+        else:
+            rank.wait_for(1)
+            rank.post(0, b"hello")
+        rank.gather()
+        if rank.rank == 0:
+            [connected] = set(rank.btl.descriptors()) - before
+            os.close(connected)
+        rank.progress_until(lambda: bool(rank.errors))
+        [(lost, error)] = rank.errors
+        assert lost == 1 - rank.rank
+        assert ("the program has closed the socket" in str(error)) is (rank.rank == 0), str(error)
+
+    run(body)
+
+
+def test_what_waits_for_a_killed_peer_completes_once_with_an_error() -> None:
+    def body(rank: Rank) -> None:
+        rank.post(1 - rank.rank, b"hello")
+        rank.wait_for(1)
+        pids = rank.gather(os.getpid())
+        if rank.rank == 1:
+            signal.pause()
+        statuses: list[list[int]] = []
+        while True:
+            descriptor = rank.btl.alloc(rank.endpoints[1], 100_000)
+            over: list[int] = []
+            descriptor.context = lambda _, status, over=over: over.append(status)
+            descriptor.in_flight = True
+            if rank.btl.send(rank.endpoints[1], descriptor, TAG) != TAKEN:
+                descriptor.in_flight = False
+                rank.btl.free(descriptor)
+                break
+            statuses.append(over)
+        os.kill(pids[1], signal.SIGKILL)
+        rank.progress_until(lambda: bool(rank.errors))
+        rank.progress_until(lambda: all(statuses))
+        rank.btl.progress()
+        assert all(len(over) == 1 for over in statuses)
+        assert statuses[0] == [0]
+        assert statuses[-1] == [ERR_PROC_FAILED]
+
+    run(body, expect_killed=(1,))
+
+
+def test_a_peer_that_finalizes_first_is_not_taken_for_a_failure() -> None:
+    def body(rank: Rank) -> None:
+        rank.post(1 - rank.rank, b"hello")
+        rank.wait_for(1)
+        rank.gather()
+        if rank.rank == 1:
+            rank.btl.finalize()
+        rank.gather()
+        if rank.rank == 0:
+            rank.progress_until(lambda: not rank.endpoints[1].is_connected)
+            assert not rank.errors
+
+    run(body)
+
+
+def test_messages_sent_just_before_finalize_still_arrive() -> None:
+    def body(rank: Rank) -> None:
+        if rank.rank == 0:
+            for index in range(50):
+                rank.post(1, bytes([index]) * 50_000)
+            rank.btl.finalize()
+        else:
+            rank.wait_for(50)
+            assert [message[0] for message in rank.inbox.messages] == list(range(50))
+
+    run(body, linger=20000)
+
+
+def test_a_rank_that_computes_for_longer_than_the_handshake_may_take_gets_its_messages_all_the_same() -> None:
+    def body(rank: Rank) -> None:
+        if rank.rank == 0:
+            end = time.monotonic() + 1.0
+            while rank.btl.post(rank.endpoints[1], b"hello", TAG) == BACK_PRESSURE and time.monotonic() < end:
+                rank.btl.progress()
+            rank.gather()
+            rank.post(1, b"hello")
+        else:
+            rank.gather()
+            rank.wait_for(1)
+            assert rank.inbox.messages == [b"hello"]
+        rank.gather()
+        assert not rank.errors
+
+    run(body, handshake_timeout=200)
+
+
+def test_an_address_where_nobody_answers_is_named_and_another_one_is_tried() -> None:
+    def body(rank: Rank) -> None:
+        peer = rank.endpoints[1 - rank.rank]
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            closed = Address(peer.addresses[0].interface, probe.getsockname()[1])
+            [proc] = [peer.proc]
+            rank.btl.del_procs([peer])
+            card = unpack(proc.card["tcp"])
+            proc.card["tcp"] = pack(card._replace(addresses=(closed, *(card.addresses if rank.rank == 0 else ()))))
+            rank.endpoints[1 - rank.rank] = rank.btl.add_procs([proc])[0]
+            if rank.rank == 1:
+                with pytest.raises(MPIError, match=str(closed)):
+                    rank.post(0, b"nobody hears")
+                assert [lost for lost, _ in rank.errors] == [0]
+            rank.gather()
+            if rank.rank == 0:
+                rank.post(1, b"by the second address")
+            else:
+                rank.wait_for(1)
+            rank.gather()
+
+    run(body)
+
+
+def test_a_child_made_by_fork_keeps_no_connection_open() -> None:
+    def body(rank: Rank) -> None:
+        rank.post(1 - rank.rank, b"hello")
+        rank.wait_for(1)
+        pids = rank.gather(os.getpid())
+        if rank.rank == 0:
+            rank.gather()
+            os.kill(pids[1], signal.SIGKILL)
+            rank.progress_until(lambda: bool(rank.errors))
+            assert [lost for lost, _ in rank.errors] == [1]
+        else:
+            if os.fork() == 0:
+                rank.wire.close()
+                select.select([os.pidfd_open(pids[0])], [], [], 60)
+                os._exit(0)
+            rank.gather()
+            signal.pause()
+
+    run(body, expect_killed=(1,))
+
+
+def test_finalize_leaves_no_descriptor_and_the_transport_opens_again() -> None:
+    before = descriptors()
+    for _ in range(3):
+        btl = open_btl()
+        btl.progress()
+        btl.finalize()
+        btl.finalize()
+    assert descriptors() == before
+
+
+def test_where_there_is_no_descriptor_for_a_caller_it_waits_until_there_is_one() -> None:
+    def body(rank: Rank) -> None:
+        if rank.rank == 0:
+            soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+            os.close(lowest_free := os.dup(0))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, hard))
+            rank.gather()
+            end = time.monotonic() + 0.3
+            rank.progress_until(lambda: time.monotonic() > end)
+            assert not rank.inbox.messages
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            rank.wait_for(1)
+        else:
+            rank.gather()
+            rank.post(0, b"at last")
+        rank.gather()
+
+    run(body)
+
+
+def test_a_card_survives_packing_and_addresses_on_a_common_subnet_come_first() -> None:
+    theirs = ["172.17.0.1/16", "10.0.0.5/24", "192.168.7.5/24", "fd00::5/64"]
+    from ipaddress import ip_interface
+
+    card = Card("secret", 131072, tuple(Address(ip_interface(it), 4000 + at) for at, it in enumerate(theirs)))
+    assert unpack(pack(card)) == card
+    ours = [ip_interface("172.17.0.1/16"), ip_interface("192.168.7.9/24")]
+    assert [str(it) for it in candidates(card, ours, False)] == ["192.168.7.5:4002", "10.0.0.5:4001", "[fd00::5]:4003"]
+    for spoilt in (b"", b"secret", b"secret 1 10.0.0.1/24", b"secret 1 10.0.0.1/24 0", b"secret x 10.0.0.1/24 1", b"\xff"):
+        with pytest.raises(ValueError, match=r"\w"):
+            unpack(spoilt)
+
+
+def test_interfaces_are_chosen_by_name_address_and_subnet() -> None:
+    assert [str(it) for it in choose("", "", True)] == ["127.0.0.1/8"]
+    for entry in ("lo", "127.0.0.1", "127.0.0.0/8"):
+        assert "127.0.0.1/8" in [str(it) for it in choose(entry, "", False)]
+    with pytest.raises(OSError, match=r"btl_tcp_if_include.*'wlan77'.*lo \(127\.0\.0\.1/8"):
+        choose("wlan77", "", False)
+    with pytest.raises(OSError, match="no address of this host is left"):
+        choose("lo", "lo", False)
+
+
+def test_a_port_in_use_names_the_parameters_and_the_remedy() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(OSError, match="btl_tcp_port_min") as caught:
+            open_btl(port_min=port, port_range=1)
+    assert str(port) in str(caught.value)

@@ -1,0 +1,252 @@
+"""Hosts on one machine: each a network, process, IPC, mount and host-name namespace with a real sshd.
+
+    n1  10.77.0.1 --veth--+
+    n2  10.77.0.2 --veth--+-- bridge, in a network namespace of its own
+    n3  10.77.0.3 --veth--+
+
+Nothing of it touches the machine's own network, and all of it ends with the processes that hold it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+# Inside the namespaces, before anything else runs there.
+BEGIN = """
+set -e
+hostname {name}
+mount -t tmpfs tmpfs /dev/shm
+mount -t tmpfs tmpfs /run
+mkdir /run/sshd
+mount --bind {folder}/hosts /etc/hosts
+ip link set lo up
+echo ready
+read line
+exec /usr/sbin/sshd -D -E {folder}/sshd.{name} -f {folder}/sshd_config
+"""
+SSHD = """
+HostKey {folder}/key
+AuthorizedKeysFile {folder}/key.pub
+PidFile none
+StrictModes no
+UsePAM no
+PermitRootLogin yes
+MaxStartups 200
+"""
+SSH = """
+Host *
+    IdentityFile {folder}/key
+    StrictHostKeyChecking no
+    UserKnownHostsFile /dev/null
+    LogLevel ERROR
+    BatchMode yes
+"""
+SETTLE = 10.0
+PAUSE = 0.02
+
+
+UNSHARE = ("unshare", "--net", "--uts", "--ipc", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c")
+PROBE = "ip link add name probe type bridge && mount -t tmpfs tmpfs /dev/shm"
+SWITCH = "ip link add name bridge type bridge && ip link set dev bridge up && exec cat"
+
+
+def reason_against() -> str:
+    """Why there can be no hosts on this machine; empty when there can."""
+    if os.geteuid() != 0:
+        return "hosts are made of namespaces, which only root can make"
+    for command in ("unshare", "nsenter", "ip", "/usr/sbin/sshd", "ssh", "ssh-keygen"):
+        if shutil.which(command) is None:
+            return f"there is no {command} (Debian: apt-get install openssh-server openssh-client iproute2 util-linux)"
+    tried = subprocess.run([*UNSHARE, PROBE], capture_output=True, text=True)
+    return f"namespaces can't be made here: {tried.stderr.strip()}" if tried.returncode else ""
+
+
+class Machine:
+    """One host.
+
+    Attributes:
+        pid: its first process, which holds the namespaces.
+    """
+
+    def __init__(self, name: str, number: int, folder: Path) -> None:
+        self.name = name
+        self.machines: list[Machine] = []
+        self.address = f"10.77.0.{number}"
+        self.wire = f"v{number}"
+        words = [*UNSHARE, BEGIN.format(name=name, folder=folder)]
+        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == b"ready\n"
+        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children") as stream:
+            self.pid = int(stream.read().split()[0])
+
+    def begin(self) -> None:
+        """The network is there: let sshd begin."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(b"go\n")
+        self.process.stdin.flush()
+
+    def command(self, *words: str, folder: Path | str = "/") -> list[str]:
+        """What runs a command there, in a folder."""
+        spaces = ("--net", "--uts", "--ipc", "--pid", "--mount")
+        return ["nsenter", f"--target={self.pid}", *spaces, f"--wdns={folder}", *words]
+
+    def processes(self) -> dict[int, str]:
+        """Number (outside) -> command line of what runs there, but for sshd and what it began by itself."""
+        found = {}
+        space = os.readlink(f"/proc/{self.pid}/ns/pid")
+        for name in os.listdir("/proc"):
+            with contextlib.suppress(OSError):
+                if name.isdigit() and os.readlink(f"/proc/{name}/ns/pid") == space:
+                    with open(f"/proc/{name}/cmdline", "rb") as stream:
+                        words = stream.read().replace(b"\0", b" ").decode("utf-8", "replace").strip()
+                    if words and not words.startswith(("sshd:", "/usr/sbin/sshd")):
+                        found[int(name)] = words
+        return found
+
+    def segments(self) -> list[str]:
+        return os.listdir(f"/proc/{self.pid}/root/dev/shm")
+
+    def wait_until_empty(self, seconds: float = SETTLE) -> dict[int, str]:
+        """What runs there when the time is over."""
+        end = time.monotonic() + seconds
+        while (found := self.processes()) and time.monotonic() < end:
+            time.sleep(PAUSE)
+        return found
+
+    def end(self) -> None:
+        # The first process of a process namespace takes all others with it.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+class Machines:
+    """All of them, and the network between.
+
+    Parameters:
+        folder: for keys, configurations and logs.
+        count: number of hosts, n1 and following.
+    """
+
+    def __init__(self, folder: Path, count: int) -> None:
+        self.folder = folder
+        names = [f"n{number}" for number in range(1, count + 1)]
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / "key"], check=True)
+        (folder / "sshd_config").write_text(SSHD.format(folder=folder))
+        (folder / "ssh_config").write_text(SSH.format(folder=folder))
+        lines = [f"10.77.0.{number} {name}" for number, name in enumerate(names, 1)]
+        (folder / "hosts").write_text("\n".join(["127.0.0.1 localhost", *lines]) + "\n")
+        self.switch = subprocess.Popen(["unshare", "--net", "--kill-child", "sh", "-c", SWITCH], stdin=subprocess.PIPE)
+        self.machines = [Machine(name, number, folder) for number, name in enumerate(names, 1)]
+        while not self.in_switch("ip", "link", "show", "dev", "bridge"):
+            time.sleep(PAUSE)
+        for it in self.machines:
+            assert self.in_switch(
+                "ip", "link", "add", "name", it.wire, "type", "veth", "peer", "name", "eth0", "netns", str(it.pid)
+            )
+            assert self.in_switch("ip", "link", "set", "dev", it.wire, "master", "bridge", "up")
+            inside = ["nsenter", f"--target={it.pid}", "--net", "ip"]
+            subprocess.run([*inside, "address", "add", f"{it.address}/24", "dev", "eth0"], check=True)
+            subprocess.run([*inside, "link", "set", "eth0", "up"], check=True)
+            it.begin()
+        for it in self.machines:
+            it.machines = self.machines
+        self.agent = f"ssh -F {folder / 'ssh_config'} -x -T"
+        for it in self.machines:
+            self.wait_for_sshd(it)
+
+    def in_switch(self, *words: str) -> bool:
+        words = ("nsenter", f"--target={self.switch_pid}", "--net", *words)
+        return subprocess.run(words, capture_output=True).returncode == 0
+
+    @property
+    def switch_pid(self) -> int:
+        return self.switch.pid
+
+    def wait_for_sshd(self, machine: Machine) -> None:
+        end = time.monotonic() + SETTLE
+        words = self.machines[0].command("ssh", "-F", str(self.folder / "ssh_config"), machine.name, "true")
+        while subprocess.run(words, capture_output=True, timeout=SETTLE).returncode:
+            assert time.monotonic() < end, f"sshd on {machine.name} does not answer"
+            time.sleep(PAUSE)
+
+    def __getitem__(self, name: str) -> Machine:
+        return self.machines[int(name.removeprefix("n")) - 1]
+
+    def cut(self, name: str) -> None:
+        """Nothing arrives there or leaves any more."""
+        assert self.in_switch("ip", "link", "set", "dev", self[name].wire, "down")
+
+    def mend(self, name: str) -> None:
+        assert self.in_switch("ip", "link", "set", "dev", self[name].wire, "up")
+
+    def left(self, seconds: float = SETTLE) -> dict[str, object]:
+        """What is on any host when the time is over: processes, segments."""
+        end = time.monotonic() + seconds
+        while True:
+            found: dict[str, object] = {}
+            for it in self.machines:
+                if things := [*it.processes().values(), *it.segments()]:
+                    found[it.name] = things
+            if not found or time.monotonic() > end:
+                return found
+            time.sleep(PAUSE)
+
+    def end(self) -> None:
+        for it in self.machines:
+            it.end()
+        self.switch.kill()
+        self.switch.wait()
+
+
+class Launched:
+    """A command that runs on one of the hosts; as a context manager it ends whatever the test does."""
+
+    def __init__(self, machine: Machine, words: Sequence[str], folder: Path, stdin: str | None = None) -> None:
+        self.begun = time.monotonic()
+        self.machine = machine
+        self.stdin = stdin
+        self.process = subprocess.Popen(
+            machine.command(*words, folder=folder),
+            stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+        )
+        self.stdout = self.stderr = ""
+
+    def __enter__(self) -> Launched:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        for it in self.machine.machines:
+            for pid in it.processes():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        self.process.communicate()
+
+    @property
+    def pid(self) -> int:
+        """The launcher's; `nsenter` is its parent."""
+        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children") as stream:
+            return int(stream.read().split()[0])
+
+    def line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().decode()
+
+    def finish(self, seconds: float = 60.0) -> int:
+        """Wait for the end; returns the exit code."""
+        out, err = self.process.communicate(None if self.stdin is None else self.stdin.encode(), timeout=seconds)
+        self.stdout += out.decode()
+        self.stderr += err.decode()
+        self.seconds = time.monotonic() - self.begun
+        return self.process.returncode

@@ -1,0 +1,183 @@
+"""Jobs on several hosts, whose proxies are children of the launcher: what needs no network (`tests/hosts` has one)."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from launching import Launch, launch, mpi, python
+
+from ompy.runtime import hostfile, mapping
+from ompy.runtime.hostfile import Host
+
+HERE = ("--mca", "plm", "local")
+HOSTS = (*HERE, "--host", "a:2,b:1")
+
+
+def test_ranks_of_all_hosts_make_one_world() -> None:
+    job = launch(*HOSTS, *mpi("print(rank, comm.Get_size(), comm.allreduce(rank), os.environ['MPI_LOCALNRANKS'])"))
+    assert sorted(job.stdout.splitlines()) == ["0 3 3 2", "1 3 3 2", "2 3 3 1"]
+    assert job.stderr == ""
+
+
+def test_ranks_here_and_elsewhere_make_one_world() -> None:
+    job = launch(*HERE, "--host", "a:1,localhost:2", *mpi("print(rank, comm.allreduce(rank))"))
+    assert sorted(job.stdout.splitlines()) == ["0 3", "1 3", "2 3"]
+
+
+def test_only_cards_of_ranks_that_are_talked_to_travel(tmp_path: Path) -> None:
+    # Each rank meets rank 0, whose card all read at the start, and its neighbour to the right.
+    source = f"""
+import sys
+from ompy.runtime import remote_ranks
+from ompy.cli.ompyrun import main
+asked = []
+hear = remote_ranks.RemoteRanks.hear_get
+def listen(host, job, key):
+    asked.append(key)
+    hear(host, job, key)
+remote_ranks.RemoteRanks.hear_get = listen
+code = main()
+print(sorted(set(asked)), file=open({str(tmp_path / "asked")!r}, "w"))
+sys.exit(code)
+"""
+    body = "if rank < 2: comm.sendrecv(0, dest=1 - rank, source=1 - rank)"
+    with Launch(*HERE, "--host", "a:1,b:1,c:1,d:1", *mpi(body), command=python(source)) as job:
+        assert job.finish() == 0, job.stderr
+    assert {key.rpartition(".")[0] for key in re.findall(r"'([^']+)'", (tmp_path / "asked").read_text())} == {
+        "0.card",
+        "1.card",
+    }
+
+
+@pytest.mark.parametrize("victim", ["rank", "proxy"])
+def test_who_is_killed_on_another_host_is_named_and_nothing_is_left(victim: str) -> None:
+    source = "print(os.getpid() if VICTIM == 'rank' else os.getppid(), rank, flush=True)\ncomm.recv(source=rank)"
+    with Launch(*HOSTS, *mpi(f"VICTIM = {victim!r}\n" + source)) as job:
+        numbers = dict(reversed(line.split()) for line in job.lines(3))
+        os.kill(int(numbers["2"]), signal.SIGKILL)
+        assert job.finish() != 0
+        # On one machine the keeper of b ends the ranks of a too, and which of the two is heard first is chance: `tests/hosts`
+        # tells hosts apart.
+        lost = r"host b is lost with rank 2: |rank [01] \(a, \d+\) killed by SIGKILL"
+        assert re.search(r"rank 2 \(b, " if victim == "rank" else lost, job.stderr), job.stderr
+        assert job.wait_until_gone() == []
+
+
+def test_a_launcher_that_is_killed_takes_proxies_and_ranks_with_it() -> None:
+    with Launch(*HOSTS, *mpi("print('up', flush=True)\ncomm.recv(source=rank)")) as job:
+        job.lines(3)
+        os.kill(job.process.pid, signal.SIGKILL)
+        assert job.wait_until_gone(10) == []
+
+
+def test_the_secret_is_on_no_command_line_and_in_no_environment() -> None:
+    # A rank knows it, and so can look for it wherever other users may.
+    source = """
+from ompy.mca import selection
+secret = selection.chosen_modules["rte"][0].secret.hex().encode()
+for name in os.listdir("/proc"):
+    for part in ("cmdline", "environ"):
+        try:
+            data = open(f"/proc/{name}/{part}", "rb").read()
+        except OSError:
+            continue
+        assert secret not in data, (name, part)
+print(len(secret))
+"""
+    job = launch(*HOSTS, *mpi(source))
+    assert job.stdout.split() == ["64"] * 3, job.stderr
+
+
+def test_a_proxy_that_never_calls_is_told_after_the_limit() -> None:
+    job = launch("--launch-agent", "sh -c 'sleep 60'", "--mca", "ompyrun_start_timeout", "1", "--host", "a:1", "true")
+    assert job.process.returncode == 1
+    assert "host a: no proxy has called back within 1 s" in job.stderr
+    assert job.seconds < 30
+
+
+def test_an_agent_that_fails_is_told_with_its_words() -> None:
+    job = launch("--launch-agent", "sh -c 'echo no way >&2; exit 5'", "--host", "a:1", "true")
+    assert job.process.returncode == 1
+    assert "host a: no way" in job.stderr
+    assert "exited with code 5" in job.stderr
+
+
+def test_an_agent_that_is_not_there_is_named() -> None:
+    job = launch("--launch-agent", "no-such-agent", "--host", "a:1", "true")
+    assert job.process.returncode == 1
+    assert "there is no command 'no-such-agent' here" in job.stderr
+
+
+@pytest.mark.parametrize(
+    ("order", "more", "expected"),
+    [
+        ("slot", {}, "aaabb"),
+        ("node", {}, "ababa"),
+        ("slot", {"a_host": 3}, "aaabb"),
+        ("node", {"ranks": 3}, "aba"),
+        ("slot", {"ranks": 7, "oversubscribe": True}, "aaaabbb"),
+    ],
+)
+def test_ranks_are_spread_over_hosts(order: str, more: dict[str, int], expected: str) -> None:
+    arguments = {"ranks": 5} | more
+    assert "".join(mapping.spread([Host("a", 3), Host("b", 2)], arguments.pop("ranks"), order, **arguments)) == expected
+
+
+def test_no_host_takes_more_than_its_limit() -> None:
+    hosts = [Host("a", 1, 2), Host("b", 1, 1)]
+    assert mapping.spread(hosts, 3, "slot", oversubscribe=True) == ["a", "a", "b"]
+    with pytest.raises(ValueError, match="max-slots of the hosts given are 3"):
+        mapping.spread(hosts, 4, "slot", oversubscribe=True)
+
+
+def test_an_allocation_of_slurm_is_read() -> None:
+    environment = {
+        "SLURM_JOB_ID": "1",
+        "SLURM_JOB_NODELIST": "node[1-2,07],login,r[1-2]c[3,5]-ib",
+        "SLURM_TASKS_PER_NODE": "2(x2),1,4(x5)",
+    }
+    found = [(host.name, host.slots) for host in hostfile.allocated(environment)]
+    assert found == [("node1", 2), ("node2", 2), ("node07", 1), ("login", 4)] + [
+        (f"r{row}c{column}-ib", 4) for row in (1, 2) for column in (3, 5)
+    ]
+
+
+@pytest.mark.parametrize("variable", hostfile.FILE_VARIABLES)
+def test_a_host_file_that_the_environment_names_is_read(variable: str, tmp_path: Path) -> None:
+    (tmp_path / "hosts").write_text("a slots=2\nb slots=3 max-slots=3\n")
+    job = launch(*HERE, "--display", "map", "true", environment={variable: str(tmp_path / "hosts")})
+    assert re.findall(r"rank \d: host (\w)", job.stderr) == ["a", "a", "b", "b", "b"]
+
+
+def test_srun_starts_all_proxies(tmp_path: Path) -> None:
+    # A stand-in that does as srun does: hands its input to each task, with the name of its node.
+    tool = tmp_path / "srun"
+    tool.write_text(
+        f"#!{sys.executable}\n"
+        "import os, subprocess, sys\n"
+        "words = sys.argv[1:]\n"
+        "nodes = words[words.index('--nodelist') + 1].split(',')\n"
+        "command = words[words.index('--quiet') + 1:]\n"
+        "told = sys.stdin.buffer.read()\n"
+        "tasks = []\n"
+        "for node in nodes:\n"
+        "    task = subprocess.Popen(command, stdin=subprocess.PIPE, env=os.environ | {'SLURMD_NODENAME': node})\n"
+        "    task.stdin.write(told)\n"
+        "    task.stdin.close()\n"
+        "    tasks.append(task)\n"
+        "sys.exit(max(task.wait() for task in tasks))\n"
+    )
+    tool.chmod(0o755)
+    environment = {
+        "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
+        "SLURM_JOB_ID": "1",
+        "SLURM_JOB_NODELIST": "node[1-2]",
+        "SLURM_TASKS_PER_NODE": "2,1",
+    }
+    job = launch("-l", *mpi("print(comm.allreduce(rank), os.environ['SLURMD_NODENAME'])"), environment=environment)
+    assert sorted(job.stdout.splitlines()) == ["[0] 3 node1", "[1] 3 node1", "[2] 3 node2"], job.stderr

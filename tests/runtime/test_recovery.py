@@ -1,0 +1,119 @@
+"""Jobs that go on without the ranks that fail: whoever waits for one of them hears it, and the others still end together."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from launching import Launch, launch, mpi, python
+
+DIES = "os.kill(os.getpid(), signal.SIGKILL)"
+SURVIVOR = """
+comm.Set_errhandler(MPI.ERRORS_RETURN)
+WINDOW = 65536
+mine, all = bytearray(b"x" * WINDOW), bytearray(WINDOW * comm.size)
+def tried(call):
+    try:
+        call()
+    except MPI.Exception as error:
+        print(f"{rank}: {error.Get_error_class() == MPI.ERR_PROC_FAILED} {error}", flush=True)
+    else:
+        print(f"{rank}: done", flush=True)
+comm.Barrier()
+"""
+# Rank 1 fails when the others are out of what was before.
+AFTER_ALL = "comm.gather(None, root=1)"
+COLLECTIVES = {
+    "Barrier": "comm.Barrier()",
+    "Bcast from the rank": "comm.Bcast(mine, root=1)",
+    "Allgather": "comm.Allgather(mine, all)",
+    "Alltoall": "comm.Alltoall(all, bytearray(len(all)))",
+    "allreduce": "comm.allreduce(rank)",
+    "Scan": "comm.Scan(mine, bytearray(WINDOW))",
+    "Ibarrier": "comm.Ibarrier().Wait()",
+    "Iallgather": "comm.Iallgather(mine, all).Wait()",
+    "Dup": "comm.Dup(), comm.Barrier()",
+    "Split": "comm.Split(0)",
+}
+
+
+def survive(setup: str, call: str, *options: str, ranks: int = 4, dies: str = DIES) -> Launch:
+    """A job of which rank 1 fails before `call`, which the others try."""
+    source = f"{SURVIVOR}{setup}\n{AFTER_ALL}\nif rank == 1: {dies}\ntried(lambda: ({call}))"
+    return launch("-n", str(ranks), "--enable-recovery", "--timeout", "60", *options, *mpi(source))
+
+
+def survivors(job: Launch, ranks: int = 4) -> dict[int, str]:
+    assert job.process.returncode == 137, job.stderr
+    told = dict(re.findall(r"^(\d): (.*)$", job.stdout, re.MULTILINE))
+    assert sorted(told) == [str(rank) for rank in range(ranks) if rank != 1], job.stderr
+    return {int(rank): words for rank, words in told.items()}
+
+
+@pytest.mark.parametrize("coll", ["sm,tuned,basic", "tuned,basic", "basic"])
+@pytest.mark.parametrize("call", COLLECTIVES.values(), ids=COLLECTIVES)
+def test_a_collective_with_a_failed_rank_is_an_error_on_every_rank_that_waits(call: str, coll: str) -> None:
+    # The job ends by finalisation: the survivors meet without the rank that failed.
+    told = survivors(survive("", call, "--mca", "coll", coll))
+    if "Scan" in call:
+        del told[0]  # it needs nobody
+    for words in told.values():
+        assert re.match(
+            r"True .*rank 1 of ompy-\S+ \(host \S+, pid \d+\) is gone: |True .* \(rank 1 of job \S+\) has died", words
+        )
+
+
+def test_a_failure_is_heard_by_ranks_that_never_met_the_failed_one() -> None:
+    # Rank 3 waits for rank 2, which lives, and which waits for rank 1.
+    call = "comm.Bcast(mine, root=1)"
+    told = survivors(survive("", call, "--mca", "coll", "basic", "--mca", "btl", "zmq,self"))
+    assert all("rank 1 of" in words for words in told.values())
+
+
+def test_who_only_tests_hears_it_too() -> None:
+    setup = "def test():\n    request = comm.Ibarrier()\n    while not request.Test(): pass"
+    assert all(words.startswith("True") for words in survivors(survive(setup, "test()")).values())
+
+
+def test_messages_between_survivors_go_on() -> None:
+    call = "comm.Sendrecv(mine, (rank + 2) % 4, recvbuf=all, source=(rank - 2) % 4) if rank != 3 else comm.recv(source=1)"
+    told = survivors(survive("", call, ranks=4))
+    assert told[3].startswith("True")
+    source = f"if rank == 1: {DIES}\nif rank == 0: print(comm.recv(source=2))\nif rank == 2: comm.send('here', 0)"
+    job = launch("-n", "3", "--enable-recovery", "--timeout", "60", *mpi(source))
+    assert job.stdout == "here\n", job.stderr
+
+
+def test_communicators_without_the_failed_rank_go_on() -> None:
+    setup = "others = comm.Create_group(comm.group.Excl([1])) if rank != 1 else None\ncomm.Barrier()"
+    assert set(survivors(survive(setup, "others.Barrier(), others.allreduce(1)")).values()) == {"done"}
+
+
+@pytest.mark.parametrize("gathered", ["enable", "disable"])
+def test_a_collective_write_names_the_file_and_what_was_written_stays(tmp_path, gathered: str) -> None:
+    path = str(tmp_path / "data")
+    setup = f"""
+file = MPI.File.Open(comm, {path!r}, MPI.MODE_RDWR | MPI.MODE_CREATE, MPI.Info.Create({{"romio_cb_write": {gathered!r}}}))
+file.Set_view(0, MPI.INT, MPI.INT.Create_hindexed([1], [4 * rank]).Create_resized(0, 4 * comm.size))
+file.Write_at_all(0, mine)
+comm.Barrier()"""
+    for words in survivors(survive(setup, "file.Write_at_all(WINDOW // 4, mine)")).values():
+        assert words == "done" or (words.startswith("True") and path in words)
+    if gathered == "enable":
+        assert Path(path).read_bytes()[: 4 * 65536] == b"x" * (4 * 65536)
+
+
+def test_a_rank_that_fails_before_it_has_started_mpi_is_not_waited_for() -> None:
+    source = "import os, signal\nif os.environ['PMI_RANK'] == '1': os.kill(os.getpid(), signal.SIGKILL)\n"
+    source += "from ompy import MPI\ncomm = MPI.COMM_WORLD\ncomm.Set_errhandler(MPI.ERRORS_RETURN)\n"
+    source += "try: comm.Barrier()\nexcept MPI.Exception as error: print(error)"
+    job = launch("-n", "3", "--enable-recovery", "--timeout", "60", *python(source))
+    assert job.process.returncode == 137
+    assert len(job.stdout.splitlines()) == 2, job.stderr
+
+
+def test_a_rank_that_leaves_in_order_is_no_failure() -> None:
+    source = "others = comm.Split(rank == 1)\nif rank == 1: MPI.Finalize()\nelse: others.Barrier(), print(others.allreduce(1))"
+    job = launch("-n", "3", "--enable-recovery", "--timeout", "60", *mpi(source))
+    assert (job.process.returncode, job.stdout) == (0, "2\n2\n"), job.stderr

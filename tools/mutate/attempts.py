@@ -1,0 +1,141 @@
+"""A mutant's life: put into the tree, built, shown to those who should notice, and taken out again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from importlib.util import cache_from_source
+from pathlib import Path
+from typing import NamedTuple
+
+from mutants import Mutant
+
+ROOT = Path(__file__).resolve().parents[2]
+# Where the text of the file that is changed lies meanwhile, for whoever comes after an interrupted run.
+KEPT = ROOT / ".cache" / "mutate" / "original"
+
+KILLED, SURVIVED, STILLBORN = "killed", "survived", "does not compile"
+# How many times as long as without a change a killer may take; and seconds at least.
+PATIENCE, LEAST = 4, 30
+# The kit at the setting that costs least for what it notices; of collectives two ranks show too little.
+CHEAP = ("-x", "--level", "contract", "--silence", "8", "-n")
+RANKS = {"coll": "3"}
+
+
+class Component(NamedTuple):
+    """What is changed, and who should notice.
+
+    Attributes:
+        framework, name: of the component.
+    """
+
+    framework: str
+    name: str
+
+    @property
+    def folder(self) -> Path:
+        package = f"ompy_{self.framework}_{self.name}"
+        return next(found for root in (self.framework, "plugins") if (found := ROOT / root / package).is_dir())
+
+    @property
+    def sources(self) -> list[Path]:
+        return sorted(path for suffix in ("py", "pyx", "pxd") for path in self.folder.glob(f"*.{suffix}"))
+
+    @property
+    def killers(self) -> list[list[str]]:
+        """Commands, the quickest first: the conformance kit, then the tests that name the component."""
+        beside = {"btl": "self", "coll": "basic", "osc": "pt2pt"}.get(self.framework, "")
+        names = ",".join(dict.fromkeys(name for name in (self.name, beside) if name))
+        conformance = ["-m", "ompy", "conformance", "--mca", self.framework, names, *CHEAP, RANKS.get(self.framework, "2")]
+        tests = [
+            str(path.relative_to(ROOT))
+            for path in sorted((ROOT / "tests").glob("*/test_*.py"))
+            if path.parent.name not in ("testing", "scaffold") and self.name in path.stem
+        ]
+        return [conformance, *([["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]] if tests else [])]
+
+
+class Verdict(NamedTuple):
+    """What became of a mutant.
+
+    Attributes:
+        word: KILLED, SURVIVED or STILLBORN.
+        killer: which of the commands noticed it, from 1 on; 0 for none.
+        seconds: that it took.
+    """
+
+    word: str
+    killer: int
+    seconds: float
+
+
+def restore() -> None:
+    """Take out the mutant of a run that was interrupted."""
+    for path in KEPT.rglob("*"):
+        if path.is_file():
+            target = ROOT / path.relative_to(KEPT)
+            write(target, path.read_text())
+            path.unlink()
+
+
+def write(target: Path, text: str) -> None:
+    """Change a source; bytecode is taken for up to date by the second and the length, which may both be the same."""
+    target.write_text(text)
+    Path(cache_from_source(str(target))).unlink(missing_ok=True)
+
+
+def succeeds(command: list[str], most: float | None = None) -> bool:
+    """Whether a command of this Python ends with 0 in time; nothing of it is left."""
+    process = subprocess.Popen(
+        [sys.executable, *command], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    try:
+        return process.wait(most) == 0
+    except subprocess.TimeoutExpired:
+        return False
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGTERM)
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+
+def build() -> bool:
+    return succeeds(["tools/build.py"])
+
+
+def measured(killers: list[list[str]]) -> list[float]:
+    """How long each command may take, by what it takes without a change; ValueError where one fails."""
+    limits = []
+    for command in killers:
+        begin = time.monotonic()
+        if not succeeds(command):
+            raise ValueError(f"without any change this fails: python {' '.join(command)}")
+        limits.append(max(PATIENCE * (time.monotonic() - begin), LEAST))
+    return limits
+
+
+def attempt(mutant: Mutant, killers: list[list[str]], limits: list[float]) -> Verdict:
+    """Whether anybody notices the mutant."""
+    target, kept = ROOT / mutant.path, KEPT / mutant.path
+    source = target.read_text()
+    begin = time.monotonic()
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text(source)
+    try:
+        write(target, mutant.text(source))
+        if target.suffix != ".py" and not build():
+            return Verdict(STILLBORN, 0, time.monotonic() - begin)
+        for number, (command, most) in enumerate(zip(killers, limits, strict=True), 1):
+            if not succeeds(command, most):
+                return Verdict(KILLED, number, time.monotonic() - begin)
+        return Verdict(SURVIVED, 0, time.monotonic() - begin)
+    finally:
+        write(target, source)
+        kept.unlink()

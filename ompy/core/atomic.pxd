@@ -34,6 +34,13 @@ cdef extern from *:
     OMPY_ATOMIC(ompy_atomic32, int32_t)
     OMPY_ATOMIC(ompy_atomic64, int64_t)
     static inline void ompy_full_fence(void) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+    static inline void ompy_relax(void) {
+    #if defined(__x86_64__) || defined(__i386__)
+        __builtin_ia32_pause();
+    #elif defined(__aarch64__)
+        __asm__ volatile("yield");
+    #endif
+    }
     static inline void ompy_fetch_to_write(const void *place) {
     #if defined(__x86_64__)
         /* the compiler's own prefetch is one for reading unless it is told that the processor has this instruction */
@@ -56,5 +63,7 @@ cdef extern from *:
     # Have the cache line brought to this core, and taken from the others, while something else goes on: a store to it does
     # not wait then.  Of use for a line that another core has read and does not look at now.
     void fetch_to_write "ompy_fetch_to_write"(const void *place) noexcept nogil
+    # Between two looks at a word that another core is about to write.
+    void relax "ompy_relax"() noexcept nogil
     # Everything stored before it is in the caches before anything after it is loaded or stored.
     void full_fence "ompy_full_fence"() noexcept nogil

@@ -252,8 +252,13 @@ cdef int listen() except -1:
 
 
 def hear() -> None:
-    """Call the listener now."""
-    listen()
+    """Call the listener, as soon as this thread may."""
+    if listener is not None:
+        enter()
+        try:
+            listener()
+        finally:
+            leave()
 
 
 cdef int check_members(Request what) except -1:

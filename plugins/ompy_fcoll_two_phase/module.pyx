@@ -122,7 +122,7 @@ cdef class TwoPhase(FcollModule):
             if not access.view.contiguous and access.view.cursor(access.position).stretch(&place) < \
                     min(access.nbytes, self.long_piece):
                 mine.traits |= SHORT
-        if mine.traits & ORDERED and access.typemap.contiguous and self.window.has_room(mine.window) \
+        if mine.traits & ORDERED and access.typemap.contiguous and self.window.has_room(mine.window, mine.part) \
                 and mine.end - (first - first % PAGE) <= mine.window:
             mine.traits |= WHOLE
             if access.writing and access.nbytes > 0:

@@ -22,7 +22,8 @@ cdef class Window:
     cdef bint shared                             # by memory; else each mover has its part for itself
     cdef Segment segment                         # the file's bytes, from the beginning of a page of the file on; or
     cdef char *own                               # this rank's part of them, from its beginning on
-    cdef Py_ssize_t size                         # bytes of the file that it is for
+    cdef Py_ssize_t size                         # bytes of the file that it is for,
+    cdef Py_ssize_t part                         # and that one mover can have of them
     # Ranks in the order in which they become movers, one of each host after the other; shared: as they are.
     cdef int *order
     cdef int turn                                # where this rank is in it
@@ -32,7 +33,7 @@ cdef class Window:
 
     # By all ranks together, once: `order`, `turn`, `worth`.
     cdef int meet_hosts(self) except -1
-    cdef bint has_room(self, Py_ssize_t size) noexcept
+    cdef bint has_room(self, Py_ssize_t size, Py_ssize_t part) noexcept
     # Memory for so many bytes of the file, of which no mover has more than `part`, the same on all ranks; False on all where
     # it can't be had.
     cdef bint make_room(self, Py_ssize_t size, Py_ssize_t part) except -1

@@ -47,28 +47,28 @@ cdef class Window:
 
     cdef int meet_hosts(self) except -1:
         cdef int size = self.communicator.size, rank
-        cdef int64_t first = self.communicator.rank
         if self.order != NULL:
             return 0
-        if not self.shared:
+        if self.shared:
+            hosts = [0] * size
+        else:
             first = next(rank for rank in range(size) if self.communicator.peer(rank).is_local)
-        firsts = gathered(self.communicator, [first])
-        order = sorted(range(size), key=turns([first for [first] in firsts]).__getitem__)
+            hosts = [first for [first] in gathered(self.communicator, [first])]
+        order = sorted(range(size), key=turns(hosts).__getitem__)
         self.order = <int *> malloc(size * sizeof(int))
         if self.order == NULL:
             raise MemoryError()
         for turn, rank in enumerate(order):
             self.order[turn] = rank
         self.turn = order.index(self.communicator.rank)
-        hosts = len({first for [first] in firsts})
-        self.worth = hosts if hosts > 1 else size
+        self.worth = len(set(hosts)) if len(set(hosts)) > 1 else size
         return 0
 
-    cdef bint has_room(self, Py_ssize_t size) noexcept:
-        return size <= self.size
+    cdef bint has_room(self, Py_ssize_t size, Py_ssize_t part) noexcept:
+        return size <= self.size and (self.shared or part <= self.part)
 
     cdef bint make_room(self, Py_ssize_t size, Py_ssize_t part) except -1:
-        if self.has_room(size):
+        if self.has_room(size, part):
             return True
         self.close()
         problem = None
@@ -91,7 +91,7 @@ cdef class Window:
         except Exception:
             self.close()
             return False
-        self.size = size
+        self.size, self.part = size, part
         return True
 
     cdef int gather_rows(self, const Row *mine) except -1:
@@ -107,5 +107,5 @@ cdef class Window:
             self.segment = None
         free(self.own)
         self.own = NULL
-        self.size = 0
+        self.size = self.part = 0
         return 0

@@ -1,8 +1,8 @@
 # Put, get and accumulates.
 #
 # What lies in one piece on both sides is begun and left to a flush; the rest goes packed, piece by piece.  An accumulate is one
-# rank's at a time: it takes `combining` of the target, brings the elements here, changes them, and takes them back.
-from libc.stdint cimport uint64_t
+# rank's at a time: it takes its turn at the target (`combining`), brings the elements here, changes them, and takes them back.
+from libc.stdint cimport int64_t, uint64_t
 
 from ompy.core.request cimport Request
 from ompy.core.typemap cimport Typemap
@@ -12,10 +12,15 @@ from ompy_osc_rdma.ways cimport Key
 
 
 cdef class Accesses(Attached):
+    cdef int numbers_due                         # turns for which this rank draws a number at once
     # The target's elements, one after the other, from or into packed bytes here.
     cdef int move_packed(self, Access access, Key key, bint inward, char *packed, object owner) except -1
     cdef int bring(self, Access access, size_t address, Py_ssize_t count, Typemap typemap) except -1
     # Where the target's memory is, in its process.
     cdef uint64_t place_of(self, Access access)
     cdef int update(self, Access access, bint fetch, const char *packed, const char *compare) except -1
+    # Until nobody else accumulates into the target's memory; `give_turn` wants the answer back.
+    cdef uint64_t take_turn(self, int target) except? 0
+    cdef int give_turn(self, int target, uint64_t mine) except -1
+    cdef int require_living_combiners(self, int target, const int64_t *words) except -1
     cdef Request ended(self, Access access)

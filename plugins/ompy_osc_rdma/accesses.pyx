@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Put, get and accumulates by remote memory access.  See `accesses.pxd`."""
 from cpython.bytearray cimport PyByteArray_AS_STRING
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
 from ompy.core.basic cimport basics
@@ -12,7 +12,20 @@ from ompy.core.typemap cimport Typemap, predefined
 from ompy.mca.accumulate cimport NO_OP, REPLACE, check_operation, combine
 from ompy.mca.osc cimport Access
 from ompy_osc_rdma.attached cimport Attached
-from ompy_osc_rdma.ways cimport COMBINING, Key, Way
+from ompy_osc_rdma.ways cimport COMBINING, HOLDER_BITS, HOLDERS, NUMBER_BITS, Key, Way
+
+cdef uint64_t ONE_DRAWN = <uint64_t> 1 << (HOLDER_BITS + NUMBER_BITS)
+cdef uint64_t ONE_SERVED = <uint64_t> 1 << HOLDER_BITS
+cdef uint64_t LAST_NUMBER = (<uint64_t> 1 << NUMBER_BITS) - 1
+# Looks at whose turn it is, before one at all who have drawn a number.
+cdef int ROUNDS_BETWEEN = 16
+# Rounds of `pause` up to which it is for some microseconds.
+cdef int SHORT_PAUSES = 60
+# Tries to be quicker than the others, before a number is drawn: some milliseconds.  Where ranks outnumber cores whoever runs
+# gets a hundred turns in the time that handing over takes.  Who had to draw draws for its next turns as well: a swap that
+# was refused is tried again before the others have changed the word many times.
+cdef int MOST_TRIES = 80
+cdef int NUMBERS_AT_ONCE = 16
 
 
 cdef class Accesses(Attached):
@@ -126,29 +139,70 @@ cdef class Accesses(Attached):
 
     cdef int update(self, Access access, bint fetch, const char *packed, const char *compare) except -1:
         """Fetch what there is; change it to `packed` where it is `compare`, or by the operation; NULL: leave it."""
+        cdef uint64_t mine
         self.begin_keeping()
         try:
-            self.take_turn(access.target)
+            mine = self.take_turn(access.target)
             try:
                 self.update_alone(access, fetch, <size_t> packed, <size_t> compare)
             finally:
-                self.change(access.target, COMBINING, "swap", 0, 0)
+                self.give_turn(access.target, mine)
         finally:
             self.end_keeping()
         return 0
 
-    def take_turn(self, int target):
-        """Nobody else accumulates into the target's memory."""
+    cdef uint64_t take_turn(self, int target) except? 0:
+        cdef uint64_t mine = ONE_DRAWN | <uint64_t> (self.rank + 1), number, served = 0
+        cdef bytearray read = bytearray(8 * (<int> HOLDERS + 4 * self.ranks))
+        cdef int64_t *words = <int64_t *> PyByteArray_AS_STRING(read)
         cdef int round = 0
-        cdef int holder
         while True:
-            holder = <int> self.change(target, COMBINING, "cswap", self.rank + 1, 0)
-            if holder == 0:
-                return
-            if holder - 1 != self.rank:
-                self.require_alive(holder - 1, f"in an accumulate into the memory of rank {target}")
+            words[<int> COMBINING] = self.change(target, COMBINING, "cswap", <int64_t> mine, 0)
+            if words[<int> COMBINING] == 0:
+                self.numbers_due = max(0, self.numbers_due - 1)
+                return mine
+            if round == MOST_TRIES:
+                self.numbers_due = NUMBERS_AT_ONCE
+            if self.numbers_due:
+                break
+            self.require_living_combiners(target, words)
             self.pause(round, target, WIN_FLUSH)
             round += 1
+        self.numbers_due -= 1
+        self.change(target, HOLDERS + 3 * self.ranks + self.rank, "swap", 1, 0)
+        number = <uint64_t> self.change(target, COMBINING, "add", <int64_t> ONE_DRAWN, 0) >> (HOLDER_BITS + NUMBER_BITS)
+        round = 0
+        while True:
+            self.look(target, HOLDERS + 4 * self.ranks if round % ROUNDS_BETWEEN == ROUNDS_BETWEEN - 1 else 1, read)
+            served = <uint64_t> words[<int> COMBINING] >> HOLDER_BITS & LAST_NUMBER
+            if served == number:
+                return (number + 1) << (HOLDER_BITS + NUMBER_BITS) | number << HOLDER_BITS
+            self.require_living_combiners(target, words)
+            # The next one keeps an eye on it, so that a turn does not wait for a sleeper.
+            self.pause(min(round, SHORT_PAUSES) if number == served + 1 else round, target, WIN_FLUSH)
+            round += 1
+
+    cdef int require_living_combiners(self, int target, const int64_t *words) except -1:
+        cdef int holder = <int> (words[<int> COMBINING] & ((1 << HOLDER_BITS) - 1)), rank
+        cdef str doing = f"in an accumulate into the memory of rank {target}"
+        if holder:
+            self.require_alive(holder - 1, doing)
+        for rank in range(self.ranks):
+            if words[<int> HOLDERS + 3 * self.ranks + rank] and rank != self.rank:
+                self.require_alive(rank, doing)
+        return 0
+
+    cdef int give_turn(self, int target, uint64_t mine) except -1:
+        cdef uint64_t served = ONE_SERVED
+        cdef uint64_t holder = mine & ((1 << HOLDER_BITS) - 1)
+        if holder == 0:
+            self.change(target, HOLDERS + 3 * self.ranks + self.rank, "swap", 0, 0)
+        if <uint64_t> self.change(target, COMBINING, "cswap", 0, <int64_t> mine) == mine:
+            return 0
+        if mine >> HOLDER_BITS & LAST_NUMBER == LAST_NUMBER:
+            served -= ONE_DRAWN                  # what is carried over into the field above
+        self.change(target, COMBINING, "add", <int64_t> (served - holder), 0)
+        return 0
 
     def update_alone(self, Access access, bint fetch, size_t packed, size_t compare):
         cdef Key key = self.key_for(access)

@@ -9,9 +9,13 @@
 #
 # Each rank has a desk, words that the others change by remote atomics:
 #
-#     | combining | drawn  writing  reading | detached | holders ... | posted ... | completed ... |        8 bytes each
+#     | combining | drawn  writing  reading | detached | holders ... | posted ... | completed ... | combiners ... |   8 bytes each
 #
-#     combining    who accumulates into this rank's memory: rank + 1, or 0
+#     combining    whose turn it is to accumulate into this rank's memory: 0 where it is nobody's; else how many numbers were
+#                  drawn, which is served, and who took it without drawing, rank + 1.  Whoever is quick has it, until another
+#                  has waited for long and draws: then nobody gets two turns before all have had theirs who have drawn
+#
+#                        0 -> 1|0|4  rank 3, at once -> 2|0|4  number 1 is drawn -> 2|1|0  rank 3 is done -> 0
 #     drawn ..     the lock of this rank's memory, fair: who wants it draws a number.  A writer has it when `writing` has
 #                  come to his number, a reader when `reading` has, which he then moves on so that the next one may read
 #                  too; giving it back moves on `writing`, and a writer `reading` as well
@@ -22,6 +26,7 @@
 #     holders      what rank i has of the lock or waits for: if i is dead, those behind it wait for nothing
 #     posted       how often rank i has posted to this one
 #     completed    how often rank i has completed towards this one
+#     combiners    rank i draws a number of `combining`, or has one: if i is dead, those behind it wait for nothing
 #
 # An access is begun and counted; a flush waits for the count.  What is begun is ended: exceptions of signal handlers are kept
 # meanwhile, since transports write to memory of ours.
@@ -37,6 +42,11 @@ from ompy.mca.epochs cimport Epochs
 cdef enum Word:
     COMBINING, DRAWN, WRITING, READING, DETACHED, HOLDERS
 
+
+cdef enum:
+    # Fields of `combining`: | drawn | served | holder |
+    HOLDER_BITS = 20
+    NUMBER_BITS = 22
 
 cdef enum What:
     PUT, GET, ATOMIC, ASK

@@ -11,7 +11,7 @@ from ompy.core.checksum cimport crc32c
 from ompy.core.constants cimport OK
 from ompy.core.heap cimport Block
 from ompy.core.owner cimport enter, leave
-from ompy.core.progress cimport clock_now, keep_exceptions, progress, raise_kept, wait_until
+from ompy.core.progress cimport clock_now, keep_exceptions, progress, raise_kept, rest_for, wait_until
 from ompy.core.request cimport Request
 from ompy.mca.active_rdma cimport ActiveRdma, around, close_region, let_go, open_region
 from ompy.mca.bml cimport PeerRoutes, Route
@@ -22,9 +22,11 @@ from ompy.core.errors import ERR_OTHER, ERR_PROC_FAILED, MPIError
 from ompy.mca.agreement import gathered
 
 cdef enum:
-    # Looks at a word elsewhere before the core is let go in between, for so many nanoseconds at first and at last.
+    # Looks at a word elsewhere, then looks with so many nanoseconds between them that the core is let go for: a wait of the
+    # progress engine's sleeps for longer than that; then with a wait between them, as long as this at most.
     ROUNDS = 50
-    SHORTEST = 5000
+    RESTS = 40
+    REST = 10000
     LONGEST = 1000000
 
 
@@ -109,7 +111,7 @@ cdef class Ways(Epochs):
         """Tell the others where this rank's memory is, and find theirs; collective."""
         cdef int rank
         cdef uint64_t register = self.open_register()
-        self.desk = Block(8 * (<size_t> HOLDERS + 3 * self.ranks))
+        self.desk = Block(8 * (<size_t> HOLDERS + 4 * self.ranks))
         self.words = <int64_t *> self.desk.address
         self.layers = []
         self.held = []
@@ -349,13 +351,16 @@ cdef class Ways(Epochs):
 
     cdef int pause(self, int round, int target, int operation) except -1:
         cdef Pause pause
-        if round < ROUNDS:
+        if round >= ROUNDS and round < ROUNDS + RESTS:
+            with nogil:
+                rest_for(REST)
+        if round < ROUNDS + RESTS:
             return progress() & 0
         pause = Pause()
         pause.operation = operation
         pause.communicator = self.window.communicator
         pause.peer = target
-        pause.end = clock_now() + min(SHORTEST << min((round - ROUNDS) // 4, 10), LONGEST)
+        pause.end = clock_now() + min(REST << min((round - ROUNDS - RESTS) // 4, 10), LONGEST)
         return wait_until(is_time, <void *> pause, pause)
 
     cdef int require_alive(self, int rank, str doing) except -1:

@@ -92,6 +92,7 @@ cdef class Chip:
     cdef int32_t *ended                          # those whose activity ended in the last run
     cdef Action *actions
     cdef list bells                              # RemoteDoorbell of tiles, as needed
+    cdef int looks                               # at an activity, before sleeping until it is over
     cdef public object on_deadlock               # called with the chip, or None
 
     cdef inline uint32_t *outgoing(self, int tile) noexcept nogil:
@@ -125,6 +126,8 @@ cdef class Chip:
 
     # Sleeps until the tile's activity is over, or it is time to look at signals and peers.
     cdef int sleep(self, int tile) except -1
+    # Looks at the activity for a moment.
+    cdef bint is_soon_over(self, TileState *state) noexcept nogil
     cdef int look_for_dead(self, int tile) except -1
     cdef int bury(self, int tile) noexcept nogil
     # Time goes on without programs that have computed longer than patience allows; `tile` waits for them.

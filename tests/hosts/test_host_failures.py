@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from conftest import Start
@@ -18,6 +19,14 @@ HOSTS = ("--host", "n1:2,n2:2,n3:1")
 SILENCE = 4.0
 WAITS = "from ompy import MPI\ncomm = MPI.COMM_WORLD\ncomm.Barrier()\nprint('up', flush=True)\ncomm.recv(source=comm.rank)"
 WITHOUT_MPI = "import time\nprint('up', flush=True)\ntime.sleep(600)"
+STAYS_UNTIL = """
+import os, time
+from ompy import MPI
+print("up", flush=True)
+MPI.COMM_WORLD.Barrier()
+while not os.path.exists({!r}):
+    time.sleep(0.1)
+"""
 STUBBORN = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + WAITS
 
 
@@ -83,8 +92,11 @@ def test_a_launcher_whose_host_is_cut_off_ends_and_so_do_all_others(machines: Ma
             machines.mend("n1")
 
 
-def test_a_launcher_that_is_stopped_for_longer_than_silence_lasts_goes_on(machines: Machines, ompyrun: Start) -> None:
-    source = "import time\nfrom ompy import MPI\nprint('up', flush=True)\nMPI.COMM_WORLD.Barrier()\ntime.sleep(9)"
+def test_a_launcher_that_is_stopped_for_longer_than_silence_lasts_goes_on(
+    machines: Machines, ompyrun: Start, tmp_path: Path
+) -> None:
+    over = tmp_path / "over"
+    source = STAYS_UNTIL.format(str(over))
     words = ("--host", "n2:1,n3:1", "--mca", "ompyrun_host_silence", str(SILENCE))
     with ompyrun(*words, sys.executable, "-c", source) as job:
         assert [job.line() for _ in range(2)] == ["up\n"] * 2
@@ -93,6 +105,7 @@ def test_a_launcher_that_is_stopped_for_longer_than_silence_lasts_goes_on(machin
             job.process.wait(2 * SILENCE)
         # nsenter stops when its child does, and hands this on.
         os.kill(job.process.pid, signal.SIGCONT)
+        over.touch()
         assert job.finish(30) == 0, job.stderr
 
 

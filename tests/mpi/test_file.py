@@ -311,6 +311,24 @@ def test_hints_that_differ_are_rank_0_s(comm, tmp_path):
         file.Close()
 
 
+@pytest.mark.ompy(2, 4, mca={"fcoll_two_phase_exchange": "messages"})
+def test_hints_that_give_one_rank_more_to_move_give_it_the_memory(comm, tmp_path):
+    pieces = 1 << 16
+    size = comm.size * 4 * pieces
+    file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE)
+    mine = MPI.INT.Create_hindexed([1], [4 * comm.rank]).Create_resized(0, 4 * comm.size)
+    data, got = np.arange(pieces, dtype="i4") * comm.size + comm.rank, np.zeros(pieces, "i4")
+    # The same bytes of the file at a time: of all movers, then of fewer and fewer.
+    for movers in range(comm.size, 0, -1):
+        info = MPI.Info.Create({"romio_cb_write": "enable", "romio_cb_read": "enable"})
+        info.update({"cb_nodes": str(movers), "cb_buffer_size": str(size // movers)})
+        file.Set_view(0, MPI.INT, mine, "native", info)
+        file.Write_all(data)
+        file.Read_at_all(0, got)
+        assert (got == data).all()
+    file.Close()
+
+
 @pytest.mark.ompy(2)
 def test_a_collective_access_of_plain_views_waits_for_nobody(comm, tmp_path):
     file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE)

@@ -40,15 +40,16 @@ def call_of(row: Row) -> str:
 def cells(row: Row) -> tuple[str, ...]:
     """One rank's line of the table."""
     who = (str(row.rank), str(row.pid or "-"), row.state)
-    if row.state != "waiting":
+    if row.state not in ("waiting", "broken off"):
         return (*who, *("-" * (len(COLUMNS) - len(who))))
+    since = f"{row.seconds:.1f} s" if row.state == "waiting" else "-"
     tag = "any" if row.tag == ANY else str(row.tag) if row.tag >= 0 else "internal"
     if row.operation in MEETINGS:
-        return (*who, row.operation, "all", "-", "-", "-", f"{row.seconds:.1f} s")
+        return (*who, row.operation, "all", "-", "-", "-", since)
     peer = "any" if row.peer == ANY else str(row.peer) if row.peer >= 0 else "-"
     if row.peer_job:
         peer += " of another job"
-    return (*who, call_of(row), peer, tag, row.communicator or "-", str(row.nbytes), f"{row.seconds:.1f} s")
+    return (*who, call_of(row), peer, tag, row.communicator or "-", str(row.nbytes), since)
 
 
 def table(rows: Sequence[Row]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import re
+import signal
 import struct
 import subprocess
 import time
@@ -87,9 +88,9 @@ def test_table_is_aligned() -> None:
 
 
 def table_of(text: str) -> dict[int, list[str]]:
-    """Rank -> the cells of its line."""
-    found = re.findall(r"^(?:ompyrun: )?\s*(\d+)\s+(\d+|-)\s+(waiting|running|finalized|absent)(.*)$", text, re.MULTILINE)
-    return {int(rank): [state, *rest.split()] for rank, _, state, rest in found}
+    """Rank -> the cells of its line from the state on, and its process."""
+    found = re.findall(r"^(?:ompyrun: )?\s*(\d+)\s+(\d+|-)\s+(waiting|running|finalized|absent|broken off)(.*)$", text, re.MULTILINE)
+    return {int(rank): [state, *rest.split(), process] for rank, process, state, rest in found}
 
 
 def state_when(settled: Callable[[dict[int, list[str]]], bool], *words: str) -> str:
@@ -149,6 +150,24 @@ def test_state_of_a_live_job() -> None:
     said = state_when(all_wait, "-n", "2", *mpi("comm.recv(source=1 - rank, tag=4)"))
     assert [cells[1:4] for cells in table_of(said).values()] == [["Recv", "1", "4"], ["Recv", "0", "4"]]
     assert "cycle of waits" in said
+
+
+def test_what_a_failure_broke_off_stays_to_be_seen() -> None:
+    source = (
+        "comm.Set_errhandler(MPI.ERRORS_RETURN)\nif rank: time.sleep(600)\ntry: comm.recv(source=1, tag=4)\n"
+        "except MPI.Exception: time.sleep(600)"
+    )
+
+    def is_broken_off(cells: dict[int, list[str]]) -> bool:
+        if cells[0][0] == "waiting" and cells[0][1] == "Recv" and not killed:
+            killed.append(int(cells[1][-1]))
+            os.kill(killed[0], signal.SIGKILL)
+        return cells[0][0] == "broken off"
+
+    killed: list[int] = []
+    said = state_when(is_broken_off, "-n", "2", "--enable-recovery", *mpi(source))
+    assert table_of(said)[0][:5] == ["broken off", "Recv", "1", "4", "MPI_COMM_WORLD"]
+    assert "rank 0 waits" not in said
 
 
 def test_state_of_a_process_that_is_no_job() -> None:

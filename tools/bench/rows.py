@@ -81,6 +81,7 @@ def batches(operation: Callable[[], object], shared: float = 1.0) -> list[float]
             operation()
         elapsed = perf_counter() - begin
         cpu += process_time() - began
+        comm.Barrier()  # whose memory the others access lets them go on there, and in a probe it would not
         after = line.probe() if line else 0.0
         elapsed, apart = comm.allreduce(elapsed, op=MPI.MAX), max(before, after) > STEADY * min(before, after)
         (unsteady if comm.bcast(apart, root=0) else found).append(elapsed / count / shared)

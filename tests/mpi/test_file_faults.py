@@ -86,6 +86,74 @@ def test_no_room_on_one_rank_is_an_error_on_every_rank_that_waits_and_what_was_w
     file.Close()
 
 
+@pytest.mark.ompy(2, 3)
+def test_no_room_for_a_size_is_an_error_on_every_rank_and_what_was_written_stays(comm, tmp_path):
+    path = path_of(comm, tmp_path)
+    file = MPI.File.Open(comm, path, READ_WRITE)
+    file.Write_at_all(100 * comm.rank, np.full(100, comm.rank, "i1"))
+    with no_file_longer_than(1000):
+        for call in (file.Preallocate, file.Set_size):
+            error = error_of(call, 1 << 20)
+            assert error.Get_error_class() == MPI.ERR_NO_SPACE
+            assert path in str(error)
+    assert file.Get_size() == 100 * comm.size
+    got = np.zeros(100 * comm.size, "i1")
+    file.Read_at_all(0, got)
+    assert (got == np.repeat(np.arange(comm.size), 100)).all()
+    file.Close()
+
+
+@pytest.mark.ompy(2, 3)
+def test_no_room_on_one_rank_at_the_shared_pointer_is_nobody_else_s_error(comm, tmp_path):
+    path = path_of(comm, tmp_path)
+    file = MPI.File.Open(comm, path, READ_WRITE)
+    mine = np.full(500, comm.rank, "i1")
+    # Behind the first rank's 500 bytes, wherever that is, there is none.
+    last = comm.rank == comm.size - 1
+    with no_file_longer_than(499 if last else resource.RLIM_INFINITY):
+        if not last:
+            file.Write_shared(mine)
+        comm.Barrier()
+        for call in (file.Write_ordered, file.Write_shared):
+            error = error_of(call, mine) if last else call(mine)
+            assert not last or (error.Get_error_class() == MPI.ERR_NO_SPACE and path in str(error))
+    comm.Barrier()
+    # Each had its place all the same.
+    assert file.Get_position_shared() == 500 * (3 * comm.size - 1)
+    got = np.full((2 * comm.size - 1, 500), -1, "i1")
+    file.Read_at(0, got)
+    assert sorted(set(got[: comm.size - 1, 0])) == list(range(comm.size - 1))
+    assert (got[comm.size - 1 : -1] == np.arange(comm.size - 1)[:, None]).all()
+    file.Close()
+
+
+@pytest.mark.ompy(2, 3)
+def test_a_collective_write_under_locks_that_fails_leaves_none(comm, tmp_path):
+    leaves_no_lock(comm, tmp_path)
+
+
+@pytest.mark.ompy(2, 3, mca={"fcoll_two_phase_exchange": "messages"})
+def test_a_collective_write_under_locks_by_messages_that_fails_leaves_none(comm, tmp_path):
+    leaves_no_lock(comm, tmp_path)
+
+
+def leaves_no_lock(comm, tmp_path):
+    path = path_of(comm, tmp_path)
+    hints = {"romio_cb_write": "enable", "romio_ds_write": "enable", "cb_buffer_size": "65536"}
+    file = MPI.File.Open(comm, path, READ_WRITE, MPI.Info.Create(hints))
+    # With holes, which are read and written back under locks.
+    own = MPI.INT.Create_hindexed([1], [4 * comm.rank]).Create_resized(0, 8 * comm.size)
+    file.Set_view(0, MPI.INT, own)
+    with no_file_longer_than(1000):
+        assert error_of(file.Write_at_all, 0, np.arange(50000, dtype="i4")).Get_error_class() == MPI.ERR_NO_SPACE
+    comm.Barrier()
+    # A process sees no locks of its own.
+    lock = f"import fcntl; fcntl.lockf(open({path!r}, 'r+b'), fcntl.LOCK_EX | fcntl.LOCK_NB)"
+    assert subprocess.run([sys.executable, "-c", lock], timeout=60).returncode == 0
+    comm.Barrier()
+    file.Close()
+
+
 @pytest.mark.ompy(2)
 def test_a_failed_non_blocking_write_is_found_at_its_end(comm, tmp_path):
     path = path_of(comm, tmp_path)

@@ -152,6 +152,33 @@ def who_has_the_lock_next_finds_nobody_reading(rank: OscRank) -> None:
         rank.meet()
 
 
+@check("progress", "locks", ranks=2)
+def a_target_that_looks_at_its_own_memory_serves(rank: OscRank) -> None:
+    """Until it has changed, under one lock with flushes, and under a lock for each look."""
+    MPI, target = rank.MPI, 0
+    for flavor, opened in rank.everywhere(2):
+        win = opened.win
+        for turn in range(2):
+            rank.meet()
+            if rank.rank != target:
+                win.Lock(target, MPI.LOCK_SHARED)
+                win.Accumulate(numbers(1, 1), target, opened.place(target, turn))
+                win.Unlock(target)
+                continue
+            seen = numbers(0, 1)
+            if turn == 0:
+                win.Lock(target, MPI.LOCK_SHARED)
+            while seen[0] < rank.size - 1:
+                if turn:
+                    win.Lock(target, MPI.LOCK_SHARED)
+                win.Get_accumulate(numbers(0, 1), seen, target, opened.place(target, turn), op=MPI.NO_OP)
+                (win.Unlock if turn else win.Flush)(target)
+            if turn == 0:
+                win.Unlock(target)
+            rank.compare(seen, [rank.size - 1], "progress", f"{flavor}: sums at a target that looks for them")
+        rank.meet()
+
+
 @check("progress", "locks", "completion", ranks=2)
 def a_target_inside_another_call_serves(rank: OscRank) -> None:
     """It waits for a message and calls nothing for the window; where it is `direct`, it is outside of MPI."""

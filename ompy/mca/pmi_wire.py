@@ -6,7 +6,7 @@ import os
 from _thread import allocate_lock
 
 from ompy.core.errors import ERR_INTERN, MPIError
-from ompy.core.progress import is_readable
+from ompy.core.progress import await_readable, is_readable, undisturbed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ def fields_of(line: str) -> dict[str, str]:
 class Wire:
     """A connection to the PMI server.
 
+    A signal's handler may raise while this rank waits for an answer: it is read, and left aside, before the next question.
+
     Parameters:
         descriptor: a stream socket or pipe, both ways.
     """
@@ -35,6 +37,7 @@ class Wire:
         # It stands for this process's rank: a program that is started from here is none.
         os.set_inheritable(descriptor, False)
         self.partial = b""
+        self.due = 0  # answers
         self.unasked: list[dict[str, str]] = []
         self.lock = allocate_lock()
 
@@ -49,7 +52,7 @@ class Wire:
     def request(self, text: str, expected: str, wait: Callable[[int], object] | None = None) -> dict[str, str]:
         """As `ask`, of lines as they are."""
         with self.lock:
-            self.say(text)
+            self.put(text, 1, wait)
             return self.answer(text, expected, wait)
 
     def ask_together(self, questions: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
@@ -59,24 +62,27 @@ class Wire:
         """
         with self.lock:
             if questions:
-                self.tell("\ncmd=".join(command for command, _ in questions))
+                self.put("".join(f"cmd={command}\n" for command, _ in questions), len(questions))
             return [self.answer(command, expected) for command, expected in questions]
 
+    def put(self, text: str, answers: int, wait: Callable[[int], object] | None = None) -> None:
+        """Lines to which there will be so many answers."""
+        while self.due:
+            self.next_line(wait)
+        undisturbed(self.say, text, answers)
+
     def answer(self, command: str, expected: str, wait: Callable[[int], object] | None = None) -> dict[str, str]:
-        line = self.read_line(wait)
-        while line.startswith(UNASKED):
-            self.unasked.append(fields_of(line))
-            line = self.read_line(wait)
+        line = self.next_line(wait)
         fields = fields_of(line)
         if fields.get("cmd") != expected:
             raise MPIError(ERR_INTERN, f"the PMI server answered {line!r} to {command.split()[0]!r}, expected cmd={expected}")
         return fields
 
     def tell(self, command: str) -> None:
-        self.say(f"cmd={command}\n")
+        """What is not answered."""
+        undisturbed(self.say, f"cmd={command}\n", 0)
 
-    def say(self, text: str) -> None:
-        """Lines as they are."""
+    def say(self, text: str, answers: int) -> None:
         data = text.encode("utf-8", "surrogateescape")
         if os.getpid() != self.process:
             raise MPIError(ERR_INTERN, f"this process is a child of the rank (process {self.process}) that speaks PMI here")
@@ -85,22 +91,35 @@ class Wire:
                 data = data[os.write(self.descriptor, data) :]
         except OSError as error:
             raise MPIError(ERR_INTERN, f"the launcher has gone: {error.strerror} while sending a PMI command") from error
+        self.due += answers
 
-    def read_line(self, wait: Callable[[int], object] | None = None) -> str:
-        while b"\n" not in self.partial:
-            if wait is not None:
-                wait(self.descriptor)
-            try:
-                data = os.read(self.descriptor, 4096)
-            except OSError as error:
-                raise MPIError(ERR_INTERN, f"the launcher has gone: {error.strerror} while waiting for PMI") from error
-            if not data:
-                raise MPIError(ERR_INTERN, "the launcher has gone: end of file from the PMI server")
-            self.partial += data
-            if len(self.partial) > LONGEST_LINE:
-                raise MPIError(ERR_INTERN, f"the PMI server sent more than {LONGEST_LINE} bytes without an end of line")
-        line, _, self.partial = self.partial.partition(b"\n")
-        return line.decode("ascii", "replace")
+    def next_line(self, wait: Callable[[int], object] | None = None) -> str:
+        """The next of what was asked for."""
+        while (line := undisturbed(self.take_line)) is None:
+            (wait or await_readable)(self.descriptor)
+            undisturbed(self.read)
+        return line
+
+    def take_line(self) -> str | None:
+        while b"\n" in self.partial:
+            data, _, self.partial = self.partial.partition(b"\n")
+            line = data.decode("ascii", "replace")
+            if not line.startswith(UNASKED):
+                self.due = max(0, self.due - 1)
+                return line
+            self.unasked.append(fields_of(line))
+        return None
+
+    def read(self) -> None:
+        try:
+            data = os.read(self.descriptor, 4096)
+        except OSError as error:
+            raise MPIError(ERR_INTERN, f"the launcher has gone: {error.strerror} while waiting for PMI") from error
+        if not data:
+            raise MPIError(ERR_INTERN, "the launcher has gone: end of file from the PMI server")
+        self.partial += data
+        if len(self.partial) > LONGEST_LINE:
+            raise MPIError(ERR_INTERN, f"the PMI server sent more than {LONGEST_LINE} bytes without an end of line")
 
     def listen(self) -> list[dict[str, str]]:
         """The fields of what the server has said unasked, without waiting; raises EOFError when it has gone."""
@@ -114,8 +133,9 @@ class Wire:
                     data = b""
                 if not data:
                     raise EOFError
-                *lines, self.partial = (self.partial + data).split(b"\n")
-                self.unasked += [fields_of(line.decode("ascii", "replace")) for line in lines]
+                self.partial += data
+                while self.take_line() is not None:
+                    pass
             told, self.unasked = self.unasked, []
             return told
         finally:
@@ -140,5 +160,5 @@ def connect(address: str, identifier: str) -> tuple[Wire, dict[str, str]]:
     wire = Wire(connection.detach())
     told = wire.ask(f"initack pmiid={identifier}", "initack")
     for _ in range(3):
-        told |= fields_of(wire.read_line().removeprefix("cmd=set "))
+        told |= fields_of(wire.next_line().removeprefix("cmd=set "))
     return wire, told

@@ -9,7 +9,7 @@
 #
 # Each rank has a desk, words that the others change by remote atomics:
 #
-#     | combining | drawn  writing  reading | detached | holders ... | posted ... | completed ... | combiners ... |   8 bytes each
+#     | combining | drawn  writing  reading | detached | holders ... | posted ... | completed ... | combiners ... | 8 bytes each
 #
 #     combining    whose turn it is to accumulate into this rank's memory: 0 where it is nobody's; else how many numbers were
 #                  drawn, which is served, and who took it without drawing, rank + 1.  Whoever is quick has it, until another

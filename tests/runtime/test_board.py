@@ -89,7 +89,9 @@ def test_table_is_aligned() -> None:
 
 def table_of(text: str) -> dict[int, list[str]]:
     """Rank -> the cells of its line from the state on, and its process."""
-    found = re.findall(r"^(?:ompyrun: )?\s*(\d+)\s+(\d+|-)\s+(waiting|running|finalized|absent|broken off)(.*)$", text, re.MULTILINE)
+    found = re.findall(
+        r"^(?:ompyrun: )?\s*(\d+)\s+(\d+|-)\s+(waiting|running|finalized|absent|broken off)(.*)$", text, re.MULTILINE
+    )
     return {int(rank): [state, *rest.split(), process] for rank, process, state, rest in found}
 
 

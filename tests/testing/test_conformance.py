@@ -34,6 +34,7 @@ MORE_MATCHING = [
 ]
 BY_MESSAGES = {"fcoll_two_phase_exchange": "messages"}
 FILES = [
+    ("io", "ompio", 3, {}),
     ("fs", "ufs", 2, {}),
     ("fbtl", "posix", 2, {}),
     ("fcoll", "individual", 3, {}),
@@ -44,7 +45,7 @@ FILES = [
     ("sharedfp", "sm", 3, {}),
     ("sharedfp", "lockedfile", 3, {}),
 ]
-FRAMEWORKS = ("btl", "bml", "pml", "mtl", "rpi", "coll", "osc", "fs", "fbtl", "fcoll", "sharedfp", "rte", "hook")
+FRAMEWORKS = ("btl", "bml", "pml", "mtl", "rpi", "coll", "osc", "io", "fs", "fbtl", "fcoll", "sharedfp", "rte", "plm", "hook")
 
 
 @pytest.mark.parametrize(("names", "ranks"), TRANSPORTS + MORE_TRANSPORTS * EVERYTHING)
@@ -85,6 +86,11 @@ def test_the_trees_routes_keep_the_contract(ompy_conformance) -> None:
 @pytest.mark.parametrize(("name", "ranks"), [("pmi", 3), ("singleton", 2)])
 def test_the_trees_environments_keep_the_contract(ompy_conformance, name: str, ranks: int) -> None:
     ompy_conformance("rte", name, ranks)
+
+
+@pytest.mark.parametrize(("name", "hosts"), [("local", 3), ("ssh", 2)])
+def test_the_trees_launchers_of_processes_keep_the_contract(ompy_conformance, name: str, hosts: int) -> None:
+    ompy_conformance("plm", name, hosts)
 
 
 def test_the_trees_watcher_keeps_the_contract(ompy_conformance) -> None:

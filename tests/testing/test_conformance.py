@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
+import srun
 
 from ompy.core.errors import MPIError
 from ompy.mca.btl import Btl, Descriptor
@@ -91,6 +93,12 @@ def test_the_trees_environments_keep_the_contract(ompy_conformance, name: str, r
 @pytest.mark.parametrize(("name", "hosts"), [("local", 3), ("ssh", 2)])
 def test_the_trees_launchers_of_processes_keep_the_contract(ompy_conformance, name: str, hosts: int) -> None:
     ompy_conformance("plm", name, hosts)
+
+
+def test_one_agent_for_all_hosts_keeps_the_contract(ompy_conformance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in srun.install(tmp_path, "node[1-3]").items():
+        monkeypatch.setenv(name, value)
+    ompy_conformance("plm", "slurm", 3)
 
 
 def test_the_trees_watcher_keeps_the_contract(ompy_conformance) -> None:

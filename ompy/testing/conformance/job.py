@@ -115,7 +115,7 @@ class Order(NamedTuple):
 
     @property
     def trial(self) -> tuple[tuple[str, str], ...]:
-        """Parameters under which a launcher of processes can be tried on one machine, as it declares; not those that are given."""
+        """Parameters under which a launcher of processes can be tried on one machine, but for those that are given."""
         if self.framework != "plm":
             return ()
         told = limits.declared(self.framework, self.component).capabilities.get("trial", {})

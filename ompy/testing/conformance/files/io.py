@@ -34,7 +34,6 @@ from ompy.core.view import View
 from ompy.testing.conformance.check import Breach, Collection
 from ompy.testing.conformance.files.accesses import BYTE, Memory, compare, memories, places, put, views
 from ompy.testing.conformance.files.accesses import access as placed
-from ompy.testing.conformance.files.fs import refused
 from ompy.testing.conformance.files.rank import FileRank
 
 check = Collection()
@@ -72,6 +71,15 @@ def stored(path: str) -> bytes:
     return bytes(memory.whole[:moved])
 
 
+def without(content: bytes | bytearray, at: list[int]) -> bytearray:
+    """A file's bytes but for those at some places, which are 0."""
+    rest = bytearray(content)
+    for place in at:
+        if place < len(rest):
+            rest[place] = 0
+    return rest
+
+
 def finish(request: Request) -> int:
     """Wait for one; the bytes that it has moved."""
     from ompy.core.progress import wait_request
@@ -103,8 +111,13 @@ def every_layout_is_written_and_read(rank: FileRank) -> None:
                     if moved != nbytes:
                         raise Breach("bytes", f"writing {words}: {moved} were moved")
                     compare(memory.whole, before, "bounds", f"the memory after writing {words}")
-                    put(model, places(view, offset, nbytes), data)
-                    compare(stored(file.path), model, "bytes", f"the file after writing {words}")
+                    at = places(view, offset, nbytes)
+                    put(model, at, data)
+                    found = stored(file.path)
+                    compare(
+                        without(found, at), without(model, at), "bounds", f"what the view does not have, after writing {words}"
+                    )
+                    compare(found, model, "bytes", f"the file after writing {words}")
                     read(rank, file, pointer, offset, model, layout, nbytes + 3000, words)
         rank.alive()
 
@@ -169,36 +182,33 @@ def files_are_made_only_where_that_is_asked_for(rank: FileRank) -> None:
     from ompy.runtime.files import close_file, open_file
 
     path, exclusive = rank.path(alone=False), MODE_RDWR | MODE_CREATE | MODE_EXCL
-    there = MODE_RDWR
-    refused_by_all(rank, lambda: open_file(rank.world, path, there, {}), ERR_NO_SUCH_FILE, path, "opening what is not there")
+    refused_by_all(rank, path, MODE_RDWR, ERR_NO_SUCH_FILE, "open", "opening what is not there")
     file = open_file(rank.world, path, exclusive, {})
     if rank.rank == 0:
         write(file, bytes(range(10)), 0)
     file.module.sync()
     close_file(file)
-    refused_by_all(rank, lambda: open_file(rank.world, path, exclusive, {}), ERR_FILE_EXISTS, path, "making what is there")
+    compare(stored(path), bytes(range(10)), "close", f"{path}, which was closed")
+    refused_by_all(rank, path, exclusive, ERR_FILE_EXISTS, "open", "making what is there")
     file = open_file(rank.world, path, MODE_RDWR | MODE_CREATE | MODE_APPEND | MODE_DELETE_ON_CLOSE, {})
     if (found := [file.module.tell(shared) for shared in (True, False)]) != [10, 10]:
         raise Breach("open", f"with MODE_APPEND the pointers of a file of 10 bytes are {found}")
-    compare(stored(path), bytes(range(10)), "close", f"{path}, closed and opened again")
-    rank.exchange(None)
     close_file(file)
-    refused_by_all(rank, lambda: open_file(rank.world, path, there, {}), ERR_NO_SUCH_FILE, path, "a file that was deleted")
+    refused_by_all(rank, path, MODE_RDWR, ERR_NO_SUCH_FILE, "close", "opening what was deleted on close")
 
 
-def refused_by_all(rank: FileRank, call: object, code: int, path: str, words: str) -> None:
-    """On rank 0 with the class of the error; others may only know that it could not be done there."""
-    assert callable(call)
-    if rank.rank == 0:
-        refused(call, code, path, words)
-    else:
-        try:
-            call()
-        except MPIError as error:
-            if path not in str(error):
-                raise Breach("errors", f"{words}: the error does not name {path}: {error}") from None
-        else:
-            raise Breach("open", f"{words}: it failed on rank 0 alone")
+def refused_by_all(rank: FileRank, path: str, mode: int, code: int, clause: str, words: str) -> None:
+    """Opening fails on rank 0 with the class of the error; others may only know that it could not be done there."""
+    from ompy.runtime.files import open_file
+
+    try:
+        open_file(rank.world, path, mode, {})
+    except MPIError as error:
+        if path not in str(error) or (rank.rank == 0 and error.code != code):
+            expected = f"class {code} and the words {path!r} expected, not {error.code}: {error}"
+            raise Breach("errors", f"{words}: {expected}") from None
+        return
+    raise Breach(clause, f"{words}: no error")
 
 
 @check("shared")
@@ -284,6 +294,8 @@ def pieces_of_all_ranks_are_written_and_read_together(rank: FileRank) -> None:
 def a_rank_that_can_t_begin_takes_its_part(rank: FileRank) -> None:
     """And one that can't finish is not waited for for ever: its bytes are farther than a file can reach."""
     with rank.file() as file:
+        # Pieces of all ranks in turn, so that none can do without the others.
+        file.module.set_view(View(rank.rank, BYTE, BYTE.create_resized(0, rank.size)))
         for pointer in POINTERS:
             last = rank.rank == rank.size - 1
             memory = memories(0 if last else 100)[0]

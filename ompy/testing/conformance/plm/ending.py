@@ -16,7 +16,7 @@ NO_PROGRAM = "/no/such/folder/no-such-program"
 def finish(launch: Launch, *statuses: int) -> list[list[str]]:
     """Have the probes end so; returns the hosts of agents that were there until then."""
     launch.gather()
-    launch.read_all()
+    launch.read()
     stayed = [running.agent.hosts for running in launch.stay]
     launch.end(statuses)
     if not launch.has_ended():

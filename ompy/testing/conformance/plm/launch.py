@@ -163,15 +163,12 @@ class Launch:
             words = f"{came} of {wanted} proxies were started in {self.rank.patience:g} s; agents of {ended} have ended"
             raise Breach(self.rank.clause, "\n".join([words, *self.said]))
 
-    def read(self, probe: Probe) -> bytes | None:
-        """All of a probe's standard input; None where it does not end."""
-        probe.say(READ)
-        return probe.connection.recv() if self.until(probe.connection.poll) else None
-
-    def read_all(self) -> None:
-        """What every probe was given, so that no agent waits to hand it on."""
+    def read(self) -> list[bytes | None]:
+        """All of every probe's standard input; None where it does not end."""
+        # One agent of many hosts may hand it on to all at the same time alone.
         for probe in self.came:
-            self.read(probe)
+            probe.say(READ)
+        return [probe.connection.recv() if self.until(probe.connection.poll) else None for probe in self.came]
 
     def write(self, probe: Probe, descriptor: int, data: bytes) -> None:
         probe.say(WRITE, (descriptor, data))

@@ -41,7 +41,7 @@ def every_proxy_knows_its_host(rank: PlmRank) -> None:
             names = [probe.arrival.name for probe in launch.came]
             raise Breach("name", f"the proxies of the hosts {rank.hosts} take themselves for those of {names}")
         check_words(launch, PLAIN, "command")
-        launch.read_all()
+        launch.read()
         launch.end()
         launch.until(lambda: len(launch.came) > len(rank.hosts) or not children())
         if len(launch.came) > len(rank.hosts):
@@ -66,7 +66,7 @@ def nobody_else_sees_the_input(rank: PlmRank) -> None:
     secret = secrets.token_hex(32)
     with Launch(rank, rank.hosts, PLAIN, b'{"secret": "%s"}\n' % secret.encode()) as launch:
         launch.gather()
-        launch.read_all()
+        launch.read()
         if found := list(seen(secret.encode(), rank.temporary)):
             raise Breach("secret", f"what proxies are told stands in {found[0]}")
         launch.end()
@@ -92,8 +92,7 @@ def the_input_arrives_to_its_last_byte(rank: PlmRank) -> None:
         told = rank.random.randbytes(length)
         with Launch(rank, rank.hosts, PLAIN, told) as launch:
             launch.gather()
-            # Where one agent starts all, a proxy may get its part only with the others.
-            got = [launch.read(probe) for probe in launch.came]
+            got = launch.read()
         for data in got:
             if data is None:
                 raise Breach("input", f"a proxy has not seen the end of {length} bytes of input in {rank.patience:g} s")
@@ -105,7 +104,7 @@ def the_input_arrives_to_its_last_byte(rank: PlmRank) -> None:
 def output_comes_out_while_proxies_run(rank: PlmRank) -> None:
     with Launch(rank, rank.hosts, PLAIN) as launch:
         launch.gather()
-        launch.read_all()
+        launch.read()
         sent: list[str] = []
         for probe in launch.came:
             for descriptor in (OUTPUT, ERRORS):

@@ -113,6 +113,12 @@ def test_an_agent_that_is_not_there_is_named() -> None:
     assert "there is no command 'no-such-agent' here" in job.stderr
 
 
+def test_an_agent_that_is_no_command_line_is_named() -> None:
+    job = launch("--launch-agent", "ssh 'never closed", "--host", "a:1", "true")
+    assert job.process.returncode == 1
+    assert """plm_ssh_agent "ssh 'never closed" is no command line""" in job.stderr
+
+
 @pytest.mark.parametrize(
     ("order", "more", "expected"),
     [

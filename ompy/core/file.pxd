@@ -20,13 +20,14 @@ cpdef enum:
     MODE_APPEND = 128
     MODE_SEQUENTIAL = 256
 
-cdef enum:
+# Where a seek counts from (14.4.3), numbered likewise.
+cpdef enum:
     SEEK_SET = 600
     SEEK_CUR = 602
     SEEK_END = 604
 
 # Which pointer an access goes by (14.4.1).
-cdef enum Pointer:
+cpdef enum:
     EXPLICIT, INDIVIDUAL, SHARED
 
 

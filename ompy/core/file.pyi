@@ -15,6 +15,12 @@ MODE_UNIQUE_OPEN: int
 MODE_EXCL: int
 MODE_APPEND: int
 MODE_SEQUENTIAL: int
+SEEK_SET: int
+SEEK_CUR: int
+SEEK_END: int
+EXPLICIT: int
+INDIVIDUAL: int
+SHARED: int
 
 class Access:
     address: int

@@ -4,15 +4,43 @@
        ^                                    |
        +------------ one connection --------+
 
-LIFE CYCLE
-  query      In the launcher, where some rank is to run on another host.  A component offers itself when what it needs is here
-             (a program, an allocation), and says what is missing otherwise.  The highest priority serves the whole job.
-  agents     Once: the command lines that start a proxy on each host.  The launcher runs them, gives each on its standard input
-             what the proxies must know, shows what they write, and takes one that ends before its proxies have called back as
-             the failure of its hosts.  An agent may end when the proxies run, or stay until they have ended.
+Clauses are numbered and named: the conformance kit (`ompy conformance --mca plm NAME`) says which one was broken.
 
-What must arrive on the host: the command's words, one for one, and the agent's standard input to its end, the latter unseen by
-others, because the job's secret is there; nothing secret is among the words.
+LIFE CYCLE
+   1 query         In the launcher, where some rank is to run on another host.  A component offers one module when what it
+                   needs is here (a program, an allocation), and says what is missing otherwise.  The highest priority serves
+                   the whole job.
+   2 agents        Once: the command lines of this machine that start a proxy on each host, every host in one of them.  `hosts`
+                   of each are those whose proxies it starts, and no others: where it fails, these are named.
+   3 launcher      `query` and `agents` start nothing, and leave the launcher's process as it is: its variables, folder,
+                   signals and open files.
+
+AN AGENT
+   4 command       The launcher runs the words as they are, by no shell, in a session of their own.  On each of its hosts they
+                   run the proxy's command once, whose words arrive one for one: with blanks, quotes, dollar signs, and what
+                   else means something to a shell, and empty ones.
+   5 name          A proxy learns from what stands behind its command what the launcher calls its host.
+   6 together      The proxies of all hosts run at the same time: none waits until another one has ended.
+   7 input         The agent's standard input reaches each of its proxies, to its last byte, and then ends.
+   8 secret        Nobody else sees that input, for the job's secret is in it: it stands in no command line, environment or
+                   output, and in no file.
+   9 output        What proxies write to their standard output and error comes out of the agent's, whole, and while they run.
+                   The launcher shows it to people; an agent that has nothing to complain of adds nothing.
+
+WHAT GOES WRONG
+  10 unreachable   Where a host can't be reached or the command can't be run there, its agent ends, soon, with a status other
+                   than 0, and says why on its output.  Agents of other hosts go on.
+  11 status        An agent that has stayed until its proxies have ended tells of one that has failed by a status other than 0,
+                   and otherwise ends with 0.
+  12 end           An agent may end when its proxies run; otherwise it ends soon after the last of them, whatever has ended
+                   them.
+  13 left          When all proxies have ended nothing is left of what an agent has started or made: no process, no file.  The
+                   launcher may have been killed before; who has started a proxy does not end it, for it ends by itself.
+  14 quiet         `query` and `agents` print nothing.
+
+Which variables and folder a proxy is started with is for the agent and the host to choose: it gets those of its ranks from the
+launcher, which takes an agent that ends before its proxies have called back as the failure of its hosts.  When the job is over
+and an agent does not end soon, its process group is killed.
 """
 
 from __future__ import annotations
@@ -42,6 +70,9 @@ class Plm:
     """Starts proxies on hosts.
 
     A component has `agent`, for one host; one whose engine starts many at once has `agents` instead.
+
+    Two capabilities are for the kit of conformance: `trial`, parameters under which every host is this machine, whatever it is
+    called, `{python}` in their values the kit's interpreter; `unreachable`, a host that can't be reached all the same.
     """
 
     def agent(self, host: str, command: Sequence[str]) -> Agent:

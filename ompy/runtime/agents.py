@@ -14,10 +14,18 @@ from ompy.runtime.signals import name_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Protocol
 
     from ompy.mca.plm import Agent
-    from ompy.runtime.local_ranks import LocalRanks
     from ompy.runtime.loop import Loop
+
+    class Parent(Protocol):
+        """Whose children they are: those that are told of by number, and looking for such as have ended."""
+
+        others: dict[int, Callable[[int], None]]
+
+        def reap(self) -> None: ...
+
 
 # The job is over: an agent that has not ended so long after its proxy is ended.
 LINGER = 2.0
@@ -49,7 +57,7 @@ class Agents:
         on_end: told of one that has ended, in words, with what it was.
     """
 
-    def __init__(self, loop: Loop, local: LocalRanks, say: Callable[[str], None], on_end: Callable[[Agent, str], None]) -> None:
+    def __init__(self, loop: Loop, local: Parent, say: Callable[[str], None], on_end: Callable[[Agent, str], None]) -> None:
         self.loop = loop
         self.local = local
         self.say = say

@@ -87,10 +87,10 @@ class Hosts:
         return all(name in self.remote and self.remote[name].topology is not None for name in self.names)
 
     @staticmethod
-    def command() -> list[str]:
+    def command(module: str = "ompy.runtime.proxy") -> list[str]:
         """What runs a proxy, by this interpreter's path: the other hosts have ompy where this one has it."""
         path = os.environ.get("PYTHONPATH")
-        words = [sys.executable, "-m", "ompy.runtime.proxy"]
+        words = [sys.executable, "-m", module]
         return ["env", f"PYTHONPATH={path}", *words] if path else words
 
     def start_agent(self, agent: Agent, told: bytes) -> None:

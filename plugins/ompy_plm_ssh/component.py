@@ -22,6 +22,8 @@ COMPONENT = Component(
             help="command that is called with a host and a line for its shell, as ssh is; `--launch-agent` sets it",
         ),
     ),
+    # For the kit of conformance: a command of ssh's form that reaches this machine alone, and a name that no network has.
+    capabilities={"trial": {"agent": "{python} -m ompy.testing.conformance.plm.shell"}, "unreachable": "nowhere.invalid"},
 )
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 import signal
-import sys
 from pathlib import Path
 
 import pytest
+import srun
 from launching import Launch, launch, mpi, python
 
 from ompy.runtime import hostfile, mapping
@@ -113,6 +113,12 @@ def test_an_agent_that_is_not_there_is_named() -> None:
     assert "there is no command 'no-such-agent' here" in job.stderr
 
 
+def test_an_agent_that_is_no_command_line_is_named() -> None:
+    job = launch("--launch-agent", "ssh 'never closed", "--host", "a:1", "true")
+    assert job.process.returncode == 1
+    assert """plm_ssh_agent "ssh 'never closed" is no command line""" in job.stderr
+
+
 @pytest.mark.parametrize(
     ("order", "more", "expected"),
     [
@@ -155,29 +161,6 @@ def test_a_host_file_that_the_environment_names_is_read(variable: str, tmp_path:
 
 
 def test_srun_starts_all_proxies(tmp_path: Path) -> None:
-    # A stand-in that does as srun does: hands its input to each task, with the name of its node.
-    tool = tmp_path / "srun"
-    tool.write_text(
-        f"#!{sys.executable}\n"
-        "import os, subprocess, sys\n"
-        "words = sys.argv[1:]\n"
-        "nodes = words[words.index('--nodelist') + 1].split(',')\n"
-        "command = words[words.index('--quiet') + 1:]\n"
-        "told = sys.stdin.buffer.read()\n"
-        "tasks = []\n"
-        "for node in nodes:\n"
-        "    task = subprocess.Popen(command, stdin=subprocess.PIPE, env=os.environ | {'SLURMD_NODENAME': node})\n"
-        "    task.stdin.write(told)\n"
-        "    task.stdin.close()\n"
-        "    tasks.append(task)\n"
-        "sys.exit(max(task.wait() for task in tasks))\n"
-    )
-    tool.chmod(0o755)
-    environment = {
-        "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
-        "SLURM_JOB_ID": "1",
-        "SLURM_JOB_NODELIST": "node[1-2]",
-        "SLURM_TASKS_PER_NODE": "2,1",
-    }
+    environment = srun.install(tmp_path, "node[1-2]") | {"SLURM_TASKS_PER_NODE": "2,1"}
     job = launch("-l", *mpi("print(comm.allreduce(rank), os.environ['SLURMD_NODENAME'])"), environment=environment)
     assert sorted(job.stdout.splitlines()) == ["[0] 3 node1", "[1] 3 node1", "[2] 3 node2"], job.stderr

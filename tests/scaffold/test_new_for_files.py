@@ -8,7 +8,7 @@ from written import assert_in_style, assert_typed
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("framework", ["fs", "fbtl", "fcoll", "sharedfp"])
+@pytest.mark.parametrize("framework", ["io", "fs", "fbtl", "fcoll", "sharedfp"])
 def test_what_is_written_works_and_is_in_style(workshop: Workshop, framework: str) -> None:
     folder = workshop.new(framework, "mine")
     done = workshop.run("-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder), timeout=300)

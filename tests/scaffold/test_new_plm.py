@@ -18,7 +18,7 @@ def myplm(workshop: Workshop) -> Path:
 def test_its_own_tests_pass(workshop: Workshop, myplm: Path) -> None:
     done = workshop.run("-m", "pytest", "-q", "-p", "no:cacheprovider", str(myplm), timeout=240)
     assert done.returncode == 0, done.stdout
-    assert "3 passed" in done.stdout
+    assert "5 passed" in done.stdout
 
 
 def test_what_is_written_is_in_style_and_typed(myplm: Path) -> None:

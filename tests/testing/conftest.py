@@ -13,7 +13,7 @@ from ompy.mca.params import registry
 from ompy.scaffold import distribution
 
 # Frameworks that ompy_fuzz_faults has a component of.
-FAULTY = ("pml", "mtl", "coll", "osc", "bml", "rte", "hook")
+FAULTY = ("pml", "mtl", "coll", "osc", "bml", "rte", "plm", "io", "hook")
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def faulty(tmp_path_factory: pytest.TempPathFactory):
         Path(__file__).parent / "fuzz" / "planted", site, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__")
     )
     written = tmp_path_factory.mktemp("written")
-    for framework in ("pml", "mtl", "rte"):
+    for framework in ("pml", "mtl", "rte", "plm", "io"):
         package = distribution.write(framework, "planted", written) / "src" / f"ompy_{framework}_planted"
         shutil.copytree(package, site / package.name)
     metadata = site / "ompy_fuzz_faults-1.0.dist-info"

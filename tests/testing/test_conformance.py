@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
+import srun
 
 from ompy.core.errors import MPIError
 from ompy.mca.btl import Btl, Descriptor
@@ -34,6 +36,7 @@ MORE_MATCHING = [
 ]
 BY_MESSAGES = {"fcoll_two_phase_exchange": "messages"}
 FILES = [
+    ("io", "ompio", 3, {}),
     ("fs", "ufs", 2, {}),
     ("fbtl", "posix", 2, {}),
     ("fcoll", "individual", 3, {}),
@@ -44,7 +47,7 @@ FILES = [
     ("sharedfp", "sm", 3, {}),
     ("sharedfp", "lockedfile", 3, {}),
 ]
-FRAMEWORKS = ("btl", "bml", "pml", "mtl", "rpi", "coll", "osc", "fs", "fbtl", "fcoll", "sharedfp", "rte", "hook")
+FRAMEWORKS = ("btl", "bml", "pml", "mtl", "rpi", "coll", "osc", "io", "fs", "fbtl", "fcoll", "sharedfp", "rte", "plm", "hook")
 
 
 @pytest.mark.parametrize(("names", "ranks"), TRANSPORTS + MORE_TRANSPORTS * EVERYTHING)
@@ -85,6 +88,17 @@ def test_the_trees_routes_keep_the_contract(ompy_conformance) -> None:
 @pytest.mark.parametrize(("name", "ranks"), [("pmi", 3), ("singleton", 2)])
 def test_the_trees_environments_keep_the_contract(ompy_conformance, name: str, ranks: int) -> None:
     ompy_conformance("rte", name, ranks)
+
+
+@pytest.mark.parametrize(("name", "hosts"), [("local", 3), ("ssh", 2)])
+def test_the_trees_launchers_of_processes_keep_the_contract(ompy_conformance, name: str, hosts: int) -> None:
+    ompy_conformance("plm", name, hosts)
+
+
+def test_one_agent_for_all_hosts_keeps_the_contract(ompy_conformance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in srun.install(tmp_path, "node[1-3]").items():
+        monkeypatch.setenv(name, value)
+    ompy_conformance("plm", "slurm", 3)
 
 
 def test_the_trees_watcher_keeps_the_contract(ompy_conformance) -> None:

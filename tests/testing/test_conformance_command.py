@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from xml.etree import ElementTree
 
 from ompy.testing.conformance.check import FAILED, PASSED, SKIPPED, Check, Outcome, worst
 from ompy.testing.conformance.job import Order
-from ompy.testing.conformance.kit import judged
+from ompy.testing.conformance.kit import Result, judged
 
 
 def conformance(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -106,3 +107,17 @@ def test_another_transport_beside_the_one_under_test_is_one_that_it_does_not_rid
     assert serving("mynet", "sm", "self") == ["mynet", "sm", "self"]
     assert serving("mynet", "sm", "self", level="mpi") == ["mynet", "self"]
     assert serving("mynet", "sm", "self", level="contract") == ["mynet"]
+
+
+def test_a_launcher_of_processes_is_tried_as_it_declares_unless_something_else_is_given() -> None:
+    def parameters(*mca: tuple[str, str]) -> dict[str, str]:
+        return dict(Order("plm", ("ssh",), "contract", 3, mca, 1, 5.0, {}).parameters)
+
+    assert parameters()["plm_ssh_agent"] == f"{sys.executable} -m ompy.testing.conformance.plm.shell"
+    assert parameters(("plm_ssh_agent", "ssh -x")) == {"plm": "ssh", "plm_ssh_agent": "ssh -x"}
+
+
+def test_the_command_that_shows_a_failure_again_is_quoted() -> None:
+    order = Order("plm", ("ssh",), "contract", 2, (("plm_ssh_agent", "sh -c 'exit 1'"),), 1, 5.0, {})
+    words = shlex.split(Result(order, CHECK, Outcome(FAILED, "name"), 1.0).command)
+    assert words[words.index("plm_ssh_agent") + 1] == "sh -c 'exit 1'"

@@ -7,6 +7,7 @@ check      what is asked: functions that every rank of a job runs at once, each 
 btl/       the checks of transports, which drive the modules of real processes with nothing of MPI above them
 pml/       those of what matches messages: random sequences against a model, lengths, requests, communicators
 rte/       those of run-time environments, in jobs that these have started
+plm/       those of launchers of processes, with probes in place of ompyrun's proxies
 osc/       those of one-sided components, through windows of every kind that they serve
 kit        runs checks, many to a job, and judges what comes of them by what the component declares
 limits     the level at which the limits on lengths have odd values

@@ -44,7 +44,7 @@ LAST_WORDS, CAUSES, FUNERAL, STACKS = 0.3, 2.0, 5.0, 0.5
 LOOK = 0.02  # seconds between two looks at processes that are no children
 MOST_OUTPUT = 4000
 # Frameworks whose components print nothing.
-SILENT = ("coll", "osc", "pml", "mtl", "rpi", "bml", "rte")
+SILENT = ("coll", "osc", "pml", "mtl", "rpi", "bml", "rte", "plm")
 # How a job is started, unless a run-time environment declares a launcher of its own.
 LAUNCHER = ("python", "-m", "ompy.cli.ompyrun", "-n", "{ranks}")
 PYTHON = {"python": sys.executable}
@@ -59,7 +59,7 @@ class Order(NamedTuple):
         framework: `btl`, `coll`, `fs`, ...
         names: components, the first under test.
         level: `contract`, `mpi`, ...
-        ranks: of the job.
+        ranks: of the job; of a launcher of processes: hosts.
         mca: further parameters, (name, value).
         seed: of everything random.
         silence: seconds without a sign of life that end a check.
@@ -85,8 +85,15 @@ class Order(NamedTuple):
         return self.framework == "btl" and self.level == "contract"
 
     @property
+    def processes(self) -> int:
+        """How many the kit has at work: one, which stands for `ompyrun`, where starting others is what is under test."""
+        return 1 if self.framework == "plm" else self.ranks
+
+    @property
     def launcher(self) -> list[str]:
         """What starts the ranks; nothing where each process is a job of its own."""
+        if self.framework == "plm":
+            return []
         words = LAUNCHER
         if self.framework == "rte":
             capabilities: Mapping[str, Any] = limits.declared(self.framework, self.component).capabilities
@@ -104,7 +111,18 @@ class Order(NamedTuple):
     def parameters(self) -> tuple[tuple[str, str], ...]:
         """What has the job use the components, and the order's own."""
         above = [("pml", ABOVE[self.framework])] if self.framework in ABOVE else []
-        return ((self.framework, ",".join(self.serving)), *above, *self.mca)
+        return ((self.framework, ",".join(self.serving)), *above, *self.trial, *self.mca)
+
+    @property
+    def trial(self) -> tuple[tuple[str, str], ...]:
+        """Parameters under which a launcher of processes can be tried on one machine, but for those that are given."""
+        if self.framework != "plm":
+            return ()
+        told = limits.declared(self.framework, self.component).capabilities.get("trial", {})
+        assert isinstance(told, Mapping)
+        pairs = ((f"plm_{self.component}_{name}", str(value).format(**PYTHON)) for name, value in told.items())
+        given = {name for name, _ in self.mca}
+        return tuple(pair for pair in pairs if pair[0] not in given)
 
     @property
     def serving(self) -> list[str]:
@@ -150,16 +168,16 @@ class Job:
         self.wires: dict[Connection[Any, Any], int] = {}
         self.numbers: dict[Connection[Any, Any], int] = {}  # of ranks that only the component under test can tell
         self.pids: dict[int, int] = {}
-        self.examined = dict.fromkeys(range(order.ranks), "open")
+        self.examined = dict.fromkeys(range(order.processes), "open")
         self.told = 0  # characters of output that were looked at
         self.processes: list[subprocess.Popen[bytes]] = []
         self.direct = order.bare or not order.launcher
         self.temporary.mkdir()
-        self.calls.write_bytes(bytes(8 * order.ranks))
+        self.calls.write_bytes(bytes(8 * order.processes))
         try:
             with socket.socket(socket.AF_UNIX) as listener:
                 listener.bind(self.address)
-                listener.listen(order.ranks)
+                listener.listen(order.processes)
                 self.start()
                 self.connect(listener)
             self.gather()
@@ -194,7 +212,7 @@ class Job:
         # Threads of a numerical library would compete with the ranks for the cores.
         environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         if self.direct:
-            for rank in range(order.ranks):
+            for rank in range(order.processes):
                 self.launch([sys.executable, "-m", PROGRAM], environment | {RANK: str(rank)})
         else:
             self.launch([*order.launcher, sys.executable, "-m", PROGRAM], environment)
@@ -216,7 +234,7 @@ class Job:
         )  # fmt: skip
         listener.settimeout(0.2)
         end = time.monotonic() + max(order.silence, 30.0)
-        while len(self.wires) < order.ranks:
+        while len(self.wires) < order.processes:
             try:
                 accepted, _ = listener.accept()
             except TimeoutError:
@@ -232,7 +250,7 @@ class Job:
 
     def renumber(self) -> None:
         """Call the ranks as the component under test does, where they are as many."""
-        if sorted(self.numbers.values()) == list(range(self.order.ranks)):
+        if sorted(self.numbers.values()) == list(range(self.order.processes)):
             self.pids = {number: self.pids[self.wires[wire]] for wire, number in self.numbers.items()}
             self.wires = {wire: self.numbers[wire] for wire in self.wires}
 
@@ -327,7 +345,7 @@ class Job:
             if met and failed:
                 break  # nobody is left who could say more
             if met:
-                answer = [values.get(rank) for rank in range(self.order.ranks)]
+                answer = [values.get(rank) for rank in range(self.order.processes)]
                 for wire, rank in self.wires.items():
                     if rank in values:
                         with suppress(ConnectionError):  # who has gone is heard of above

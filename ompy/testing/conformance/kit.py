@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -33,7 +34,7 @@ class Result(NamedTuple):
         """The shortest command that shows it again."""
         order = self.order
         words = ["ompy conformance", f"--mca {order.framework} {','.join(order.names)}"]
-        words += [f"--mca {name} {value}" for name, value in order.mca]
+        words += [f"--mca {name} {shlex.quote(value)}" for name, value in order.mca]
         if order.level == "suite":
             return " ".join([*words, f"-n {order.ranks} --level suite --suite {self.check.name.removeprefix('test_')}"])
         if order.level == "programs":

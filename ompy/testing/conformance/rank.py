@@ -32,7 +32,7 @@ class Subject(Protocol):
 # Frameworks whose components match messages.
 MATCHING = ("pml", "mtl", "rpi")
 # Frameworks whose components serve files.
-FILES = ("fs", "fbtl", "fcoll", "sharedfp")
+FILES = ("io", "fs", "fbtl", "fcoll", "sharedfp")
 
 
 def subject_of(wire: Wire) -> Subject:
@@ -57,6 +57,10 @@ def subject_of(wire: Wire) -> Subject:
         from ompy.testing.conformance.rte.rank import RteProgram, RteRank
 
         return RteProgram(wire) if wire.setting.level == "mpi" else RteRank(wire)
+    if wire.setting.framework == "plm":
+        from ompy.testing.conformance.plm.rank import PlmRank
+
+        return PlmRank(wire)
     if wire.setting.framework == "hook":
         from ompy.testing.conformance.hook.rank import HookRank
 

@@ -25,6 +25,7 @@ def told(result: Result) -> str:
     """A failure in words: the clause, what was found, and how to see it again."""
     outcome, order = result.outcome, result.order
     where = f"rank {outcome.rank} of {order.ranks}" if outcome.rank >= 0 else f"{order.ranks} ranks"
+    where = where if order.processes == order.ranks else f"{order.ranks} hosts"
     lines = [f"{order.framework} {','.join(order.names)}: {result.check.title} ({order.level}, {where})"]
     if clause := result.clause:
         lines += [f"  breaks {clause}:", *textwrap.wrap(clause.text, 110, initial_indent="    ", subsequent_indent="    ")]

@@ -62,4 +62,4 @@ class FileRank(MpiRank):
 
     def module(self, file: File) -> Any:
         """The component's part in a file."""
-        return file.parts[self.framework]
+        return file.module if self.framework == "io" else file.parts[self.framework]

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Generator
 from types import ModuleType
 from typing import Any
 
 from ompy.mca.component import PROJECT, Component, Context, Offer, Refusal, hookimpl
 from ompy.mca.hook import hooks
+from ompy.testing.conformance.belongings import belongings
 from ompy.testing.conformance.check import Breach
 from ompy.testing.conformance.mpi.rank import MpiRank
 from ompy.testing.conformance.wire import SIGN, Wire
@@ -43,14 +42,6 @@ class Asked(ModuleType):
             return hooks.query(self, Context(self.declaration, rte))
         finally:
             hooks.pluggy().unregister(self)
-
-
-def belongings() -> dict[str, object]:
-    """What is the program's own of this process."""
-    handlers = {number.name: signal.getsignal(number) for number in signal.Signals}
-    streams = {f"sys.{name}": getattr(sys, name) for name in ("stdin", "stdout", "stderr", "excepthook", "unraisablehook")}
-    threads = {"threading.excepthook": threading.excepthook}
-    return {**handlers, **streams, **threads, "the environment": dict(os.environ), "the working folder": os.getcwd()}
 
 
 class Companion:

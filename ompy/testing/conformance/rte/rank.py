@@ -9,10 +9,8 @@ import time
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from ompy.mca import discovery, loading
-from ompy.mca.component import Context, Offer, Refusal
-from ompy.mca.hook import hooks
 from ompy.mca.rte import Rte
+from ompy.testing.conformance.answer import answered
 from ompy.testing.conformance.check import Breach, Check
 from ompy.testing.conformance.mpi.rank import MpiRank
 from ompy.testing.conformance.wire import LEAVING, SIGN, Wire
@@ -25,18 +23,7 @@ ASKING = "ompy.testing.conformance.rte.asking"
 
 def ask(name: str) -> tuple[Rte | None, str]:
     """The module that the component makes here, or the reason why not."""
-    found = discovery.installed()["rte"][name]
-    loaded = loading.load(found)
-    if mismatch := loading.interface_mismatch(found, loaded.component):
-        raise Breach("open", mismatch)
-    answer = hooks.query(loaded.plugin, Context(loaded.component))
-    if isinstance(answer, Refusal):
-        if not answer.reason:
-            raise Breach("open", "its refusal has no reason")
-        return None, answer.reason
-    if not isinstance(answer, Offer) or len(answer.modules) != 1 or not isinstance(answer.modules[0], Rte):
-        raise Breach("open", f"its query answers {answer!r}, no offer of one Rte")
-    return answer.modules[0], ""
+    return answered("rte", name, Rte, "open")
 
 
 class RteRank:

@@ -134,8 +134,9 @@ class Wire:
                 if not data:
                     raise EOFError
                 self.partial += data
-                while self.take_line() is not None:
-                    pass
+            # Also what came behind an answer, in one piece with it.
+            while self.take_line() is not None:
+                pass
             told, self.unasked = self.unasked, []
             return told
         finally:

@@ -82,3 +82,10 @@ def test_questions_together_have_an_answer_each(server) -> None:
     assert heard(end) == "cmd=x\ncmd=y\n"
     wire.tell("mput_only")
     assert heard(end) == "cmd=mput_only\n"
+
+
+def test_what_comes_in_one_piece_with_an_answer_is_heard(server) -> None:
+    end, wire = server
+    end.sendall(b"cmd=get_result value=x\ncmd=process_failed rank=2\ncmd=process_failed rank=3\n")
+    assert wire.ask("get key=a", "get_result")["value"] == "x"
+    assert [word["rank"] for word in wire.listen()] == ["2", "3"]

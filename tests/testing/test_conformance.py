@@ -59,6 +59,7 @@ def test_the_trees_collectives_keep_the_contract(ompy_conformance, names: str, r
 
 
 @pytest.mark.parametrize(("names", "ranks"), WINDOWS + MORE_WINDOWS * EVERYTHING)
+@pytest.mark.timeout(900)
 def test_the_trees_one_sided_components_keep_the_contract(ompy_conformance, names: str, ranks: int) -> None:
     ompy_conformance("osc", names, ranks)
 

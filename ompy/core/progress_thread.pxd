@@ -17,3 +17,11 @@ cdef class ProgressThread:
 
     cdef void stand_aside(self) noexcept nogil
     cdef int serve(self) except -1
+
+
+# The process has one while anybody wants it: as often as it was employed, it is dismissed.
+cpdef int employ() except -1
+cpdef int dismiss() except -1
+# Whoever wants it, it stops now, for good.
+cpdef int retire() except -1
+cpdef bint is_employed() noexcept

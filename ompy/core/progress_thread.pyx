@@ -92,3 +92,41 @@ cdef class ProgressThread:
         with nogil:
             rest_for(FIRST_PAUSE)
         return 0
+
+
+cdef ProgressThread employed = None
+cdef int employers = 0
+
+
+cpdef int employ() except -1:
+    """Have a thread move the engine, until `dismiss` was called as often."""
+    global employed, employers
+    if employed is None:
+        employed = ProgressThread()
+    employers += 1
+    return 0
+
+
+cpdef int dismiss() except -1:
+    """The counterpart of `employ`; nothing after `retire`."""
+    global employers
+    if employers == 0:
+        return 0
+    employers -= 1
+    return 0 if employers else retire()
+
+
+cpdef int retire() except -1:
+    """There is no thread any more."""
+    global employed, employers
+    cdef ProgressThread thread = employed
+    employed = None
+    employers = 0
+    if thread is not None:
+        thread.stop()
+    return 0
+
+
+cpdef bint is_employed() noexcept:
+    """Whether there is one."""
+    return employed is not None

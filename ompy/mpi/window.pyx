@@ -7,6 +7,7 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, Py_buffer, PyBuffer_Fi
 
 from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport PROC_NULL
+from ompy.core.progress_thread cimport is_employed
 from ompy.core.window cimport FLAVOR_ALLOCATE, FLAVOR_CREATE, FLAVOR_DYNAMIC, FLAVOR_SHARED, Window
 from ompy.mca.osc cimport OscModule
 from ompy.mpi.comm cimport Comm
@@ -21,7 +22,6 @@ from ompy.mpi.one_sided cimport OneSided
 from ompy.mpi.sentinels cimport bottom
 
 from ompy.core.errors import ERR_COMM, MPIError
-from ompy.mca.params import registry
 from ompy.mpi import attributes
 from ompy.mpi.exceptions import hand_over
 from ompy.runtime import communicators, windows
@@ -294,13 +294,13 @@ cdef class Win(OneSided):
     def Get_info(self) -> Info:
         """The hints in force, as a new info object (MPI-4.1, 12.2.7); where each is from says `ompy_source_of_<hint>`.
 
-        What accesses to this window need of their target stands under `ompy_target_progress`: `none`; `thread`, which
-        `mpi_async_progress` gives it; `calls`: they wait until the target calls MPI.
+        What accesses to this window need of their target stands under `ompy_target_progress`: `none`; `thread`, which it has
+        by `mpi_async_progress` or while windows of osc/portals need one; `calls`: they wait until the target calls MPI.
         """
         cdef Window window
         try:
             window = self.live()
-            need = "none" if window.module.direct else "thread" if registry.value("mpi_async_progress") else "calls"
+            need = "none" if window.module.direct else "thread" if is_employed() else "calls"
             return new_info({**window.attributes["hints"].info(), "ompy_target_progress": need})
         except MPIError as error:
             hand_over(error, self.window)

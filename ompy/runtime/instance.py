@@ -36,7 +36,6 @@ from ompy.runtime.orphans import ORPHANED, hear_of_parents_end
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ompy.core.progress_thread import ProgressThread
     from ompy.mca.bml import Bml
     from ompy.mca.btl import Btl
     from ompy.mca.pml import Pml
@@ -54,7 +53,6 @@ class Instance:
 
     Attributes:
         rte, btls, bml, pml: the chosen modules.
-        progress_thread: moves the engine while the program computes, where that was asked for.
         world, own: the communicators behind MPI_COMM_WORLD and MPI_COMM_SELF.
     """
 
@@ -82,21 +80,21 @@ class Instance:
             register_source(btl)
         self.pml.add_comm(self.world)
         self.serve(self.own)
-        self.progress_thread: ProgressThread | None = None
         if registry.value("mpi_async_progress"):
-            self.progress_thread = self.start_progress_thread()
+            self.start_progress_thread()
         hooks.announce("ompy_initialized", instance=self)
 
-    def start_progress_thread(self) -> ProgressThread:
+    def start_progress_thread(self) -> None:
+        """One that moves the engine while the program computes."""
         if is_simulated():
             raise MPIError(
                 ERR_OTHER,
                 "mpi_async_progress: on a simulated machine time passes only while the program waits: leave it out, or choose "
                 "another transport",
             )
-        from ompy.core.progress_thread import ProgressThread
+        from ompy.core import progress_thread
 
-        return ProgressThread()
+        progress_thread.employ()
 
     def publish(self) -> None:
         """Put every component's address on the card, and see that every rank chose the same PML and collectives."""
@@ -150,8 +148,9 @@ class Instance:
         A program that leaves with `sys.exit(1)` meets nobody: its peers may wait for what it never sent, and the launcher,
         which sees the exit code, ends them.
         """
-        if self.progress_thread is not None:
-            self.progress_thread.stop()
+        from ompy.core import progress_thread
+
+        progress_thread.retire()
         if abort.leaves_in_failure():
             return
         settle_all()

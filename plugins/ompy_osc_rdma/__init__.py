@@ -1,1 +1,0 @@
-import ompy.core.compiled  # finds the modules of this package

@@ -1,8 +1,8 @@
 from ompy.core.window import Window
 from ompy.mca.bml import Bml
-from ompy_osc_rdma.accesses import Accesses
+from ompy.mca.remote_window.window import RemoteWindow
 
 interface: int
 
-class RdmaWindow(Accesses):
+class RdmaWindow(RemoteWindow):
     def __init__(self, window: Window, bml: Bml, native: bool) -> None: ...

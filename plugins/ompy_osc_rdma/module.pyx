@@ -1,44 +1,16 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
-"""One-sided communication by remote memory access and remote atomics (MPI-4.1, chapter 12)."""
-from cpython.bytearray cimport PyByteArray_AS_STRING
-from libc.stdint cimport int64_t
-
-from ompy.core.atomic cimport full_fence
-from ompy.core.board cimport WIN_FENCE, WIN_FREE, WIN_LOCK, WIN_START, WIN_WAIT
-from ompy.core.progress cimport progress, wait_until
-from ompy.core.request cimport Request
-from ompy.core.window cimport ASSERT_NOCHECK, ASSERT_NOSUCCEED, LOCK_EXCLUSIVE, LOCK_SHARED, Window
-from ompy.mca.agreement cimport meet
-from ompy.mca.bml cimport Bml
-from ompy.mca.btl cimport FLAG_ASYNCHRONOUS
+# distutils: extra_compile_args=-Os
+"""One-sided communication by remote memory access and remote atomics of BTLs (MPI-4.1, chapter 12)."""
+from ompy.core.window cimport Window
+from ompy.mca.bml cimport Bml, PeerRoutes, Route
+from ompy.mca.btl cimport FLAG_ATOMICS, FLAG_GET
 from ompy.mca.osc cimport INTERFACE
-from ompy_osc_rdma.accesses cimport Accesses
-from ompy_osc_rdma.ways cimport DRAWN, HOLDERS, READING, WRITING, Way
-
-from ompy.core.errors import ERR_RMA_SYNC, MPIError
+from ompy.mca.remote_window.ways cimport Way
 
 interface = INTERFACE
 
 
-cdef class Count(Request):
-    """What `await_count` waits for."""
-    cdef int64_t *word
-    cdef int64_t value
-    cdef Way way
-    cdef RdmaWindow window
-
-
-cdef bint has_come(void *context) except -1:
-    cdef Count count = <Count> context
-    full_fence()
-    if count.word[0] > count.value:
-        return True
-    if count.way.proc.failure is not None:
-        count.window.require_alive(count.peer, "before it came to this window's synchronisation")
-    return False
-
-
-cdef class RdmaWindow(Accesses):
+cdef class RdmaWindow(RemoteWindow):
     """One window over remote memory access.
 
     Parameters:
@@ -48,254 +20,17 @@ cdef class RdmaWindow(Accesses):
     """
 
     def __init__(self, Window window not None, Bml bml not None, bint native):
-        Accesses.__init__(self, "rdma", window)
-        self.bml = bml
+        RemoteWindow.__init__(self, "rdma", window, bml)
         self.native = native
-        self.starts = [0] * self.ranks
-        self.waits = [0] * self.ranks
-        self.unchecked = set()
 
-    cpdef int open(self) except -1:
-        """Let the others in."""
-        cdef Way way
-        Accesses.open(self)
-        # What a dynamic window holds its owner has to be asked.
-        self.direct = not self.dynamic and all([
-            way.layer is None or (way.desk.btl is not way.layer and way.desk.btl.flags & FLAG_ASYNCHRONOUS) for way in self.ways
-        ])
-        return 0
-
-    # -- fence --------------------------------------------------------------------------------------------------------
-
-    cpdef int fence(self, int assertion) except -1:
-        """Every rank has entered, and all accesses to this one are complete."""
-        self.may_fence()
-        self.finish_all(False)
-        full_fence()
-        meet(self.window.communicator, WIN_FENCE)
-        full_fence()
-        self.fenced = not assertion & ASSERT_NOSUCCEED
-        return 0
-
-    def finish_all(self, bint local):
-        """Complete the accesses to every target; the first error when all are over."""
-        cdef int target
-        first = None
-        for target in range(self.ranks):
-            try:
-                self.finish(target, local)
-            except MPIError as error:
-                first = first or error
-        if first is not None:
-            raise first
-
-    # -- post, start, complete, wait ----------------------------------------------------------------------------------
-
-    def tell(self, list ranks, int words):
-        """Count one up in the word of this rank's, at each of them."""
-        cdef int rank
-        full_fence()
-        self.begin_keeping()
-        try:
-            for rank in ranks:
-                self.change(rank, HOLDERS + words * self.ranks + self.rank, "add", 1, 0)
-                self.wake_peer(rank)
-        finally:
-            self.end_keeping()
-
-    cpdef int post(self, list ranks, int assertion) except -1:
-        """Open this process's memory to the ranks."""
-        if self.exposed is not None:
-            raise MPIError(ERR_RMA_SYNC, "Post again before Wait or a Test that said yes")
-        self.exposed = ranks
-        if not assertion & ASSERT_NOCHECK:
-            self.tell(ranks, 1)
-        return 0
-
-    cpdef int start(self, list ranks, int assertion) except -1:
-        """Returns when every one of the ranks has posted."""
-        cdef int rank
-        self.may_start()
-        if not assertion & ASSERT_NOCHECK:
-            for rank in ranks:
-                self.await_count(HOLDERS + self.ranks + rank, self.starts[rank], rank, WIN_START)
-            for rank in ranks:
-                self.starts[rank] += 1
-        return self.begin_towards(ranks)
-
-    cpdef int complete(self) except -1:
-        """Accesses are complete at the targets, which are told."""
-        cdef int rank
-        cdef list ranks = self.end_started()
-        for rank in ranks:
-            self.finish(rank, False)
-        self.tell(ranks, 2)
-        return 0
-
-    cpdef int wait(self) except -1:
-        """Until all ranks of `post` have completed."""
-        cdef int rank
-        cdef list ranks = self.exposed
-        if ranks is None:
-            raise MPIError(ERR_RMA_SYNC, "Wait without Post")
-        for rank in ranks:
-            self.await_count(HOLDERS + 2 * self.ranks + rank, self.waits[rank], rank, WIN_WAIT)
-        self.exposed = None
-        for rank in ranks:
-            self.waits[rank] += 1
-        full_fence()
-        return 0
-
-    cpdef bint test(self) except -1:
-        """Whether all ranks of `post` have completed."""
-        cdef int rank
-        if self.exposed is None:
-            raise MPIError(ERR_RMA_SYNC, "Test without Post")
-        progress()
-        for rank in self.exposed:
-            if self.words[HOLDERS + 2 * self.ranks + rank] <= self.waits[rank]:
-                return False
-        self.wait()
-        return True
-
-    cdef int await_count(self, int word, int64_t value, int peer, int operation) except -1:
-        cdef Count count = Count()
-        count.word = &self.words[word]
-        count.value = value
-        count.way = self.ways[peer]
-        count.window = self
-        count.operation = operation
-        count.communicator = self.window.communicator
-        count.peer = peer
-        return wait_until(has_come, <void *> count, count)
-
-    # -- locks --------------------------------------------------------------------------------------------------------
-
-    cpdef int lock(self, int target, int kind, int assertion) except -1:
-        """Returns when the target's memory is ours."""
-        self.may_lock(target, kind)
-        if assertion & ASSERT_NOCHECK:
-            self.unchecked.add(target)
-        else:
-            self.begin_keeping()
-            try:
-                self.take_lock(target, kind)
-            finally:
-                self.end_keeping()
-        self.note_lock(target, kind)
-        return 0
-
-    cdef int take_lock(self, int target, int kind) except -1:
-        """Draw a number and wait for it.  It can't be given back: what signal handlers raise is kept meanwhile."""
-        cdef int64_t number
-        cdef bytearray read = bytearray(8 * (<int> HOLDERS + self.ranks))
-        cdef int64_t *words = <int64_t *> PyByteArray_AS_STRING(read)
-        cdef int round = 0, rank, serving = WRITING if kind == LOCK_EXCLUSIVE else READING
-        self.change(target, HOLDERS + self.rank, "swap", kind, 0)
-        number = self.change(target, DRAWN, "add", 1, 0)
-        while True:
-            self.look(target, HOLDERS + self.ranks, read)
-            full_fence()
-            if words[serving] == number:
-                break
-            for rank in range(self.ranks):
-                if words[HOLDERS + rank] and rank != self.rank:
-                    self.require_alive(rank, f"while it held the lock of rank {target}")
-            self.pause(round, target, WIN_LOCK)
-            round += 1
-        if kind == LOCK_SHARED:
-            self.change(target, READING, "add", 1, 0)
-        return 0
-
-    cdef int give_lock_back(self, int target, int kind) except -1:
-        self.change(target, HOLDERS + self.rank, "swap", 0, 0)
-        if kind == LOCK_EXCLUSIVE:
-            self.change(target, READING, "add", 1, 0)
-        self.change(target, WRITING, "add", 1, 0)
-        return 0
-
-    cpdef int unlock(self, int target) except -1:
-        """Accesses are complete at the target, then others may have it."""
-        cdef int kind = self.locked[target]
-        self.may_unlock(target)
-        self.note_unlock(target)
-        self.begin_keeping()
-        try:
-            try:
-                self.finish(target, False)
-            finally:
-                full_fence()
-                if target in self.unchecked:
-                    self.unchecked.discard(target)
-                else:
-                    self.give_lock_back(target, kind)
-        finally:
-            self.end_keeping()
-        return progress() & 0                    # who looks at its own memory in a loop serves the others
-
-    cpdef int lock_all(self, int assertion) except -1:
-        """Returns when every rank's memory is shared with us."""
-        cdef int target, taken = 0
-        self.may_lock_all()
-        self.all_unchecked = assertion & ASSERT_NOCHECK
-        if not self.all_unchecked:
-            self.begin_keeping()
-            try:
-                for target in range(self.ranks):
-                    self.take_lock(target, LOCK_SHARED)
-                    taken += 1
-            except BaseException:
-                for target in range(taken):
-                    self.give_lock_back(target, LOCK_SHARED)
-                raise
-            finally:
-                self.end_keeping()
-        self.locked_all = True
-        return 0
-
-    cpdef int unlock_all(self) except -1:
-        """Accesses are complete everywhere, and all locks given back."""
-        cdef int target
-        self.may_unlock_all()
-        self.locked_all = False
-        self.begin_keeping()
-        try:
-            try:
-                self.finish_all(False)
-            finally:
-                full_fence()
-                if not self.all_unchecked:
-                    for target in range(self.ranks):
-                        self.give_lock_back(target, LOCK_SHARED)
-        finally:
-            self.end_keeping()
-        return progress() & 0
-
-    cpdef int flush(self, int target, bint local) except -1:
-        """Complete accesses to a target, or to all."""
-        self.may_flush(target)
-        if target < 0:
-            self.finish_all(local)
-        else:
-            self.finish(target, local)
-        full_fence()
-        progress()
-        return 0
-
-    cpdef int sync(self) except -1:
-        """Public and private copy are one; only the processor's order of accesses is left to see to."""
-        full_fence()
-        progress()
-        return 0
-
-    # -- the end ------------------------------------------------------------------------------------------------------
-
-    cpdef int free(self) except -1:
-        """All ranks meet: nobody will access anything of this one."""
-        if self.exposed is not None:
-            raise MPIError(ERR_RMA_SYNC, "Free between Post and Wait: end the epoch first")
-        self.may_free()
-        self.finish_all(False)
-        meet(self.window.communicator, WIN_FREE)
-        self.close()
+    cdef int find_native(self, Way way, PeerRoutes routes) except -1:
+        cdef Route route
+        if not self.native:
+            return 0
+        for route in routes.rdma:
+            if route.btl.flags & FLAG_ATOMICS and route.btl.flags & FLAG_GET \
+                    and route.btl.put_alignment == 1 and route.btl.get_alignment == 1:
+                way.native = route.btl
+                way.endpoint = route.endpoint
+                return 0
         return 0

@@ -11,6 +11,8 @@
 #     COMBINED       x     x          x                           x                x
 #     DYNAMIC        x                                x                   x        x
 #
+# A single block with sender's offset may also be one whose words are changed (CHANGE).
+#
 # A header is saved in front of the body in a single block, in `Buffer.header` of an independent one, in the letter of a
 # dynamic one.  A descriptor that saves headers only never finds a message too long.
 #
@@ -33,6 +35,9 @@ cpdef enum DescriptorKind:
 cpdef enum:
     WRITE = 0
     READ = 1
+    # Not in the papers, whose kernels have no atomics: a message, a `Change`, alters a word of a single block in place, and an
+    # acknowledgement brings back what it was.
+    CHANGE = 2
 
 # MemoryDescriptor.save, and `saved` of events and acknowledgements
 cpdef enum:

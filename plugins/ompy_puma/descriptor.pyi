@@ -4,6 +4,7 @@ COMBINED: int
 DYNAMIC: int
 WRITE: int
 READ: int
+CHANGE: int
 SAVE_HEADER: int
 SAVE_BODY: int
 SAVE_BOTH: int

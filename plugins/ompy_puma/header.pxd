@@ -22,7 +22,7 @@
 #     PACKET_FRAGMENT   Piece | bytes
 #     PACKET_FETCHED    Piece
 #     PACKET_STREAM     Piece
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 cdef enum PacketKind:
     PACKET_MESSAGE = 1
@@ -42,6 +42,7 @@ cdef enum:
 cdef enum:
     PLAIN_SIZE = 40
     USER_DATA = 12
+    OLD_VALUE = 4               # where in the user data an acknowledgement has what a changed word was, 8 bytes
 
 cdef struct Header:
     uint8_t kind
@@ -58,10 +59,16 @@ cdef struct Header:
     uint64_t offset                              # for descriptors whose offset the sender manages
     uint64_t return_match_bits
     uint64_t return_offset
-    uint64_t return_length                       # bytes wanted from read memory; in an acknowledgement: bytes saved
+    uint64_t return_length                       # bytes wanted from read memory, or of a word; in an acknowledgement: saved
     uint8_t user_data[USER_DATA]
     uint16_t return_portal
     uint16_t reserved
+
+# The body of a message to a word, which lies at the sender's offset and has `return_length` bytes: 4 or 8.
+cdef struct Change:
+    int32_t operation                            # by the numbers of `ompy.core.atomic`
+    uint32_t reserved
+    int64_t operand, compare
 
 # Follows the header of an opening or an offer.
 cdef struct Transfer:

@@ -1,6 +1,6 @@
 # The Q-Kernel: mechanism without policy (Puma, 6).
 #
-#     link --> arrive --> process? group? portal? --> matching list --> descriptor --> deposit, or read and reply
+#     link --> arrive --> process? group? portal? --> matching list --> descriptor --> deposit, read and reply, or change
 #                                                                                       `- acknowledge, tell the owner
 #
 # Sending is in `transmission`.  The kernel holds no bodies: what arrives goes where a descriptor says, or nowhere; what is
@@ -43,6 +43,8 @@ cdef class QKernel(Transmission):
     cdef int deliver(self, const Header *header, uint64_t number, uint64_t remote, const char *rest, size_t size) except -1
     cdef int take(self, Process process, const Header *header, const Way *way, Placement *placement, uint64_t number,
                   uint64_t remote, const char *rest, size_t size) except -1
+    cdef int change(self, Process process, const Header *header, const Way *way, Placement *placement, uint64_t number,
+                    const char *rest, size_t size) except -1
     cdef int piece(self, const char *packet, size_t length) except -1
     cdef int go_on(self, Incoming *record) except -1
     cdef int end(self, Incoming *record, bint whole) except -1

@@ -2,15 +2,16 @@
 # distutils: extra_compile_args=-Os
 """The Q-Kernel.  Pictured in `kernel.pxd`."""
 from cpython.ref cimport Py_INCREF
-from libc.stdint cimport uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
+from ompy.core.atomic cimport atomic32, atomic64
 from ompy.core.errors import ERR_ARG, ERR_PROC_FAILED, MPIError
-from ompy_puma.descriptor cimport READ
+from ompy_puma.descriptor cimport CHANGE, READ
 from ompy_puma.events cimport tell, tell_drop
 from ompy_puma.header cimport (
     ACKNOWLEDGEMENT, PACKET_FETCHED, PACKET_FRAGMENT, PACKET_MESSAGE, PACKET_OFFER, PACKET_STREAM, PLAIN_SIZE, REPLY, RETURN,
-    Piece, Transfer, header_size,
+    Change, Piece, Transfer, header_size,
 )
 from ompy_puma.incoming cimport FETCH_DONE, FETCH_FAILED, FETCH_STALLED, FetchVerdict
 from ompy_puma.link cimport Link, Wire
@@ -18,12 +19,14 @@ from ompy_puma.match_list cimport LINK_END, LINK_NEXT, PORTAL_DESCRIPTOR, PORTAL
 from ompy_puma.outgoing cimport Outgoing
 from ompy_puma.placement cimport place, settle, write
 from ompy_puma.process cimport (
-    DROP_BROKEN_LIST, DROP_EMPTY_PORTAL, DROP_GROUP, DROP_LOST, DROP_MALFORMED, DROP_NO_MATCH, DROP_NO_PROCESS, DROP_NONE,
+    DROP_BROKEN_LIST, DROP_EMPTY_PORTAL, DROP_GROUP, DROP_INVALID, DROP_LOST, DROP_MALFORMED, DROP_NO_MATCH, DROP_NO_PROCESS,
+    DROP_NONE,
     DROP_PORTAL, DROP_RESOURCES, DROP_STRAY, DROP_TOO_LONG, EVENT_DEPOSITED, EVENT_LOST, EVENT_MATCHED,
 )
 
 cdef enum:
     MOST_CONTEXTS = 65536                        # what a header's field can name
+    CHANGES = 8                                  # operations of `ompy.core.atomic`
 
 
 cdef bint writes(const Incoming *record, Process process, uint32_t node, const char *address, uint64_t length) noexcept:
@@ -196,6 +199,8 @@ cdef class QKernel(Transmission):
             if number:
                 self.control(header.source_node, PACKET_FETCHED, number, 0)
             return 0
+        if placement.operation == CHANGE:
+            return self.change(process, header, way, placement, number, rest, size)
         if number == 0:
             write(process, placement, 0, rest, size)
             self.bytes_copied += placement.length
@@ -214,12 +219,31 @@ cdef class QKernel(Transmission):
         # Whoever was told may have abandoned the memory, not the record.
         return self.go_on(record) if remote else 0
 
+    cdef int change(self, Process process, const Header *header, const Way *way, Placement *placement, uint64_t number,
+                    const char *rest, size_t size) except -1:
+        """Alter a word, and tell what it was."""
+        cdef Change change
+        cdef int64_t old
+        if number or size != sizeof(Change):
+            return self.drop(DROP_MALFORMED, process, way, header, number)
+        memcpy(&change, rest, sizeof(Change))
+        if placement.length != 4 and placement.length != 8 or <size_t> placement.body % placement.length \
+                or change.operation < 0 or change.operation >= CHANGES:
+            return self.drop(DROP_INVALID, process, way, header, 0)
+        if placement.length == 4:
+            old = atomic32(<int32_t *> placement.body, change.operation, change.operand, change.compare)
+        else:
+            old = atomic64(<int64_t *> placement.body, change.operation, change.operand, change.compare)
+        self.delivered += 1
+        self.acknowledge(process, header, way, placement, old)
+        return tell(process, EVENT_DEPOSITED, way, placement, header)
+
     cdef int whole(self, Process process, const Header *header, const Way *way, Placement *placement) except -1:
         """All of a message that is saved is there."""
         self.delivered += 1
         settle(placement, True)
         if placement.acknowledge and header.flags & (RETURN | ACKNOWLEDGEMENT | REPLY) == RETURN:
-            self.acknowledge(process, header, way, placement)
+            self.acknowledge(process, header, way, placement, 0)
         return tell(process, EVENT_DEPOSITED, way, placement, header)
 
     # -- bodies that come by themselves

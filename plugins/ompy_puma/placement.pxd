@@ -14,12 +14,12 @@ from ompy_puma.process cimport DropReason, Process
 cdef struct Placement:
     int32_t descriptor
     int32_t base                                 # whose memory it is: the descriptor, or what it overlays
-    int operation                                # WRITE or READ
+    int operation                                # WRITE, READ or CHANGE
     int saved
     bint acknowledge
     char *body                                   # one run of bytes; NULL when they lie in several
     uint64_t stream                              # then: where they begin in the chain of buffers
-    uint64_t length                              # bytes of body that the descriptor takes or gives
+    uint64_t length                              # bytes of body that the descriptor takes or gives; of a word that is changed
     Buffer *buffer
     Letter *letter
 

@@ -8,8 +8,8 @@ from libc.stdint cimport uint32_t
 from libc.string cimport memcpy
 
 from ompy_puma.descriptor cimport (
-    ACKNOWLEDGE, BUFFER_BUSY, BUFFER_FREE, BUFFER_USED, CIRCULAR, COMBINED, COMPACT, DYNAMIC, INDEPENDENT, NO_OVERLAY, READ,
-    SAVE_BODY, SAVE_BOTH, SAVE_HEADER, SENDER_OFFSET, SINGLE, TRUNCATE, WRITE,
+    ACKNOWLEDGE, BUFFER_BUSY, BUFFER_FREE, BUFFER_USED, CHANGE, CIRCULAR, COMBINED, COMPACT, DYNAMIC, INDEPENDENT, NO_OVERLAY,
+    READ, SAVE_BODY, SAVE_BOTH, SAVE_HEADER, SENDER_OFFSET, SINGLE, TRUNCATE, WRITE,
 )
 from ompy_puma.header cimport ACKNOWLEDGEMENT, REPLY, RETURN
 from ompy_puma.heap cimport LETTER_LOST, LETTER_WHOLE, Heap, allocate_letter, compact_heap, letter_body, letter_size
@@ -42,7 +42,8 @@ cdef DropReason place(Process process, int descriptor, const Header *header, Pla
         if chosen.save == 0 or chosen.save > SAVE_BOTH:
             return DROP_INVALID
         placement.length = header.length if chosen.save & SAVE_BODY else 0
-    elif chosen.operation == READ and chosen.kind != DYNAMIC:
+    elif chosen.operation == READ and chosen.kind != DYNAMIC \
+            or chosen.operation == CHANGE and chosen.kind == SINGLE and chosen.options & SENDER_OFFSET:
         if header.flags & (RETURN | ACKNOWLEDGEMENT | REPLY) != RETURN:
             return DROP_NO_REPLY
         placement.saved = 0

@@ -2,7 +2,7 @@
 #
 #     send_app_msg --> capability? --> room in the queue? --> link.transmit            a short message: three looks, one copy
 #     acknowledgement, reply ------------------------------'  `- queue --> progress
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from ompy.core.progress cimport ProgressSource
 
@@ -46,7 +46,9 @@ cdef class Transmission(ProgressSource):
 
     # -- the kernel's own words
     cdef int reply(self, Process process, const Header *header, const Way *way, Placement *placement) except -1
-    cdef int acknowledge(self, Process process, const Header *header, const Way *way, const Placement *placement) except -1
+    # `old`: what a changed word was.
+    cdef int acknowledge(self, Process process, const Header *header, const Way *way, const Placement *placement,
+                         int64_t old) except -1
     cdef int control(self, uint32_t node, int kind, uint64_t number, int status) except -1
 
     # -- within

@@ -8,9 +8,10 @@ from ompy.core.constants cimport OK
 from ompy.core.errors import MPIError
 from ompy.core.progress cimport register_source, unregister_source
 from ompy_puma.capability cimport GroupCapability, PortalCapability
+from ompy_puma.descriptor cimport CHANGE
 from ompy_puma.events cimport tell, tell_drop
 from ompy_puma.header cimport (
-    ACKNOWLEDGEMENT, PACKET_MESSAGE, PLAIN, REPLY, RETURN, USER_DATA, Piece, header_size, second_half_is_zero,
+    ACKNOWLEDGEMENT, OLD_VALUE, PACKET_MESSAGE, PLAIN, REPLY, RETURN, USER_DATA, Piece, header_size, second_half_is_zero,
 )
 from ompy_puma.outgoing cimport STAGE_CONTROL, STAGE_OFFER, STAGE_OPENING, STAGE_WHOLE, Outgoing
 from ompy_puma.placement cimport settle
@@ -156,12 +157,15 @@ cdef class Transmission(ProgressSource):
         self.replies += 1
         return self.answer(process, &told, header, placement.body, placement.length, way, placement)
 
-    cdef int acknowledge(self, Process process, const Header *header, const Way *way, const Placement *placement) except -1:
+    cdef int acknowledge(self, Process process, const Header *header, const Way *way, const Placement *placement,
+                         int64_t old) except -1:
         cdef Header told
         memset(&told, 0, sizeof(Header))
         told.flags = ACKNOWLEDGEMENT
         memcpy(told.user_data, header.user_data, USER_DATA)
         told.user_data[0] = placement.saved
+        if placement.operation == CHANGE:
+            memcpy(told.user_data + OLD_VALUE, &old, sizeof(old))
         told.return_length = placement.length
         self.acknowledgements += 1
         return self.answer(process, &told, header, NULL, 0, way, NULL)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 from conftest import Start
 from machines import Launched, Machines
@@ -31,8 +32,9 @@ STUBBORN = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + WA
 
 
 def process_of(machines: Machines, name: str, words: str) -> int:
-    """The first process on that host whose command line has the words; the proxy's keeper has the proxy's."""
-    return min(pid for pid, line in machines[name].processes().items() if words in line)
+    """The process on that host whose command line has the words; the proxy's keeper, its child, has the proxy's."""
+    found = [pid for pid, line in machines[name].processes().items() if words in line]
+    return next(pid for pid in found if psutil.Process(pid).ppid() not in found)
 
 
 def kill_rank(machines: Machines, job: Launched) -> None:

@@ -106,6 +106,12 @@ def test_nothing_is_left_of_windows_over_messages(comm, flavor):
     live(comm, flavor, "pt2pt")
 
 
+@pytest.mark.ompy(2, mca={"osc": "portals"}, timeout=120)
+@pytest.mark.parametrize("flavor", FLAVORS)
+def test_nothing_is_left_of_windows_on_portals(comm, flavor):
+    live(comm, flavor, "portals")
+
+
 @pytest.mark.ompy(
     2, mca={"osc": "rdma", "pml": "ob1", "btl": "portals,self", "btl_portals_registration_budget": 0}, timeout=120
 )

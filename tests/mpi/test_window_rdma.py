@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from accessing import accesses
 from attaching import attach_at_random
 
 from ompy import MPI
-from ompy.mca import selection
 
 RDMA = {"osc": "rdma"}
 WAYS = {
@@ -20,95 +20,39 @@ WAYS = {
 }
 
 
-def made(flavor, comm, count):
-    if flavor == "create":
-        memory = np.zeros(count)
-        return MPI.Win.Create(memory, 8, comm=comm), memory
-    win = (MPI.Win.Allocate if flavor == "allocate" else MPI.Win.Allocate_shared)(8 * count, 8, comm=comm)
-    return win, np.frombuffer(win.tomemory())
-
-
-def accesses(comm):
-    right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
-    for flavor in ("allocate", "create", "shared"):
-        win, memory = made(flavor, comm, 20000)
-        assert next(it for it in selection.verdicts("osc") if it.chosen).component == "rdma"
-        spread = MPI.DOUBLE.Create_vector(5, 1, 2).Commit()
-        win.Fence()
-        win.Put(np.full(10000, comm.rank + 1.0), right, 5)
-        win.Fence()
-        assert (memory[5:10005] == left + 1).all()
-        got = np.zeros(10000)
-        win.Get(got, right, 5)
-        win.Put(np.arange(5.0), right, (15000, 1, spread))
-        win.Fence()
-        assert (got == comm.rank + 1).all()
-        assert memory[15000:15010].tolist() == [0, 0, 1, 0, 2, 0, 3, 0, 4, 0]
-        win.Lock_all()
-        for _ in range(20):
-            win.Accumulate(np.ones(10), 0)
-            win.Accumulate(np.ones(5), 0, (0, 1, spread))
-        win.Unlock_all()
-        comm.Barrier()
-        if comm.rank == 0:
-            assert memory[:5].tolist() == [40.0 * comm.size, 20.0 * comm.size] * 2 + [40.0 * comm.size]
-        one = np.zeros(1)
-        for _ in range(10):
-            win.Lock(0)
-            win.Get(one, 0, 19000)
-            win.Flush(0)
-            one += 1
-            win.Put(one, 0, 19000)
-            win.Unlock(0)
-        comm.Barrier()
-        if comm.rank == 0:
-            assert memory[19000] == 10 * comm.size
-        others = comm.Get_group().Excl([comm.rank])
-        win.Post(others)
-        win.Start(others)
-        for rank in range(comm.size):
-            if rank != comm.rank:
-                win.Put(np.full(1, 7.0), rank, 19100 + comm.rank)
-        win.Complete()
-        win.Wait()
-        assert memory[19100 : 19100 + comm.size].sum() == 7 * (comm.size - 1)
-        win.Free()
-        spread.Free()
-
-
 @pytest.mark.ompy(2, 3, mca=WAYS["the heap"])
 def test_over_the_heap(comm, ompy_seed):
-    accesses(comm)
+    accesses(comm, "rdma")
     attach_at_random(comm, ompy_seed)
 
 
 @pytest.mark.ompy(2, 3, mca=WAYS["heap and kernel"])
 def test_over_heap_and_kernel(comm, ompy_seed):
-    accesses(comm)
+    accesses(comm, "rdma")
     attach_at_random(comm, ompy_seed)
 
 
 @pytest.mark.ompy(2, 3, mca=WAYS["messages"])
 def test_over_messages(comm, ompy_seed):
-    accesses(comm)
+    accesses(comm, "rdma")
     attach_at_random(comm, ompy_seed)
 
 
 @pytest.mark.ompy(2, 3, mca=WAYS["messages of a few bytes"])
 def test_over_short_messages(comm, ompy_seed):
-    accesses(comm)
+    accesses(comm, "rdma")
     attach_at_random(comm, ompy_seed)
 
 
 @pytest.mark.ompy(2, 3, mca=WAYS["zmq"])
 def test_over_zmq(comm, ompy_seed):
-    accesses(comm)
+    accesses(comm, "rdma")
     attach_at_random(comm, ompy_seed)
 
 
 @pytest.mark.ompy(2, 3, mca=WAYS["portals"])
 def test_over_portals(comm, ompy_seed):
-    accesses(comm)
+    accesses(comm, "rdma")
     attach_at_random(comm, ompy_seed)
 
 

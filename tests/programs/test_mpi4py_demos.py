@@ -98,6 +98,7 @@ ONE_SIDED = {
     "sm": ("--mca", "osc", "sm"),
     "rdma": ("--mca", "osc", "rdma"),
     "rdma over messages": ("--mca", "osc", "rdma", "--mca", "btl", "self,tcp"),
+    "portals": ("--mca", "osc", "portals"),
     "pt2pt": ("--mca", "osc", "pt2pt"),
 }
 

@@ -19,8 +19,8 @@ TRANSPORTS = [("self", 1), ("sm,self", 2), ("zmq,self", 3), ("portals,self", 2)]
 MORE_TRANSPORTS = [("sm,self", 3), ("sm,self", 5), ("zmq,self", 2), ("zmq,self", 5), ("portals,self", 3)]
 COLLECTIVES = [("basic", 3), ("sm,basic", 3), ("tuned,basic", 3)]
 MORE_COLLECTIVES = [("basic", 17), ("sm,basic", 17), ("tuned,basic", 2), ("tuned,basic", 5), ("tuned,basic", 17)]
-WINDOWS = [("pt2pt", 2), ("sm,pt2pt", 3), ("rdma,pt2pt", 2)]
-MORE_WINDOWS = [("rdma,pt2pt", 3), ("pt2pt", 3), ("pt2pt", 5), ("sm,pt2pt", 2), ("sm,pt2pt", 5)]
+WINDOWS = [("pt2pt", 2), ("sm,pt2pt", 3), ("rdma,pt2pt", 2), ("portals,pt2pt", 2)]
+MORE_WINDOWS = [("portals,pt2pt", 3), ("rdma,pt2pt", 3), ("pt2pt", 3), ("pt2pt", 5), ("sm,pt2pt", 2), ("sm,pt2pt", 5)]
 # Framework, names, ranks, further parameters.
 MATCHING = [("pml", "ob1", 2, {}), ("pml", "dr", 3, {}), ("mtl", "portals", 2, {}), ("rpi", "raw_v3", 2, {})]
 MORE_MATCHING = [
@@ -62,6 +62,7 @@ def test_the_trees_collectives_keep_the_contract(ompy_conformance, names: str, r
 
 
 @pytest.mark.parametrize(("names", "ranks"), WINDOWS + MORE_WINDOWS * EVERYTHING)
+@pytest.mark.timeout(900)
 def test_the_trees_one_sided_components_keep_the_contract(ompy_conformance, names: str, ranks: int) -> None:
     ompy_conformance("osc", names, ranks)
 

@@ -62,6 +62,8 @@ MATRIX = (
     Row("osc rdma over messages", mca(osc="rdma,pt2pt", osc_rdma_priority=50, osc_rdma_native="none"), (2, 3, 5)),
     Row("osc rdma over zmq", mca(osc="rdma,pt2pt", osc_rdma_priority=50, btl="zmq,self"), (2, 3)),
     Row("osc rdma over portals", mca(osc="rdma,pt2pt", osc_rdma_priority=50, pml="ob1", btl="portals,self"), (2, 3), share=0.3),
+    Row("osc portals", mca(osc="portals"), (2, 3), share=0.3),
+    Row("osc portals beside mtl", mca(osc="portals", pml="cm", mtl="portals"), (2, 3), share=0.3),
     Row("async progress", mca(mpi_async_progress=1, osc="pt2pt"), (2, 3)),
     Row("async progress over zmq", mca(mpi_async_progress=1, btl="zmq,self"), (2, 3)),
     Row("checksums", mca(btl="zmq,self", pml_ob1_checksum=1), (2,)),

@@ -7,8 +7,8 @@ from libc.stdint cimport int64_t, uint64_t
 from ompy.core.request cimport Request
 from ompy.core.typemap cimport Typemap
 from ompy.mca.osc cimport Access
-from ompy_osc_rdma.attached cimport Attached
-from ompy_osc_rdma.ways cimport Key
+from ompy.mca.remote_window.attached cimport Attached
+from ompy.mca.remote_window.ways cimport Key
 
 
 cdef class Accesses(Attached):

@@ -11,7 +11,7 @@ from ompy.core.typemap cimport span
 from ompy.core.window cimport FLAVOR_DYNAMIC, Window
 from ompy.mca.active_rdma cimport close_register, open_register
 from ompy.mca.osc cimport Access
-from ompy_osc_rdma.ways cimport ASK, BYTES, DETACHED, LONGEST_ROW, Key, Way, Ways, new_descriptor
+from ompy.mca.remote_window.ways cimport ASK, BYTES, DETACHED, LONGEST_ROW, Key, Way, Ways, new_descriptor
 
 from ompy.core.errors import ERR_RMA_RANGE, MPIError
 from ompy.mca.attachments import Attachments, not_attached
@@ -120,7 +120,7 @@ cdef class Attached(Ways):
         cdef Key key = Key()
         cdef bytearray told = bytearray(8 * <int> LONGEST_ROW)
         # Counted by itself: what has gone wrong with accesses is told by whoever completes them.
-        answer.proc, answer.layer, answer.waking = way.proc, way.layer, way.waking
+        answer.rank, answer.proc, answer.layer, answer.waking = target, way.proc, way.layer, way.waking
         key.btl, key.endpoint, key.handle = way.layer, way.waking, way.register
         descriptor = new_descriptor(answer, key, <size_t> PyByteArray_AS_STRING(told), address, len(told), told)
         self.launch(answer, key, ASK, descriptor, None, 0, 0)

@@ -11,8 +11,8 @@ from ompy.core.request cimport Request
 from ompy.core.typemap cimport Typemap, predefined
 from ompy.mca.accumulate cimport NO_OP, REPLACE, check_operation, combine
 from ompy.mca.osc cimport Access
-from ompy_osc_rdma.attached cimport Attached
-from ompy_osc_rdma.ways cimport COMBINING, HOLDER_BITS, HOLDERS, NUMBER_BITS, Key, Way
+from ompy.mca.remote_window.attached cimport Attached
+from ompy.mca.remote_window.ways cimport COMBINING, HOLDER_BITS, HOLDERS, NUMBER_BITS, Key, Way
 
 cdef uint64_t ONE_DRAWN = <uint64_t> 1 << (HOLDER_BITS + NUMBER_BITS)
 cdef uint64_t ONE_SERVED = <uint64_t> 1 << HOLDER_BITS

@@ -10,7 +10,7 @@
 from libc.stdint cimport uint64_t
 
 from ompy.mca.osc cimport Access
-from ompy_osc_rdma.ways cimport Key, Ways
+from ompy.mca.remote_window.ways cimport Key, Ways
 
 
 cdef class Attached(Ways):

@@ -1,5 +1,5 @@
 from ompy.core.window import Window
-from ompy_osc_rdma.ways import Ways
+from ompy.mca.remote_window.ways import Ways
 
 class Attached(Ways):
     def __init__(self, component: str, window: Window) -> None: ...

@@ -1,7 +1,8 @@
-# How a rank gets at the others' memory: by which BTL, at which address, with which handle.
+# How a rank gets at the others' memory: by what, at which address, with which handle.
 #
-#     towards each rank   its BTL, where that has put, get and atomics and exposes the window's memory and the desk;
-#                         else active messages over the first of its BTLs (`ompy.mca.active_rdma`)
+#     towards each rank   a `Btl` with put, get and atomics, where the component finds one (`find_native`) that exposes the
+#                         window's memory and the desk; else active messages over the first of the rank's BTLs
+#                         (`ompy.mca.active_rdma`)
 #
 # What a rank tells of a piece of its memory is a row of numbers, of which others make a key:
 #
@@ -9,7 +10,7 @@
 #
 # Each rank has a desk, words that the others change by remote atomics:
 #
-#     | combining | drawn  writing  reading | detached | holders ... | posted ... | completed ... | combiners ... | 8 bytes each
+#     | combining | drawn  writing  reading | detached | holders ... | posted ... | completed ... | combiners .. |  8 bytes each
 #
 #     combining    whose turn it is to accumulate into this rank's memory: 0 where it is nobody's; else how many numbers were
 #                  drawn, which is served, and who took it without drawing, rank + 1.  Whoever is quick has it, until another
@@ -35,7 +36,7 @@ from libc.stdint cimport int64_t, uint64_t
 from ompy.core.heap cimport Block
 from ompy.core.proc cimport Proc
 from ompy.mca.active_rdma cimport ActiveRdma
-from ompy.mca.bml cimport Bml
+from ompy.mca.bml cimport Bml, PeerRoutes
 from ompy.mca.btl cimport Btl, Descriptor, Endpoint
 from ompy.mca.epochs cimport Epochs
 
@@ -72,6 +73,7 @@ cdef class Key:
 
 cdef class Way:
     """One rank's memory, as this one gets at it."""
+    cdef int rank                                # in the window
     cdef Proc proc
     cdef Btl native                              # with put, get and atomics; None: there is none
     cdef Endpoint endpoint                       # of it
@@ -91,12 +93,12 @@ cdef class Transfer:
     cdef bytes local_handle
 
 
+cdef Key key_of(list row, Btl btl, Endpoint endpoint, bytes handle)
 cdef Descriptor new_descriptor(Way way, Key key, size_t here, uint64_t there, size_t size, object owner)
 
 
 cdef class Ways(Epochs):
     cdef Bml bml
-    cdef bint native
     cdef list ways                               # rank -> Way
     cdef Block desk
     cdef int64_t *words                          # of it
@@ -105,10 +107,13 @@ cdef class Ways(Epochs):
     cdef list held                               # (Btl, handle) of both
     cdef int keeping                             # calls that end what they have begun, whatever signal handlers raise
 
+    # For components: sets `native` and `endpoint` of a way where there is what can do without the rank's help.
+    cdef int find_native(self, Way way, PeerRoutes routes) except -1
+
     # Of memory of this rank; what is to be released goes to `held`.
     cdef list row_of(self, uint64_t address, uint64_t size, list held)
     cdef int close_row(self, list row, list held) except -1
-    # None where the BTL does not get there.
+    # None where `native` does not get there.
     cdef Key native_key(self, Way way, list row)
     cdef Key layer_key(self, Way way, list row)
 

@@ -14,8 +14,8 @@ from ompy.core.owner cimport enter, leave
 from ompy.core.progress cimport clock_now, keep_exceptions, progress, raise_kept, rest_for, wait_until
 from ompy.core.request cimport Request
 from ompy.mca.active_rdma cimport ActiveRdma, around, close_region, let_go, open_region
-from ompy.mca.bml cimport PeerRoutes, Route
-from ompy.mca.btl cimport FLAG_ATOMICS, FLAG_GET, FLAG_NEEDS_REGISTRATION, Btl, Descriptor, Endpoint, carry_out_atomic
+from ompy.mca.bml cimport PeerRoutes
+from ompy.mca.btl cimport FLAG_NEEDS_REGISTRATION, Btl, Descriptor, Endpoint, carry_out_atomic
 from ompy.mca.epochs cimport Epochs
 
 from ompy.core.errors import ERR_OTHER, ERR_PROC_FAILED, MPIError
@@ -28,6 +28,9 @@ cdef enum:
     RESTS = 40
     REST = 10000
     LONGEST = 1000000
+
+# When a rank has died.
+WITHIN = "amid accesses to its memory"
 
 
 cdef class Way:
@@ -91,7 +94,7 @@ cdef bint is_time(void *context) except -1:
 
 cdef list packed_handle(bytes handle):
     if len(handle) > 8 * HANDLE_WORDS:
-        raise MPIError(ERR_OTHER, f"a handle of {len(handle)} bytes: {8 * HANDLE_WORDS} is what osc/rdma passes on")
+        raise MPIError(ERR_OTHER, f"a handle of {len(handle)} bytes: {8 * HANDLE_WORDS} is what ranks of a window pass on")
     return [len(handle), *array("q", handle.ljust(8 * HANDLE_WORDS, b"\0"))]
 
 
@@ -135,7 +138,7 @@ cdef class Ways(Epochs):
     def way_to(self, int rank):
         cdef Way way = Way()
         cdef PeerRoutes routes
-        cdef Route route
+        way.rank = rank
         way.proc = self.window.communicator.group.proc(rank)
         if rank == self.rank:
             return way
@@ -148,14 +151,11 @@ cdef class Ways(Epochs):
         routes = way.proc.routes
         way.layer = self.layer_around(routes.first.btl)
         way.waking = routes.first.endpoint
-        if self.native:
-            for route in routes.rdma:
-                if route.btl.flags & FLAG_ATOMICS and route.btl.flags & FLAG_GET \
-                        and route.btl.put_alignment == 1 and route.btl.get_alignment == 1:
-                    way.native = route.btl
-                    way.endpoint = route.endpoint
-                    break
+        self.find_native(way, routes)
         return way
+
+    cdef int find_native(self, Way way, PeerRoutes routes) except -1:
+        return 0
 
     def layer_around(self, Btl inner):
         cdef ActiveRdma layer
@@ -265,7 +265,7 @@ cdef class Ways(Epochs):
         while True:
             if way.proc.failure is not None:
                 way.under_way -= 1
-                raise way.proc.failure
+                self.require_alive(way.rank, WITHIN)
             enter()
             try:
                 if what == PUT:
@@ -298,14 +298,13 @@ cdef class Ways(Epochs):
             if flushed == OK:
                 break
             progress()
-            if way.proc.failure is not None:
-                raise way.proc.failure
+            self.require_alive(target, WITHIN)
         status = way.status
         if status:
             way.status = 0
-            if way.proc.failure is not None:
-                raise way.proc.failure
-            raise MPIError(status, f"btl {way.desk.btl.name} could not access the memory of rank {target} of the window")
+            self.require_alive(target, WITHIN)
+            raise MPIError(status, f"osc {self.component} could not access the memory of rank {target} of the window, "
+                                   f"by {way.desk.btl.name}")
         return 0
 
     def await_quiet(self, Way way, int target):
@@ -318,8 +317,8 @@ cdef class Ways(Epochs):
             wait_until(is_quiet, <void *> way, shown)
         finally:
             self.end_keeping()
-        if way.under_way and way.proc.failure is not None:
-            raise way.proc.failure
+        if way.under_way:
+            self.require_alive(target, WITHIN)
 
     cdef int64_t change(self, int target, int word, str operation, int64_t operand, int64_t compare) except? -1:
         cdef Way way = self.ways[target]

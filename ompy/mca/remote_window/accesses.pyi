@@ -1,0 +1,3 @@
+from ompy.mca.remote_window.attached import Attached
+
+class Accesses(Attached): ...

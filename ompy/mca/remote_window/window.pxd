@@ -1,0 +1,26 @@
+# One window of a component whose ranks access one another's memory remotely: epochs, and what closes them.
+from libc.stdint cimport int64_t
+
+from ompy.mca.remote_window.accesses cimport Accesses
+
+
+cdef enum Tally:
+    POSTED = 1                                   # the words of a desk behind `holders`, in their order
+    COMPLETED = 2
+
+
+cdef class RemoteWindow(Accesses):
+    cdef list exposed                            # ranks of `post`, or None
+    cdef list starts                             # target -> its posts as counted when the last start was over
+    cdef list waits                              # origin -> its completes, when the last wait was
+    cdef set unchecked                           # targets locked with ASSERT_NOCHECK
+    cdef bint all_unchecked
+
+    cdef int take_lock(self, int target, int kind) except -1
+    cdef int give_lock_back(self, int target, int kind) except -1
+    # How often a rank has posted, or completed, towards this one; a component may count in another place.
+    cdef int64_t *count_of(self, Tally tally, int rank) noexcept
+    # One more of this rank's, there.
+    cdef int count_up(self, Tally tally, int rank) except -1
+    # Until there are more than `value`.
+    cdef int await_count(self, Tally tally, int64_t value, int peer, int operation) except -1

@@ -1,3 +1,0 @@
-from ompy_osc_rdma.attached import Attached
-
-class Accesses(Attached): ...

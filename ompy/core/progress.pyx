@@ -251,19 +251,14 @@ cdef int listen() except -1:
     return 0
 
 
-def undisturbed(function, *arguments):
-    """What the function returns.  It runs inside of the engine: no handler of a signal's comes between its steps."""
-    enter()
-    try:
-        return function(*arguments)
-    finally:
-        leave()
-
-
 def hear() -> None:
     """Call the listener, as soon as this thread may."""
     if listener is not None:
-        undisturbed(listener)
+        enter()
+        try:
+            listener()
+        finally:
+            leave()
 
 
 cdef int check_members(Request what) except -1:
@@ -631,8 +626,6 @@ CROWDED = (0.0, 0.0, 100.0)
 # meanwhile uses up its turn, and is kept waiting for it when the message is there.
 HELPED = (0.0, 0.0, 0.0)
 
-# Nanoseconds that a wait for a descriptor lasts before it is begun again.
-cdef long longest_look = 1_000_000_000
 chosen_times = (-1.0, -1.0, -1.0)
 is_crowded = False
 helpers_crowd = False
@@ -729,15 +722,6 @@ def is_readable(int descriptor) -> bool:
     """Now.  It keeps the GIL: inside the engine, nobody else gets on while its owner has to ask for the GIL again."""
     cdef pollfd asked = pollfd(descriptor, POLLIN, 0)
     return any_readable(&asked, 1)
-
-
-def await_readable(int descriptor) -> None:
-    """Without running the engine; a signal's handler may raise out of it."""
-    cdef pollfd asked = pollfd(descriptor, POLLIN, 0)
-    while not any_readable(&asked, 1):
-        with nogil:
-            poll_for(&asked, 1, longest_look)
-        PyErr_CheckSignals()
 
 
 def serve_until_readable(int descriptor, double seconds=-1) -> None:

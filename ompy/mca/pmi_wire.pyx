@@ -1,17 +1,15 @@
-"""PMI-1 as a client speaks it: a line out, a line back."""
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
+"""PMI-1 as a client speaks it: a line out, a line back.
 
-from __future__ import annotations
-
+Compiled, because a signal's handler runs between any two steps of the interpreter's, and may raise: here it does so in a system
+call that waits, when nothing is half done.
+"""
 import os
 from _thread import allocate_lock
 
 from ompy.core.errors import ERR_INTERN, MPIError
-from ompy.core.progress import await_readable, is_readable, undisturbed
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
+from ompy.core.progress import is_readable
 
 LONGEST_LINE = 4 << 20
 # What ompy's launcher says unasked, to ranks that have said that they hear it.
@@ -41,7 +39,7 @@ class Wire:
         self.unasked: list[dict[str, str]] = []
         self.lock = allocate_lock()
 
-    def ask(self, command: str, expected: str, wait: Callable[[int], object] | None = None) -> dict[str, str]:
+    def ask(self, command: str, expected: str, wait=None) -> dict[str, str]:
         """Send `cmd=<command>` and return the fields of the answer, for which `wait(descriptor)` waits if it is given.
 
         Servers differ in the fields beside `cmd` (`info`, `msg`, `rc`), so only the command word is checked.
@@ -49,13 +47,13 @@ class Wire:
         """
         return self.request(f"cmd={command}\n", expected, wait)
 
-    def request(self, text: str, expected: str, wait: Callable[[int], object] | None = None) -> dict[str, str]:
+    def request(self, text: str, expected: str, wait=None) -> dict[str, str]:
         """As `ask`, of lines as they are."""
         with self.lock:
             self.put(text, 1, wait)
             return self.answer(text, expected, wait)
 
-    def ask_together(self, questions: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+    def ask_together(self, questions) -> list[dict[str, str]]:
         """As `ask` for each (command, expected), in one round trip: for servers that read ahead, as ompy's own does.
 
         On a busy machine each round trip waits for the launcher's turn, and then for this rank's.
@@ -65,13 +63,13 @@ class Wire:
                 self.put("".join(f"cmd={command}\n" for command, _ in questions), len(questions))
             return [self.answer(command, expected) for command, expected in questions]
 
-    def put(self, text: str, answers: int, wait: Callable[[int], object] | None = None) -> None:
+    def put(self, text: str, answers: int, wait=None) -> None:
         """Lines to which there will be so many answers."""
         while self.due:
             self.next_line(wait)
-        undisturbed(self.say, text, answers)
+        self.say(text, answers)
 
-    def answer(self, command: str, expected: str, wait: Callable[[int], object] | None = None) -> dict[str, str]:
+    def answer(self, command: str, expected: str, wait=None) -> dict[str, str]:
         line = self.next_line(wait)
         fields = fields_of(line)
         if fields.get("cmd") != expected:
@@ -80,7 +78,7 @@ class Wire:
 
     def tell(self, command: str) -> None:
         """What is not answered."""
-        undisturbed(self.say, f"cmd={command}\n", 0)
+        self.say(f"cmd={command}\n", 0)
 
     def say(self, text: str, answers: int) -> None:
         data = text.encode("utf-8", "surrogateescape")
@@ -93,11 +91,12 @@ class Wire:
             raise MPIError(ERR_INTERN, f"the launcher has gone: {error.strerror} while sending a PMI command") from error
         self.due += answers
 
-    def next_line(self, wait: Callable[[int], object] | None = None) -> str:
+    def next_line(self, wait=None) -> str:
         """The next of what was asked for."""
-        while (line := undisturbed(self.take_line)) is None:
-            (wait or await_readable)(self.descriptor)
-            undisturbed(self.read)
+        while (line := self.take_line()) is None:
+            if wait is not None:
+                wait(self.descriptor)
+            self.read()
         return line
 
     def take_line(self) -> str | None:

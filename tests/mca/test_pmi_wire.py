@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import threading
@@ -17,18 +16,27 @@ class Interrupted(Exception):
     pass
 
 
-def interrupt(number: int, frame: object) -> None:
-    raise Interrupted
-
-
 @pytest.fixture
-def server() -> Iterator[socket.socket]:
-    """The other end of `Wire(server.wire)`; SIGUSR1 raises Interrupted."""
+def server() -> Iterator[tuple[socket.socket, Wire]]:
+    """The other end, and a wire; the first SIGUSR1 raises Interrupted."""
+    raised = []
+
+    def interrupt(number: int, frame: object) -> None:
+        raised.append(number)
+        if len(raised) == 1:
+            raise Interrupted
+
     before = signal.signal(signal.SIGUSR1, interrupt)
     here, there = socket.socketpair()
     with here, there:
         yield here, Wire(there.fileno())
     signal.signal(signal.SIGUSR1, before)
+
+
+def interrupt_until(ended: threading.Event) -> None:
+    """Again and again: one that comes before the wait for an answer begins does not end it."""
+    while not ended.wait(0.01):
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGUSR1)
 
 
 def heard(end: socket.socket) -> str:
@@ -44,8 +52,7 @@ def test_the_answer_to_a_question_that_a_signal_ended_is_nobody_else_s(server, p
         questions.append(heard(end))
         for piece in pieces[:-1]:
             end.sendall(piece)
-        os.kill(os.getpid(), signal.SIGUSR1)
-        ended.wait()
+        interrupt_until(ended)
         end.sendall(pieces[-1] if pieces else b"cmd=lookup_result port=late\n")
         questions.append(heard(end))
         end.sendall(b"cmd=process_failed rank=3\ncmd=lookup_result port=right\n")
@@ -64,10 +71,12 @@ def test_the_answer_to_a_question_that_a_signal_ended_is_nobody_else_s(server, p
 
 def test_a_late_answer_is_not_taken_for_what_the_launcher_says_unasked(server) -> None:
     end, wire = server
-    thread = threading.Thread(target=lambda: (heard(end), os.kill(os.getpid(), signal.SIGUSR1)), daemon=True)
+    ended = threading.Event()
+    thread = threading.Thread(target=lambda: (heard(end), interrupt_until(ended)), daemon=True)
     thread.start()
     with pytest.raises(Interrupted):
         wire.ask("lookup_name service=one", "lookup_result")
+    ended.set()
     thread.join()
     end.sendall(b"cmd=lookup_result port=late\ncmd=process_failed rank=1\n")
     assert wire.listen() == [{"cmd": "process_failed", "rank": "1"}]

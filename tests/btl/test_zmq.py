@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import random
 import select
@@ -242,6 +243,7 @@ def test_a_rank_that_computes_for_longer_than_the_handshake_may_take_gets_its_me
 
 
 def test_finalize_leaves_no_thread_and_no_descriptor() -> None:
+    gc.collect()  # what tests before this one have left is none of this one's
     before = descriptors()
     threads = len(os.listdir("/proc/self/task"))
     for _ in range(3):
@@ -249,8 +251,8 @@ def test_finalize_leaves_no_thread_and_no_descriptor() -> None:
         btl.progress()
         btl.finalize()
         btl.finalize()
-    assert descriptors() == before
-    assert len(os.listdir("/proc/self/task")) == threads
+    assert descriptors() <= before
+    assert len(os.listdir("/proc/self/task")) <= threads
 
 
 @pytest.mark.parametrize("url", ["tcp://127.0.0.1:0", "tcp://127.0.0.1:65536", "tcp://127.0.0.1:x", "ipc://127.0.0.1:5000"])

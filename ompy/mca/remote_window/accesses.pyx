@@ -16,6 +16,7 @@ from ompy.mca.remote_window.ways cimport COMBINING, HOLDER_BITS, HOLDERS, NUMBER
 
 cdef uint64_t ONE_DRAWN = <uint64_t> 1 << (HOLDER_BITS + NUMBER_BITS)
 cdef uint64_t ONE_SERVED = <uint64_t> 1 << HOLDER_BITS
+cdef uint64_t HOLDER = ONE_SERVED - 1
 cdef uint64_t LAST_NUMBER = (<uint64_t> 1 << NUMBER_BITS) - 1
 # Looks at whose turn it is, before one at all who have drawn a number.
 cdef int ROUNDS_BETWEEN = 16
@@ -169,7 +170,7 @@ cdef class Accesses(Attached):
             self.pause(round, target, WIN_FLUSH)
             round += 1
         self.numbers_due -= 1
-        self.change(target, HOLDERS + 3 * self.ranks + self.rank, "swap", 1, 0)
+        self.change(target, HOLDERS + 3 * self.ranks + self.rank, "add", 1, 0)
         number = <uint64_t> self.change(target, COMBINING, "add", <int64_t> ONE_DRAWN, 0) >> (HOLDER_BITS + NUMBER_BITS)
         round = 0
         while True:
@@ -183,7 +184,7 @@ cdef class Accesses(Attached):
             round += 1
 
     cdef int require_living_combiners(self, int target, const int64_t *words) except -1:
-        cdef int holder = <int> (words[<int> COMBINING] & ((1 << HOLDER_BITS) - 1)), rank
+        cdef int holder = <int> (<uint64_t> words[<int> COMBINING] & HOLDER), rank
         cdef str doing = f"in an accumulate into the memory of rank {target}"
         if holder:
             self.require_alive(holder - 1, doing)
@@ -194,9 +195,9 @@ cdef class Accesses(Attached):
 
     cdef int give_turn(self, int target, uint64_t mine) except -1:
         cdef uint64_t served = ONE_SERVED
-        cdef uint64_t holder = mine & ((1 << HOLDER_BITS) - 1)
+        cdef uint64_t holder = mine & HOLDER
         if holder == 0:
-            self.change(target, HOLDERS + 3 * self.ranks + self.rank, "swap", 0, 0)
+            self.change(target, HOLDERS + 3 * self.ranks + self.rank, "add", -1, 0)
         if <uint64_t> self.change(target, COMBINING, "cswap", 0, <int64_t> mine) == mine:
             return 0
         if mine >> HOLDER_BITS & LAST_NUMBER == LAST_NUMBER:

@@ -27,7 +27,7 @@
 #     holders      what rank i has of the lock or waits for: if i is dead, those behind it wait for nothing
 #     posted       how often rank i has posted to this one
 #     completed    how often rank i has completed towards this one
-#     combiners    rank i draws a number of `combining`, or has one: if i is dead, those behind it wait for nothing
+#     combiners    how many numbers of `combining` threads of rank i draw or have: if i is dead, those behind it wait for nothing
 #
 # An access is begun and counted; a flush waits for the count.  What is begun is ended: exceptions of signal handlers are kept
 # meanwhile, since transports write to memory of ours.
@@ -45,7 +45,7 @@ cdef enum Word:
 
 
 cdef enum:
-    # Fields of `combining`: | drawn | served | holder |
+    # Fields of `combining`, 64 bits together, so that what is carried out of `drawn` is gone: | drawn | served | holder |
     HOLDER_BITS = 20
     NUMBER_BITS = 22
 

@@ -27,7 +27,7 @@
 #     holders      what rank i has of the lock or waits for: if i is dead, those behind it wait for nothing
 #     posted       how often rank i has posted to this one
 #     completed    how often rank i has completed towards this one
-#     combiners    how many numbers of `combining` threads of rank i draw or have: if i is dead, those behind it wait for nothing
+#     combiners    how many numbers of `combining` threads of rank i draw or have: if i is dead, those behind wait for nothing
 #
 # An access is begun and counted; a flush waits for the count.  What is begun is ended: exceptions of signal handlers are kept
 # meanwhile, since transports write to memory of ours.

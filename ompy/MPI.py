@@ -129,6 +129,10 @@ try:
     _start()
 finally:
     if _collects:
+        # Frozen and thawed, all of it is old: otherwise the next object that is made would have it looked through at once.
+        if not _gc.get_freeze_count():
+            _gc.freeze()
+            _gc.unfreeze()
         _gc.enable()
     del _gc
 

@@ -68,7 +68,6 @@ COMPONENT = Component(
         Counter("stalls", "times that the way to a peer was shut", unit="times"),
     ),
     capabilities={
-        "only_by_name": True,
         "send": True,
         **dict.fromkeys(("put", "get", "atomics"), "where the wrapped BTL has it"),
         "in_order": "where the wrapped BTL promises it, unless messages are reordered",

@@ -53,7 +53,6 @@ COMPONENT = Component(
         "in_order": True,
         "reach": "host",
         "lockstep": True,
-        "only_by_name": True,
     },
 )
 

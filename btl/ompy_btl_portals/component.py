@@ -50,7 +50,6 @@ COMPONENT = Component(
         ),
     ),
     capabilities={
-        "only_by_name": True,
         "send": True,
         "put": True,
         "get": True,

@@ -52,7 +52,6 @@ COMPONENT = Component(
         ),
     ),
     capabilities={
-        "only_by_name": True,
         "algorithms": dict.fromkeys(SERVED, ("portals",)),
         "forms": ("blocking",),
     },

@@ -121,9 +121,9 @@ def within_host(context: Context) -> bool:
         return False
     names, excluding = named("btl")
     for name, found in discovery.installed().get("btl", {}).items():
-        if (name not in names if excluding or not names else name in names) and load_quietly(found):
+        if (name not in names and not found.by_name if excluding or not names else name in names) and load_quietly(found):
             declared = load(found).component.capabilities
-            if declared.get("reach") == "host" and (name in names or not declared.get("only_by_name")):
+            if declared.get("reach") == "host":
                 return True
     return False
 
@@ -135,6 +135,8 @@ def ompy_query(context: Context) -> Offer | Refusal:
         return Refusal("collectives are offered to a communicator, and none was named")
     if communicator.is_inter:
         return Refusal("it does not serve inter-communicators", lasting=True)
+    if communicator.size < 2:
+        return Refusal("there is nothing to choose for one process", lasting=True)
     if is_simulated():
         return Refusal("time is simulated: its rules were measured on real machines", lasting=True)
     from ompy_coll_tuned.module import TunedModule

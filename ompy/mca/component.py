@@ -70,8 +70,6 @@ class Component:
         capabilities: limits and abilities as data; docs/developers/conformance.md lists those that the conformance kit asks
             about.  `reach` is known to selection: "process", "host" or "network"; a component with the last, unless
             named, is asked only when a peer is on another host or none has "host".
-            `only_by_name`: true for one that is not meant for everybody, and is asked only where the framework's
-            parameter names it.
         counters: what the modules' `statistics()` return; what is not described here is shown without words.
     """
 

@@ -1,8 +1,9 @@
 """Which components are installed, found without importing any.
 
 Every distribution says in its metadata which components it has: an entry point of the group `ompy.<framework>` names the
-component and its module.  `importlib.metadata` would take longer to find them than the rest of start-up takes, so the
-folders of `sys.path` are listed here, and of each distribution only `entry_points.txt` is read.
+component and its module.  One that is not meant for everybody stands in the group `ompy.<framework>.by_name`: it is not even
+imported where the framework's parameter does not name it.  `importlib.metadata` would take longer to find them than the rest
+of start-up takes, so the folders of `sys.path` are listed here, and of each distribution only `entry_points.txt` is read.
 
 The launcher hands what it found to its ranks in the environment, folder by folder, each with a stamp made of the times at
 which it and its `entry_points.txt` changed: a rank takes over what is said of folders that its own `sys.path` names and
@@ -25,16 +26,24 @@ if TYPE_CHECKING:
 
 HANDED_DOWN = "OMPY_COMPONENTS"
 GROUP = "ompy."
+BY_NAME = "by_name"
 LONGEST_DOCUMENT = 1 << 20  # bytes
 
 
 class Found:
-    """A component that is installed: its entry point, not yet imported."""
+    """A component that is installed: its entry point, not yet imported.
 
-    __slots__ = ("distribution", "framework", "module", "name", "version", "where")
+    Attributes:
+        by_name: it serves only where the framework's parameter names it.
+    """
 
-    def __init__(self, framework: str, name: str, module: str, distribution: str, version: str, where: str) -> None:
+    __slots__ = ("by_name", "distribution", "framework", "module", "name", "version", "where")
+
+    def __init__(
+        self, framework: str, by_name: bool, name: str, module: str, distribution: str, version: str, where: str
+    ) -> None:
         self.framework = framework
+        self.by_name = by_name
         self.name = name
         self.module = module
         self.distribution = distribution
@@ -75,18 +84,20 @@ def normalized(distribution: str) -> str:
     return distribution.lower().replace("-", "_").replace(".", "_")
 
 
-def entry_points(text: str) -> list[tuple[str, str, str]]:
-    """(framework, name, module) of the `ompy.` groups of one `entry_points.txt`."""
+def entry_points(text: str) -> list[tuple[str, bool, str, str]]:
+    """(framework, whether by name alone, name, module) of the `ompy.` groups of one `entry_points.txt`."""
     points = []
-    framework = ""
+    framework = kind = ""
     for line in text.splitlines():
         line = line.strip()
         if line.startswith("["):
             group = line.strip("[]").strip()
-            framework = group.removeprefix(GROUP) if group.startswith(GROUP) else ""
+            framework, dot, kind = group.removeprefix(GROUP).partition(".") if group.startswith(GROUP) else ("", "", "")
+            if dot and kind != BY_NAME:
+                framework = ""
         elif framework and "=" in line and not line.startswith(("#", ";")):
             name, _, target = line.partition("=")
-            points.append((framework, name.strip(), target.partition("[")[0].strip()))
+            points.append((framework, kind == BY_NAME, name.strip(), target.partition("[")[0].strip()))
     return points
 
 
@@ -98,9 +109,9 @@ def is_name(text: str) -> bool:
 def components_of(text: str, distribution: str, version: str, path: str) -> tuple[list[Found], list[str]]:
     """The components of one `entry_points.txt`, and what is wrong with the others."""
     components, problems = [], []
-    for framework, name, module in entry_points(text):
+    for framework, by_name, name, module in entry_points(text):
         if is_name(framework) and is_name(name) and is_name(module):
-            components.append(Found(framework, name, module, distribution, version, path))
+            components.append(Found(framework, by_name, name, module, distribution, version, path))
         else:
             problems.append(
                 f"{distribution} {version} in {path} is left out of ompy.{framework}: {name!r} = {module!r} names no module"
@@ -215,7 +226,7 @@ def encode(found: Sequence[Folder]) -> str:
         if folder.path.isprintable():
             lines.append(f"{folder.path}\t{folder.stamp}\t{'/'.join(folder.items)}")
             for it in folder.components:
-                lines.append(f"\t{it.framework}\t{it.name}\t{it.module}\t{it.distribution}\t{it.version}")
+                lines.append(f"\t{it.framework}\t{it.by_name:d}\t{it.name}\t{it.module}\t{it.distribution}\t{it.version}")
     return "\n".join(lines)
 
 
@@ -230,8 +241,8 @@ def decode(text: str) -> dict[str, Folder]:
                 path, when, items = fields
                 folder = known[path] = Folder(path, int(when), items.split("/") if items else [], [])
             elif folder is not None:
-                _, framework, name, module, distribution, version = fields
-                folder.components.append(Found(framework, name, module, distribution, version, folder.path))
+                _, framework, by_name, name, module, distribution, version = fields
+                folder.components.append(Found(framework, by_name == "1", name, module, distribution, version, folder.path))
     except ValueError:
         return {}
     return known

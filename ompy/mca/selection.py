@@ -1,6 +1,7 @@
 """Which components serve, and why: every query's outcome is a verdict that can be shown.
 
-A component takes part when the framework's list (`--mca btl a,b` or `^c`) lets it; only then is its `component.py`
+A component takes part when the framework's list (`--mca btl a,b` or `^c`) lets it, and, of those that are found by name
+alone, when the list names it; only then is its `component.py`
 imported, its interface number compared, its parameters registered, and its `ompy_query` called.
 """
 
@@ -79,11 +80,11 @@ def answer_of(
     file: File | None = None,
 ) -> tuple[Component | None, Offer | Refusal]:
     """Load a component, compare its interface number, and ask it."""
+    if found.by_name and not by_name:
+        where = f"as in `--mca {found.framework} {found.name}`"
+        return None, Refusal(f"serves only where it is named, {where}", lasting=True)
     try:
         component = load(found).component
-        if component.capabilities.get("only_by_name") and not by_name:
-            where = f"as in `--mca {found.framework} {found.name}`"
-            return component, Refusal(f"serves only where it is named, {where}", lasting=True)
         mismatch = interface_mismatch(found, component)
     except (ParameterError, KeyboardInterrupt):
         raise
@@ -153,7 +154,7 @@ def by_reach(found: list[Found]) -> list[Found]:
     """The components that stay nearest first, as their declarations say; those that say nothing last."""
     places = dict.fromkeys(found, len(REACHES))
     for it in found:
-        if load_quietly(it):
+        if not it.by_name and load_quietly(it):
             reach = load(it).component.capabilities.get("reach")
             places[it] = REACHES.index(reach) if reach in REACHES else len(REACHES)
     return sorted(found, key=places.__getitem__)
@@ -162,7 +163,7 @@ def by_reach(found: list[Found]) -> list[Found]:
 def needless(found: Found, offers: list[Candidate]) -> str:
     """Why no peer needs the component, which is then not asked: its hot modules are not even imported."""
     rte = record.rte
-    if rte is None or not rte.is_on_one_host or not load_quietly(found):
+    if found.by_name or rte is None or not rte.is_on_one_host or not load_quietly(found):
         return ""
     if load(found).component.capabilities.get("reach") != "network":
         return ""

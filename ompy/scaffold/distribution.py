@@ -16,6 +16,8 @@ from string import Template
 
 TEMPLATES = Path(__file__).parent / "templates"
 SUFFIX = ".template"
+# Of which one serves each process of a job: a new one takes over where it is named, and not wherever it is installed.
+BY_NAME = ("bml", "mtl", "plm", "pml", "rpi")
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -58,6 +60,7 @@ def values(framework: str, name: str, cython: bool) -> dict[str, str]:
         "NAME": name.upper(),
         "Name": "".join(part.capitalize() for part in name.split("_")),
         "framework": framework,
+        "group": f"ompy.{framework}.by_name" if framework in BY_NAME else f"ompy.{framework}",
         "package": f"ompy_{framework}_{name}",
         "distribution": distribution,
         "install": "\n".join(installation(f"./{distribution}", cython)),

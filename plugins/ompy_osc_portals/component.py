@@ -32,7 +32,6 @@ COMPONENT = Component(
         ),
     ),
     capabilities={
-        "only_by_name": True,
         "flavors": ("create", "allocate", "shared", "dynamic"),
     },
 )

@@ -10,7 +10,6 @@ COMPONENT = Component(
     version="0.1.0",
     interface=1,
     summary="every host is this machine: to try a job of many hosts without any",
-    capabilities={"only_by_name": True},
 )
 
 

@@ -10,7 +10,6 @@ COMPONENT = Component(
     version="0.1.0",
     interface="ompy_pml_cm.module",
     summary="messages matched by the transport below (an MTL, such as portals)",
-    capabilities={"only_by_name": True},
 )
 
 

@@ -88,7 +88,6 @@ COMPONENT = Component(
             help="a thread looks for packets so often, also while the program computes; 0: only calls of MPI do",
         ),
     ),
-    capabilities={"only_by_name": True},
     counters=(
         Counter("packets_sent", "packets, each counted once", unit="packets"),
         Counter("packets_sent_again", "times that a packet was sent again", unit="times"),

@@ -10,7 +10,6 @@ COMPONENT = Component(
     version="0.1.0",
     interface="ompy_pml_rpi.module",
     summary="LAM/MPI's MPI layer over a request progression interface (rMPI on the Raw chip)",
-    capabilities={"only_by_name": True},
 )
 
 

@@ -36,6 +36,7 @@ class Outside:
         interface: int | str = 1,
         top: str = "",
         capabilities: dict[str, object] | None = None,
+        group: str = "ompy.btl",
     ) -> None:
         """A distribution with one btl component; `top` runs when its module is imported."""
         source = f"""
@@ -52,6 +53,4 @@ def ompy_component():
 def ompy_query(context):
     {query}
 """
-        self.install(
-            f"outside-{name}", {"ompy.btl": {name: f"outside_{name}.component"}}, {f"outside_{name}.component": source}
-        )
+        self.install(f"outside-{name}", {group: {name: f"outside_{name}.component"}}, {f"outside_{name}.component": source})

@@ -21,8 +21,10 @@ def scan(*paths: Path, known: str = "") -> dict[str, dict[str, discovery.Found]]
 
 def test_what_is_found_is_what_importlib_metadata_finds() -> None:
     groups = [*(framework.group for framework in FRAMEWORKS.values()), "ompy.command"]
+    groups += [f"{group}.by_name" for group in groups]
     expected = {(group, point.name, point.value) for group in groups for point in metadata.entry_points(group=group)}
-    found = {(f"ompy.{it.framework}", it.name, it.module) for names in discovery.installed().values() for it in names.values()}
+    components = [it for names in discovery.installed().values() for it in names.values()]
+    found = {(f"ompy.{it.framework}{'.by_name' * it.by_name}", it.name, it.module) for it in components}
     assert expected
     assert found == expected
 

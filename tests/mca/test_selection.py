@@ -46,10 +46,12 @@ def test_a_refusal_keeps_its_reason(outside: Outside, run) -> None:
 
 
 def test_a_component_that_is_not_meant_for_everybody_is_asked_only_when_it_is_named(outside: Outside, run) -> None:
-    outside.component("pigeon", SERVES.format(99), capabilities={"only_by_name": True})
+    outside.component("pigeon", SERVES.format(99), group="ompy.btl.by_name")
     for listed in ({}, {"OMPY_MCA_btl": "^self"}):
-        chosen, _, reason = verdict(run("-c", SELECT, **listed).stdout, "pigeon")
+        output = run("-c", SELECT, **listed).stdout
+        chosen, _, reason = verdict(output, "pigeon")
         assert (chosen, reason) == ("False", "serves only where it is named, as in `--mca btl pigeon`")
+        assert "outside_pigeon" not in output.partition("imported")[2]
     assert verdict(run("-c", SELECT, OMPY_MCA_btl="self,pigeon").stdout, "pigeon")[0] == "True"
 
 

@@ -135,6 +135,7 @@ def test_a_child_knows_its_parents_rank_and_every_communication_of_its_is_an_err
             raise AssertionError(f"{call.__code__.co_names} raised nothing")
 
     assert child(body) == 0
+    comm.Barrier()  # a message that had come before the other's child began would be the child's to wait for
     comm.Send(bytearray(8), 1 - rank, 5)
     pending.Wait()
     window.Free()

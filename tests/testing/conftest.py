@@ -48,7 +48,7 @@ def faulty(tmp_path_factory: pytest.TempPathFactory):
     metadata = site / "ompy_fuzz_faults-1.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: ompy-fuzz-faults\nVersion: 1.0\n")
-    points = [f"[ompy.{framework}]\nfaulty = ompy_fuzz_faults.{framework}\n" for framework in FAULTY]
+    points = [f"[ompy.{framework}.by_name]\nfaulty = ompy_fuzz_faults.{framework}\n" for framework in FAULTY]
     (metadata / "entry_points.txt").write_text("\n".join(points))
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(site))

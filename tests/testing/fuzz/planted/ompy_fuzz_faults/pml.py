@@ -12,7 +12,6 @@ COMPONENT = Component(
     interface=1,
     summary="with a fault",
     parameters=(Parameter("fault", str, "", level=9, help="class of pml_faults to use; empty: none"),),
-    capabilities={"only_by_name": True},
 )
 
 

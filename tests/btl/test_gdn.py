@@ -22,6 +22,7 @@ def job(program, ranks, *options):
     )
 
 
+@pytest.mark.long
 def test_it_keeps_the_contract_of_transports():
     """The clauses alone: whole MPI programs over it are below, and in mpi4py's suite."""
     command = [sys.executable, "-c", "from ompy.cli.ompy import main; main()", "conformance", "--mca", "btl", "gdn,self"]

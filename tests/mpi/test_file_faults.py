@@ -537,6 +537,7 @@ def free_memory():
         return next(int(line.split()[1]) for line in source if line.startswith("MemAvailable")) * 1024
 
 
+@pytest.mark.long
 @pytest.mark.ompy(1)
 def test_counts_beyond_two_to_the_thirty_first(comm, tmp_path):
     count = (1 << 31) + 1000

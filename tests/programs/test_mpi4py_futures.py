@@ -67,6 +67,7 @@ def test_a_demo_runs(parts: tuple[Path, Path], ranks: int, transports: str, prog
         assert word in done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("ranks", "transports", "program", "results"),
     [
@@ -102,6 +103,7 @@ def test_workers_are_spawned(parts: tuple[Path, Path], tmp_path: Path, how: str)
     assert (done.returncode, done.stdout) == (0, SQUARES), done.stderr
 
 
+@pytest.mark.long
 def test_its_own_tests_of_spawned_workers_pass(parts: tuple[Path, Path]) -> None:
     done = run(parts, 1, "self,sm", "test_futures.py", "ProcessPoolSubmitTest", "ProcessPoolShutdownTest", spawning="yes")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -34,6 +34,7 @@ reason = "never so, for json is there"
 """
 
 
+@pytest.mark.long
 def test_quick_form_passes() -> None:
     done = subprocess.run([sys.executable, str(SUITE), "--quick"], capture_output=True, text=True, timeout=400)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -32,6 +32,7 @@ def test_packets_on_the_wire_have_the_lengths_of_table_4_2(tmp_path: Path) -> No
     assert {"claim", "where", "thesis", "here", "holds", "note", "experiment"} == set(summary[0])
 
 
+@pytest.mark.long
 def test_two_runs_give_the_same_table_to_the_byte(tmp_path: Path) -> None:
     for folder in ("one", "two"):
         run("--out", tmp_path / folder, "--only", "figure_5_7", "--only", "table_5_1")

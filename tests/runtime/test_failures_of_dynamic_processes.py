@@ -65,6 +65,7 @@ def test_a_child_that_dies_before_it_meets_its_parents_is_an_error_of_spawn_wher
     assert it.stdout.count("2\n") == 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("btl", ["sm", "tcp", "zmq"])
 def test_parents_hear_that_a_child_they_never_spoke_to_has_failed(btl: str) -> None:
     child = HEAD + CHILD + f"parent.barrier()\nif world.rank == 1: {DIES}parent.recv(source=0)\nMPI.COMM_WORLD.Abort(0)\n"
@@ -74,6 +75,7 @@ def test_parents_hear_that_a_child_they_never_spoke_to_has_failed(btl: str) -> N
     assert it.stdout.count("a peer process failed") >= 2, it.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("end", [DIES, "world.Abort(7)\n"], ids=["killed", "abort"])
 @pytest.mark.parametrize("recovery", [(), ("--enable-recovery",)], ids=["", "recovery"])
 def test_a_job_that_has_disconnected_fails_alone(end: str, recovery: tuple[str, ...]) -> None:

@@ -68,6 +68,7 @@ def cynet(seen: dict[str, str], workshop: Workshop) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_an_outside_compiled_component_that_was_built_against_them_runs(
     seen: dict[str, str], workshop: Workshop, cynet: Path
 ) -> None:
@@ -76,6 +77,7 @@ def test_an_outside_compiled_component_that_was_built_against_them_runs(
     assert "5 passed" in done.stdout
 
 
+@pytest.mark.long
 def test_a_component_of_another_interface_is_refused(workshop: Workshop, cynet: Path) -> None:
     module = workshop.site / "ompy_btl_cynet" / "component.py"
     before = module.read_text()

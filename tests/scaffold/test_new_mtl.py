@@ -14,6 +14,7 @@ def mymtl(workshop: Workshop) -> Path:
     return workshop.new("mtl", "mymtl")
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_its_own_tests_pass(workshop: Workshop, mymtl: Path) -> None:
     done = workshop.run("-m", "pytest", "-q", "-p", "no:cacheprovider", str(mymtl), timeout=500)

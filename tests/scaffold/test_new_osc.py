@@ -14,6 +14,7 @@ def myosc(workshop: Workshop) -> Path:
     return workshop.new("osc", "myosc")
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_its_own_tests_pass(workshop: Workshop, myosc: Path) -> None:
     done = workshop.run("-m", "pytest", "-q", "-p", "no:cacheprovider", str(myosc), timeout=240)

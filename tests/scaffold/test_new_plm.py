@@ -14,6 +14,7 @@ def myplm(workshop: Workshop) -> Path:
     return workshop.new("plm", "myplm")
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_its_own_tests_pass(workshop: Workshop, myplm: Path) -> None:
     done = workshop.run("-m", "pytest", "-q", "-p", "no:cacheprovider", str(myplm), timeout=240)

@@ -14,6 +14,7 @@ def mypml(workshop: Workshop) -> Path:
     return workshop.new("pml", "mypml")
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_its_own_tests_pass(workshop: Workshop, mypml: Path) -> None:
     done = workshop.run("-m", "pytest", "-q", "-p", "no:cacheprovider", str(mypml), timeout=500)

@@ -14,6 +14,7 @@ def myrpi(workshop: Workshop) -> Path:
     return workshop.new("rpi", "myrpi")
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_its_own_tests_pass(workshop: Workshop, myrpi: Path) -> None:
     done = workshop.run("-m", "pytest", "-q", "-p", "no:cacheprovider", str(myrpi), timeout=500)

@@ -15,7 +15,12 @@ from ompy.testing.conformance.check import MODULES, checks, levels
 
 # Some jobs; all of them when this is set.
 EVERYTHING = bool(os.environ.get("OMPY_TEST_CONFORMANCE"))
-TRANSPORTS = [("self", 1), ("sm,self", 2), ("zmq,self", 3), ("portals,self", 2)]
+TRANSPORTS = [
+    ("self", 1),
+    ("sm,self", 2),
+    pytest.param("zmq,self", 3, marks=pytest.mark.long),
+    pytest.param("portals,self", 2, marks=pytest.mark.long),
+]
 MORE_TRANSPORTS = [("sm,self", 3), ("sm,self", 5), ("zmq,self", 2), ("zmq,self", 5), ("portals,self", 3)]
 COLLECTIVES = [("basic", 3), ("sm,basic", 3), ("tuned,basic", 3)]
 MORE_COLLECTIVES = [("basic", 17), ("sm,basic", 17), ("tuned,basic", 2), ("tuned,basic", 5), ("tuned,basic", 17)]
@@ -55,18 +60,21 @@ def test_the_trees_transports_keep_the_contract(ompy_conformance, names: str, ra
     ompy_conformance("btl", names, ranks)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("names", "ranks"), COLLECTIVES + MORE_COLLECTIVES * EVERYTHING)
 @pytest.mark.timeout(900)
 def test_the_trees_collectives_keep_the_contract(ompy_conformance, names: str, ranks: int) -> None:
     ompy_conformance("coll", names, ranks)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("names", "ranks"), WINDOWS + MORE_WINDOWS * EVERYTHING)
 @pytest.mark.timeout(900)
 def test_the_trees_one_sided_components_keep_the_contract(ompy_conformance, names: str, ranks: int) -> None:
     ompy_conformance("osc", names, ranks)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("framework", "names", "ranks", "mca"), MATCHING + MORE_MATCHING * EVERYTHING)
 @pytest.mark.timeout(600)
 def test_what_matches_messages_in_the_tree_keeps_the_contract(
@@ -75,6 +83,7 @@ def test_what_matches_messages_in_the_tree_keeps_the_contract(
     ompy_conformance(framework, names, ranks, mca=mca)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("framework", "name", "ranks", "mca"), FILES)
 def test_the_trees_components_for_files_keep_the_contract(
     ompy_conformance, framework: str, name: str, ranks: int, mca: dict[str, object]
@@ -82,43 +91,52 @@ def test_the_trees_components_for_files_keep_the_contract(
     ompy_conformance(framework, name, ranks, mca=mca)
 
 
+@pytest.mark.long
 def test_the_trees_routes_keep_the_contract(ompy_conformance) -> None:
     ompy_conformance("bml", "r2", 2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "ranks"), [("pmi", 3), ("singleton", 2)])
 def test_the_trees_environments_keep_the_contract(ompy_conformance, name: str, ranks: int) -> None:
     ompy_conformance("rte", name, ranks)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "hosts"), [("local", 3), ("ssh", 2)])
 def test_the_trees_launchers_of_processes_keep_the_contract(ompy_conformance, name: str, hosts: int) -> None:
     ompy_conformance("plm", name, hosts)
 
 
+@pytest.mark.long
 def test_one_agent_for_all_hosts_keeps_the_contract(ompy_conformance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in srun.install(tmp_path, "node[1-3]").items():
         monkeypatch.setenv(name, value)
     ompy_conformance("plm", "slurm", 3)
 
 
+@pytest.mark.long
 def test_the_trees_watcher_keeps_the_contract(ompy_conformance) -> None:
     ompy_conformance("hook", "comm_method", 3, mca={"hook_comm_method_display": 1})
 
 
+@pytest.mark.long
 def test_trees_and_buckets_on_portals_keep_the_contract(ompy_conformance) -> None:
     ompy_conformance("coll", "portals,basic", 3)
     ompy_conformance("coll", "portals,basic", 5, mca={"coll_portals_short_limit": 64})
 
 
+@pytest.mark.long
 def test_portals_over_tcp_keep_the_contract(ompy_conformance) -> None:
     ompy_conformance("btl", "portals,self", 2, mca={"btl_portals_carrier": "zmq"})
 
 
+@pytest.mark.long
 def test_single_copy_keeps_the_contract(ompy_conformance) -> None:
     ompy_conformance("btl", "sm,self", 2, mca={"btl_sm_single_copy": "cma"})
 
 
+@pytest.mark.long
 def test_payloads_past_the_caches_keep_the_contract(ompy_conformance) -> None:
     ompy_conformance("btl", "sm,self", 2, mca={"btl_sm_ring_copy": "streaming", "btl_sm_shared_heap": "none"})
 

@@ -138,12 +138,14 @@ def rows() -> list[tuple[str, str]]:
     return [(framework, fault) for framework, faults in FAULTS.items() for fault in some(faults, SAMPLE)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize(("framework", "fault"), rows())
 def test_the_kit_names_the_broken_clause(faulty, ompy_seed: int, framework: str, fault: str, ranks: int) -> None:
     check_clause(tried(framework, fault, ranks, ompy_seed), framework, fault, FAULTS[framework][fault], ompy_seed)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("framework", sorted(FAULTS))
 def test_what_has_no_fault_passes(faulty, ompy_seed: int, framework: str, ranks: int) -> None:

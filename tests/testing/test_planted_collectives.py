@@ -55,11 +55,13 @@ def rows() -> list[tuple[str, int]]:
     return [(fault, ranks) for fault in FAULTS for ranks in (2, 3) if ranks == 3 or fault not in ON_THREE_ONLY]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("fault", "ranks"), some(rows(), SAMPLE))
 def test_the_kit_names_the_broken_clause(faulty, ompy_seed: int, fault: str, ranks: int) -> None:
     check_clause(tried(fault, ranks, ompy_seed), "coll", fault, FAULTS[fault], ompy_seed)
 
 
+@pytest.mark.long
 def test_the_collectives_without_a_fault_pass(faulty, ompy_seed: int) -> None:
     assert tried("", 2, ompy_seed) is None
 

@@ -42,12 +42,14 @@ def tried(fault: str, ranks: int, seed: int) -> kit.Result | None:
     return first_failure("io", ("faulty",), ranks, seed, SILENCE, (("io_faulty_fault", fault),))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("fault", some(FAULTS, SAMPLE))
 def test_the_kit_names_the_broken_clause(faulty, ompy_seed: int, fault: str, ranks: int) -> None:
     check_clause(tried(fault, ranks, ompy_seed), "io", fault, FAULTS[fault], ompy_seed)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_what_has_no_fault_passes(faulty, ompy_seed: int, ranks: int) -> None:
     result = tried("", ranks, ompy_seed)

@@ -51,12 +51,14 @@ def tried(fault: str, ranks: int, seed: int) -> kit.Result | None:
     return first_failure("pml", ("faulty",), ranks, seed, SILENCE, (("pml_faulty_fault", fault),), levels=("contract", "mpi"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("fault", some(FAULTS, SAMPLE))
 def test_the_kit_names_the_broken_clause(faulty, ompy_seed: int, fault: str, ranks: int) -> None:
     check_clause(tried(fault, ranks, ompy_seed), "pml", fault, FAULTS[fault], ompy_seed)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_the_layer_without_a_fault_passes(faulty, ompy_seed: int, ranks: int) -> None:
     result = tried("", ranks, ompy_seed)

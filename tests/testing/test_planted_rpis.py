@@ -141,12 +141,14 @@ def tried(fault: str, ranks: int, seed: int) -> kit.Result | None:
         return first_failure("rpi", ("planted",), ranks, seed, SILENCE)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("fault", some(FAULTS, SAMPLE))
 def test_the_kit_names_the_broken_clause(planted_rpi, ompy_seed: int, fault: str, ranks: int) -> None:
     check_clause(tried(fault, ranks, ompy_seed), "rpi", fault, FAULTS[fault][0], ompy_seed)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_the_interface_without_a_fault_passes(planted_rpi, ompy_seed: int, ranks: int) -> None:
     result = tried("", ranks, ompy_seed)

@@ -43,10 +43,12 @@ def tried(fault: str, seed: int) -> kit.Result | None:
     return first_failure("osc", ("faulty", "pt2pt"), 2, seed, SILENCE, (("osc_faulty_fault", fault),))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fault", some(FAULTS, SAMPLE))
 def test_the_kit_names_the_broken_clause(faulty, ompy_seed: int, fault: str) -> None:
     check_clause(tried(fault, ompy_seed), "osc", fault, FAULTS[fault], ompy_seed)
 
 
+@pytest.mark.long
 def test_the_windows_without_a_fault_pass(faulty, ompy_seed: int) -> None:
     assert tried("", ompy_seed) is None

@@ -175,10 +175,13 @@ class BuildExtensions(build_ext):
         own = shlex.split(os.environ.get("CFLAGS", ""))
         tried = [*self.compiler.compiler_so, *LEAN, "-E", "-x", "c", os.devnull]
         lean = LEAN if subprocess.run(tried, capture_output=True).returncode == 0 else []
-        symbols = [] if any(flag.startswith("-g") for flag in own) else ["-s"]
+        # What only a debugger reads: a tenth of the size, as are the gaps that keep code apart from other pages.
+        debugged = any(flag.startswith("-g") for flag in own)
+        unwinding = [] if debugged else ["-fno-asynchronous-unwind-tables"]
+        symbols = [] if debugged else ["-s", "-Wl,-z,noseparate-code"]
         lines = [
             f"builddir = {WORK}",
-            f"compile = {shlex.join([*CCACHE, *self.compiler.compiler_so, '-w', '-g0', '-O2'])}",
+            f"compile = {shlex.join([*CCACHE, *self.compiler.compiler_so, '-w', '-g0', '-O2', *unwinding])}",
             "rule compile",
             "  command = $compile $flags -MMD -MF $out.d -c $in -o $out",
             "  depfile = $out.d",

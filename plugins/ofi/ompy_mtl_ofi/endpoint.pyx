@@ -12,7 +12,7 @@ from ompy.core.errors import ERR_OTHER, MPIError
 
 from ompy_mtl_ofi.fabric cimport (
     CANCELLED, COMMAND_ENABLE, COMMAND_GET_WAIT, ENDPOINT_RELIABLE_DATAGRAM, ERROR_AVAILABLE, FORMAT_TAGGED, INTERFACE_VERSION,
-    MODE_CONTEXT, MODE_CONTEXT2, RECEIVE, REMOTE, RESOURCES_ARE_MANAGED, SEND_AFTER_SEND, TAGGED, THREADS_TAKE_TURNS, TRANSMIT,
+    MODE_CONTEXT, MODE_CONTEXT2, NO_MEMORY, RECEIVE, REMOTE, RESOURCES_ARE_MANAGED, SEND_AFTER_SEND, TAGGED, THREADS_TAKE_TURNS, TRANSMIT,
     TRY_AGAIN, UNSPECIFIED, WAIT_DESCRIPTOR, WAIT_NONE, fi_av_attr, fi_cq_attr, fi_cq_err_entry, fi_cq_tagged_entry,
 )
 
@@ -28,6 +28,11 @@ cdef enum:
     LONGEST_ADDRESS = 1024
     MOST_COMPLETIONS = 65536
     FEWEST_TAG_BITS = 48            # two for the protocol, 32 for MPI's tag, the rest for communicators
+
+
+# Providers that take messages in their queue for others than they are: by version of libfabric, from and before.
+# shm: wildcards of a receive do not count for messages that have come before it.
+WRONG = {"shm": (1 << 16 | 17, 1 << 16 | 19)}
 
 
 class Unavailable(Exception):
@@ -109,12 +114,17 @@ cdef class Endpoint(ProgressSource):
         self.library.freeinfo(hints)
         if status:
             raise Unavailable(f"libfabric has no provider of tagged messages here: {self.library.explain(-status)}")
+        version = self.library.version()
         names = []
         offer = found
         while offer != NULL and self.info == NULL:
             name = offer.fabric_attr.prov_name.decode("utf-8", "replace")
             parts = {name, *name.split(";")}
             wanted = not parts & never and (not only or parts & only) and offer.ep_attr.msg_prefix_size == 0
+            first, after = WRONG.get(name, (0, 0))
+            if first <= version < after:
+                name += f" (of libfabric {version >> 16}.{version & 0xFFFF}, which mismatches messages)"
+                wanted = False
             if wanted and device and device != offer.domain_attr.name.decode("utf-8", "replace"):
                 wanted = False
             if wanted and 64 - leading_zeros(offer.ep_attr.mem_tag_format) >= FEWEST_TAG_BITS:
@@ -123,8 +133,8 @@ cdef class Endpoint(ProgressSource):
             offer = offer.next
         self.library.freeinfo(found)
         if self.info == NULL:
-            raise Unavailable(f"of libfabric's providers ({', '.join(dict.fromkeys(names))}) none is wanted: see mtl_ofi_provider_include, "
-                              f"_exclude and mtl_ofi_device")
+            raise Unavailable(f"of libfabric's providers here, {', '.join(dict.fromkeys(names))}, none may serve: see "
+                              f"mtl_ofi_provider_include, mtl_ofi_provider_exclude, mtl_ofi_device")
 
     def open(self):
         """The objects, each from the one before."""
@@ -282,7 +292,8 @@ cdef class Endpoint(ProgressSource):
     cdef int receive(self, Operation *operation, uint64_t ignore) noexcept:
         cdef ssize_t status = self.ep.tagged.recv(self.ep, <void *> operation.data, operation.length, NULL, UNSPECIFIED,
                                                   operation.tag, ignore, operation)
-        return OUT_OF_RESOURCE if status == -TRY_AGAIN else <int> status
+        # Some say that they have no memory where their queue is full.
+        return OUT_OF_RESOURCE if status in (-TRY_AGAIN, -NO_MEMORY) else <int> status
 
     # -- events ---------------------------------------------------------------------------------------------------
 

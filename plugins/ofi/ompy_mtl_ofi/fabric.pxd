@@ -11,6 +11,7 @@ cdef enum:
 
     # Waits for something else, and an error stands in the queue of completions (fi_errno(3)).
     TRY_AGAIN = 11
+    NO_MEMORY = 12
     CANCELLED = 125
     ERROR_AVAILABLE = 259
 

@@ -12,9 +12,17 @@ COMPONENT = Component(
     summary="messages matched by libfabric's providers: tcp, shm, verbs, efa, cxi",
     parameters=(
         Parameter("library", str, "libfabric.so.1", level=3, help="name or path of libfabric"),
-        Parameter("provider_include", str, "", level=1, help="providers of libfabric's that may be used, separated by commas; none: all"),
+        Parameter(
+            "provider_include",
+            str,
+            "",
+            level=1,
+            help="providers of libfabric's that may be used, separated by commas; none: all",
+        ),
         Parameter("provider_exclude", str, "sockets,udp", level=1, help="providers that are not used, separated by commas"),
-        Parameter("device", str, "", level=2, help="the one device (fi_info: domain) to use, such as lo, eth0 or mlx5_0; none: any"),
+        Parameter(
+            "device", str, "", level=2, help="the one device (fi_info: domain) to use, such as lo, eth0 or mlx5_0; none: any"
+        ),
         Parameter(
             "eager_limit",
             int,

@@ -66,6 +66,7 @@ cdef class Endpoint(ProgressSource):
     cdef list slabs                              # addresses of what `spare` was made of
     cdef Event *events
     cdef int first, count, size                  # of the ring
+    cdef unsigned int vain                       # reads that found nothing
 
     cdef Operation *take(self, int kind, object owner) except NULL
     cdef int give(self, Operation *operation) except -1
@@ -78,6 +79,9 @@ cdef class Endpoint(ProgressSource):
     cdef bint take_back(self, Operation *operation) except -1
     # See what has come; returns how many events wait.
     cdef int read(self) except -1
+    # Whether nothing is to be done until the descriptor is readable again.  False where there is none: whoever waits then rests
+    # for moments only.
+    cdef bint is_quiet(self) noexcept
     # The oldest event; False when there is none.
     cdef bint next_event(self, Event *event) noexcept
     cdef int note(self, void *operation, uint64_t length, uint64_t tag, int error) except -1

@@ -4,16 +4,17 @@
 import os
 
 from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.core.errors import ERR_OTHER, MPIError
 
 from ompy_mtl_ofi.fabric cimport (
-    CANCELLED, COMMAND_ENABLE, COMMAND_GET_WAIT, ENDPOINT_RELIABLE_DATAGRAM, ERROR_AVAILABLE, FORMAT_TAGGED, INTERFACE_VERSION,
-    MODE_CONTEXT, MODE_CONTEXT2, NO_MEMORY, RECEIVE, REMOTE, RESOURCES_ARE_MANAGED, SEND_AFTER_SEND, TAGGED, THREADS_TAKE_TURNS, TRANSMIT,
-    TRY_AGAIN, UNSPECIFIED, WAIT_DESCRIPTOR, WAIT_NONE, fi_av_attr, fi_cq_attr, fi_cq_err_entry, fi_cq_tagged_entry,
+    CANCELLED, COMMAND_ENABLE, COMMAND_GET_WAIT, ENDPOINT_RELIABLE_DATAGRAM, ERROR_AVAILABLE, FORMAT_TAGGED,
+    INTERFACE_VERSION, MODE_CONTEXT, MODE_CONTEXT2, NO_MEMORY, RECEIVE, REMOTE, RESOURCES_ARE_MANAGED, SEND_AFTER_SEND,
+    TAGGED, THREADS_TAKE_TURNS, TRANSMIT, TRY_AGAIN, UNSPECIFIED, WAIT_DESCRIPTOR, WAIT_NONE, fi_av_attr, fi_cq_attr,
+    fi_cq_err_entry, fi_cq_tagged_entry,
 )
 
 cdef extern from "<dlfcn.h>" nogil:
@@ -25,6 +26,7 @@ cdef extern from "<dlfcn.h>" nogil:
 
 cdef enum:
     ENTRIES = 32                    # completions that are read at a time
+    LOOKS_IN_VAIN = 8               # between two of those at the descriptor
     LONGEST_ADDRESS = 1024
     MOST_COMPLETIONS = 65536
     FEWEST_TAG_BITS = 48            # two for the protocol, 32 for MPI's tag, the rest for communicators
@@ -140,7 +142,6 @@ cdef class Endpoint(ProgressSource):
         """The objects, each from the one before."""
         cdef fi_av_attr vector
         cdef fi_cq_attr queue
-        cdef fid *wanted
         cdef char address[LONGEST_ADDRESS]
         cdef size_t length = LONGEST_ADDRESS
         self.provider = self.info.fabric_attr.prov_name.decode("utf-8", "replace")
@@ -179,7 +180,6 @@ cdef class Endpoint(ProgressSource):
 
     cpdef int close(self) except -1:
         """Give everything back, the last first; a child made by fork leaves it to its parent."""
-        cdef void *slab
         if self.process != os.getpid():
             return 0
         if self.ep != NULL:
@@ -330,6 +330,10 @@ cdef class Endpoint(ProgressSource):
                 self.note(entries[index].op_context, entries[index].len, entries[index].tag, 0)
             if found < ENTRIES:
                 break
+        if self.count == 0 and self.waiter >= 0:
+            self.vain += 1
+            if self.vain % LOOKS_IN_VAIN == 0:
+                self.is_quiet()                  # or else a descriptor that was readable once stays so
         return self.count
 
     cdef int note(self, void *operation, uint64_t length, uint64_t tag, int error) except -1:
@@ -366,13 +370,11 @@ cdef class Endpoint(ProgressSource):
 
     cpdef bint may_sleep(self) except -1:
         """The descriptor tells only of what comes after it was asked whether one may wait for it."""
-        cdef fid *awaited
-        if self.count:
-            return False
-        if self.waiter < 0:
-            return True
-        awaited = &self.completions.fid
-        return self.fabric.ops.trywait(self.fabric, &awaited, 1) == 0
+        return self.count == 0 and self.is_quiet()
+
+    cdef bint is_quiet(self) noexcept:
+        cdef fid *awaited = &self.completions.fid
+        return self.waiter >= 0 and self.fabric.ops.trywait(self.fabric, &awaited, 1) == 0
 
 
 cdef inline int leading_zeros(uint64_t word) noexcept:

@@ -3,8 +3,8 @@
 #     eager          a copy of the message ---->                                  the send is over at once
 #     announced      how long, its number ---->
 #                                         <---- PULL: number, where, how much
-#                    the body, in pieces  ---->  into the receive's memory        longer, or synchronous; then short ones
-#                                                                                 go with the announcement, and PULL wants nothing
+#                    the body, in pieces  ---->  into the receive's memory        longer, or synchronous: then a short one goes
+#                                                                                 with the announcement, and PULL wants nothing
 #
 # Receives stand in the provider's queue, each with room for an eager message of ours, from which it is copied: so a message
 # that is too long is whole all the same, and the program's memory is nobody's until a body is asked for.

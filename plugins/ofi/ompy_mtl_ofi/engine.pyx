@@ -48,7 +48,7 @@ cdef class Engine(Endpoint):
     """
 
     def __init__(self, Library library not None, int world, uint64_t eager_limit, uint64_t piece, uint64_t receives, **others):
-        cdef int index
+        cdef int _index
         Endpoint.__init__(self, library, eager_limit + max(sizeof(Announcement), sizeof(Word)), **others)
         self.eager_limit = eager_limit
         self.piece = min(piece, self.largest)
@@ -59,7 +59,7 @@ cdef class Engine(Endpoint):
         self.announced = {}
         self.pulling = {}
         self.stalled = []
-        for index in range(WORDS):
+        for _index in range(WORDS):
             self.await_word()
 
     def card(self):

@@ -194,7 +194,8 @@ cdef class OfiRecv(MtlRecv):
         if error == CANCELLED:
             self.status.cancelled = True
             return self.finish()
-        return self.fail(MPIError(ERR_OTHER, f"mtl ofi ({self.engine.provider}) could not receive: {self.engine.library.explain(error)}"))
+        return self.fail(MPIError(ERR_OTHER, f"mtl ofi ({self.engine.provider}) could not receive: "
+                                             f"{self.engine.library.explain(error)}"))
 
     # -- a message ------------------------------------------------------------------------------------------------
 

@@ -103,8 +103,8 @@ cdef class ContextTable:
         elif self.spare.get(bits):
             base = self.spare[bits].popleft()
         else:
-            raise MPIError(ERR_OTHER, f"mtl ofi has {self.numbers} numbers for the sources of all communicators, and none are left "
-                                      f"for {comm!r}: free some communicators, or use --mca pml ob1")
+            raise MPIError(ERR_OTHER, f"mtl ofi has {self.numbers} numbers for the sources of all communicators, and none are "
+                                      f"left for {comm!r}: free some, or use --mca pml ob1")
         made = OfiContext(comm, base, bits, common)
         self.named[comm.context] = made
         self.blocks[bits, base >> bits] = made

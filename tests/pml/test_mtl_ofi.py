@@ -29,7 +29,7 @@ def way(provider: str, **parameters: object) -> tuple[dict[str, str], pytest.Mar
     mca = {"pml": "cm", "mtl": "ofi", "mtl_ofi_provider_include": provider}
     mca |= {f"mtl_ofi_{name}": str(value) for name, value in parameters.items()}
     for library in LIBRARIES:
-        done = subprocess.run([sys.executable, "-c", TRY, library, provider], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([sys.executable, "-c", TRY, library, provider], capture_output=True, text=True, timeout=240)
         if done.returncode == 0:
             return mca | {"mtl_ofi_library": library}, pytest.mark.skipif(False, reason="")
     return mca, pytest.mark.skipif(True, reason=done.stderr.strip()[-200:])

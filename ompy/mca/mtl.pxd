@@ -25,7 +25,8 @@
 #    2 separate      A message is received on the communicator that it was sent on, by its `context`; ranks are the
 #                    communicator's, of an inter-communicator those of the remote group.
 #    3 free          `del_comm` drops what nobody received on the communicator; what goes on elsewhere goes on.
-#    4 end           `finalize` returns when what was sent is where it arrives without this process.
+#    4 end           `finalize` returns when what was sent is where it arrives without this process.  `close` comes when every
+#                    rank has finalised: nobody sends here any more.
 #
 # MATCHING (MPI-4.1, 3.5)
 #    5 match         A receive takes a message of the source and the tag that it wants (`peer`, `tag`; -1 wants any).  Tags
@@ -137,3 +138,7 @@ cdef class Mtl:
     cpdef dict statistics(self)
     # Get out what was sent.
     cpdef int finalize(self) except -1
+    # Give back what reaches peers.
+    cpdef int close(self) except -1
+    # What goes on this process's card, each entry by the name that peers look for; of an MTL with an address of its own.
+    cpdef dict cards(self)

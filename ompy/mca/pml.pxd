@@ -123,6 +123,10 @@ cdef class Pml:
     # For the job board and for people: the posted and unexpected queues of a communicator, as dicts.
     cpdef dict dump(self, Communicator comm)
     cpdef int finalize(self) except -1
+    # Every rank has finalised, and nobody sends here any more: give back what reaches peers without the BML.
+    cpdef int close(self) except -1
+    # What goes on this process's card beside the BTLs' addresses, each entry by the name that peers look for.
+    cpdef dict cards(self)
 
 
 # The end of `recv_object` by a request that has begun.

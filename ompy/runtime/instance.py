@@ -105,6 +105,7 @@ class Instance:
         for btl in self.btls:
             card |= btl.cards()
             self.transports |= btl.cards().keys()
+        card |= self.pml.cards()
         self.modex.publish()
         if self.rte.rank != 0:
             theirs = process_table().get(0).card
@@ -164,6 +165,7 @@ class Instance:
             unregister_source(btl)
         for proc in process_table().known():
             self.pml.del_proc(proc)
+        self.pml.close()
         self.bml.finalize()
         shutdown()
         end(FINALISED)

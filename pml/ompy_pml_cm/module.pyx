@@ -217,3 +217,11 @@ cdef class Cm(Pml):
     cpdef int finalize(self) except -1:
         """Get out what was sent; whoever is to receive it drives its own progress."""
         return self.mtl.finalize()
+
+    cpdef int close(self) except -1:
+        """Nobody sends here any more."""
+        return self.mtl.close()
+
+    cpdef dict cards(self):
+        """The MTL's own address, where it has one."""
+        return self.mtl.cards()

@@ -51,7 +51,6 @@ COMPONENT = Component(
             help="that the provider matches at a time, the others are matched here; 0: half of what its queue holds",
         ),
     ),
-    capabilities={"only_by_name": True},
     counters=(
         Counter("unexpected", "messages that were kept here before a receive wanted them", unit="messages"),
         Counter("pulled", "long messages asked for after the match", unit="messages"),

@@ -139,7 +139,7 @@ class Agents:
                         with contextlib.suppress(ProcessLookupError):
                             os.killpg(running.pid, signal.SIGKILL)
                 deadline += LINGER
-            time.sleep(PAUSE)
+            self.loop.turn(PAUSE)
         for running in self.running:
             if running.output >= 0:
                 self.hear(running)

@@ -213,7 +213,7 @@ CORE: tuple[tuple[str, Parameter], ...] = (
         Parameter(
             "host_silence",
             float,
-            8.0,
+            7.5,
             unit="s",
             range=(0.1, 86400),
             level=3,

@@ -13,7 +13,7 @@ from ompy.runtime.signals import name_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from typing import Protocol
 
     from ompy.mca.plm import Agent
@@ -128,18 +128,27 @@ class Agents:
         words = f"was killed by {name_of(-code)}" if code < 0 else f"exited with code {code}"
         self.on_end(running.agent, f"{shlex.join(running.agent.words[:-1][:4])} ... {words}")
 
-    def end(self) -> None:
-        """Wait for them, not for ever."""
+    def end(self, lost: Collection[str]) -> None:
+        """Wait for them, not for ever.
+
+        Parameters:
+            lost: hosts that can't be reached any more: an agent that has no other one is not waited for.
+        """
+        self.kill(lost)
         deadline = time.monotonic() + LINGER
         while any(running.status is None for running in self.running):
             self.local.reap()
             if time.monotonic() > deadline:
-                for running in self.running:
-                    if running.status is None:
-                        with contextlib.suppress(ProcessLookupError):
-                            os.killpg(running.pid, signal.SIGKILL)
+                self.kill([host for running in self.running for host in running.agent.hosts])
                 deadline += LINGER
             self.loop.turn(PAUSE)
         for running in self.running:
             if running.output >= 0:
                 self.hear(running)
+
+    def kill(self, hosts: Collection[str]) -> None:
+        """End those that have no other hosts than these."""
+        for running in self.running:
+            if running.status is None and set(hosts).issuperset(running.agent.hosts):
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(running.pid, signal.SIGKILL)

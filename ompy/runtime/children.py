@@ -170,14 +170,19 @@ class Children:
 
     # -- the end
 
-    def end(self, has_failed: bool) -> None:
-        """Whatever runs on all those hosts ends at once, and then the proxies."""
+    def end(self, has_failed: bool, has_reader: bool) -> None:
+        """Whatever runs on all those hosts ends at once, and then the proxies.
+
+        Parameters:
+            has_failed: the job has.
+            has_reader: somebody takes what the ranks have written.
+        """
         if self.reception is not None:
             self.reception.close()
         for link in self.links.values():
-            link.send("end", has_failed=has_failed)
+            link.send("end", has_failed=has_failed, has_reader=has_reader)
         while any(link.is_open and child not in self.done for child, link in self.links.items()):
             self.superior.turn()
         for link in self.links.values():
             link.close()
-        self.agents.end()
+        self.agents.end(self.links.keys() - self.done)

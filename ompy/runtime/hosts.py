@@ -172,4 +172,4 @@ class Hosts:
 
     def end(self, has_failed: bool) -> None:
         """Whatever runs there ends at once, and then the proxies."""
-        self.children.end(has_failed)
+        self.children.end(has_failed, True)

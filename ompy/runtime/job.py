@@ -164,7 +164,7 @@ class Job:
         self.values: dict[str, str] = {}
         self.here = os.uname().nodename
         self.bind: Callable[[Mapping[str, Topology]], None] = lambda hosts: None
-        self.silence = 8.0
+        self.silence = 7.5
         self.start_limit = 60.0
         self.fan_out = 32
 

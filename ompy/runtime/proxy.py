@@ -103,6 +103,7 @@ class ProxyStreams(Streams):
         self.stdin: int | None = None
         self.shared: SharedInput | None = None
         self.unacknowledged = 0
+        self.is_read = True
         # Input on its way to descriptor 0.
         self.input = b""
         self.feed = -1
@@ -120,7 +121,12 @@ class ProxyStreams(Streams):
         """The link does so by itself."""
 
     def pending(self) -> int:
-        return self.unacknowledged if self.link.is_open else 0
+        return self.unacknowledged if self.has_reader else 0
+
+    @property
+    def has_reader(self) -> bool:
+        """Somebody takes what is written here, as far as can be known."""
+        return self.is_read and self.link.is_open
 
     # -- input
 
@@ -215,7 +221,7 @@ class Proxy:
         finally:
             if self.children is not None:
                 self.local.signal(signal.SIGKILL)
-                self.children.end(self.has_failed)
+                self.children.end(self.has_failed, self.streams.has_reader)
             self.local.end()
             self.streams.drain(self.has_failed)
             self.local.close()
@@ -343,8 +349,9 @@ class Proxy:
         now = time.monotonic_ns()
         self.link.send("board", records, ticket=ticket, ranks=ranks, now=now, used=list(used.items()), stacks=texts)
 
-    def obey_end(self, has_failed: bool) -> None:
+    def obey_end(self, has_failed: bool, has_reader: bool) -> None:
         self.has_failed = has_failed
+        self.streams.is_read = has_reader
         self.is_over = True
 
     # -- what those behind this host say (`children.Superior`)

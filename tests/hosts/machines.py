@@ -62,7 +62,7 @@ Host *
     LogLevel ERROR
     BatchMode yes
 """
-SETTLE = 10.0
+SETTLE = 30.0
 PAUSE = 0.02
 
 
@@ -166,6 +166,7 @@ class Machines:
 
     def __init__(self, folder: Path, count: int, are_light: bool = False) -> None:
         self.folder = folder
+        self.are_cut: set[str] = set()
         names = [f"n{number}" for number in range(1, count + 1)]
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / "key"], check=True)
         (folder / "sshd_config").write_text(SSHD.format(folder=folder))
@@ -204,9 +205,10 @@ class Machines:
     def switch_pid(self) -> int:
         return self.switch.pid
 
-    def wait_for_sshd(self, machine: Machine) -> None:
+    def wait_for_sshd(self, machine: Machine, start: Machine | None = None) -> None:
+        """Until it can be reached, from the first host or another one."""
         end = time.monotonic() + SETTLE
-        words = self.machines[0].command("ssh", "-F", str(self.folder / "ssh_config"), machine.name, "true")
+        words = (start or self.machines[0]).command("ssh", "-F", str(self.folder / "ssh_config"), machine.name, "true")
         while subprocess.run(words, capture_output=True, timeout=SETTLE).returncode:
             assert time.monotonic() < end, f"sshd on {machine.name} does not answer"
             time.sleep(PAUSE)
@@ -217,9 +219,16 @@ class Machines:
     def cut(self, name: str) -> None:
         """Nothing arrives there or leaves any more."""
         assert self.in_switch("ip", "link", "set", "dev", self[name].wire, "down")
+        self.are_cut.add(name)
 
     def mend(self, name: str) -> None:
         assert self.in_switch("ip", "link", "set", "dev", self[name].wire, "up")
+        if name in self.are_cut:
+            self.are_cut.remove(name)
+            # A link that is up does not carry anything at once.
+            for it in self.machines:
+                if it.name not in (name, *self.are_cut):
+                    self.wait_for_sshd(it, self[name])
 
     def left(self, seconds: float = SETTLE) -> dict[str, object]:
         """What is on any host when the time is over: processes, segments."""

@@ -11,17 +11,17 @@ from machines import Launched, Machines
 
 LIMIT = 1800.0  # seconds
 PROGRAM = """
-import time
+import os, time
 from ompy import MPI
 comm = MPI.COMM_WORLD
-begun = time.time()
+begun, used = time.time(), sum(os.times()[:2])
 assert comm.allreduce(comm.rank) == comm.size * (comm.size - 1) // 2
-done = time.time()
+done, more = time.time(), sum(os.times()[:2]) - used
 from ompy.mpi.environment import instance
 with open("/proc/self/smaps_rollup") as stream:
     sizes = dict(line.split()[:2] for line in stream if line.endswith("kB\\n"))
 kilobytes = [int(sizes[name + ":"]) for name in ("Rss", "Pss", "Private_Dirty")]
-print(comm.rank, begun, done, len(instance().modex.made), *kilobytes)
+print(comm.rank, begun, done, used, more, len(instance().modex.made), *kilobytes)
 """
 
 
@@ -48,8 +48,11 @@ def start_many(folder: Path, hosts: int, ranks: int, fan_out: int) -> int:
 def report(lines: list[list[str]], begun: float, seconds: float, hosts: int) -> None:
     first, last = (max(float(line[place]) for line in lines) - begun for place in (1, 2))
     print(f"{len(lines)} ranks on {hosts} hosts: all begun after {first:.1f} s, allreduce {last:.1f} s, end {seconds:.1f} s")
-    peers = [int(line[3]) - 1 for line in lines]
+    for place, name in ((3, "to begin"), (4, "for the allreduce")):
+        used = [float(line[place]) for line in lines]
+        print(f"processor time of a rank {name}: median {statistics.median(used):.2f} s, most {max(used):.2f} s")
+    peers = [int(line[5]) - 1 for line in lines]
     print(f"cards of peers that a rank has: {min(peers)} to {max(peers)}")
-    for place, name in enumerate(("resident", "proportional share", "private, written"), 4):
+    for place, name in enumerate(("resident", "proportional share", "private, written"), 6):
         sizes = [int(line[place]) / 1024 for line in lines]
         print(f"memory of a rank, {name}: median {statistics.median(sizes):.1f} MiB, most {max(sizes):.1f} MiB")

@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from ompy.runtime.loop import Loop
 
     class Parent(Protocol):
-        """Whose children they are: those that are told of by number, and looking for such as have ended."""
+        """Whose children they are."""
 
-        others: dict[int, Callable[[int], None]]
+        def watch_agent(self, pid: int, then: Callable[[int], None]) -> None:
+            """Have `then` called with the wait status of a child, leader of a process group."""
 
-        def reap(self) -> None: ...
+        def reap(self) -> None:
+            """Look for children that have ended."""
 
 
 # The job is over: an agent that has not ended so long after its proxy is ended.
@@ -101,7 +103,7 @@ class Agents:
         os.set_blocking(output, False)
         running = RunningAgent(agent, pid, output)
         self.running.append(running)
-        self.local.others[pid] = partial(self.ended, running)
+        self.local.watch_agent(pid, partial(self.ended, running))
         self.loop.watch(output, partial(self.hear, running))
 
     def hear(self, running: RunningAgent) -> None:

@@ -103,6 +103,9 @@ class Launch:
 
     # -- as the launcher has it (`ompy.runtime.agents.Parent`)
 
+    def watch_agent(self, pid: int, then: Callable[[int], None]) -> None:
+        self.others[pid] = then
+
     def reap(self) -> None:
         for pid, status in reaped():
             if pid in self.others:

@@ -6,11 +6,14 @@ import os
 import shutil
 import statistics
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from machines import Launched, Machines
 
 HOSTS = ",".join(f"n{number}:8" for number in range(1, 5))
+SHARES = 1 << 16  # of the processors; others have 1024
 PROGRAM = "from ompy import MPI\nMPI.COMM_WORLD.allreduce(1)"
 
 
@@ -24,6 +27,21 @@ def hydra(machines: Machines, folder: Path) -> list[str]:
     agent.write_text(f'#!/bin/sh\nexec {machines.agent} "$@"\n')
     agent.chmod(0o755)
     return [found, "-launcher", "ssh", "-launcher-exec", str(agent), "-hosts", HOSTS, "-n", "32"]
+
+
+@contextmanager
+def apart() -> Iterator[None]:
+    """With nearly all of the processors' time, in a control group (version 1): there sessions have no shares of their own."""
+    groups = Path("/sys/fs/cgroup/cpu")
+    group = groups / f"ompy-hosts-{os.getpid()}"
+    group.mkdir()
+    try:
+        (group / "cpu.shares").write_text(str(SHARES))
+        (group / "tasks").write_text(str(os.getpid()))
+        yield
+    finally:
+        (groups / "tasks").write_text(str(os.getpid()))
+        group.rmdir()
 
 
 def compare_starts(folder: Path, rounds: int) -> int:

@@ -54,7 +54,11 @@ OPTIONS = (
     Option("--app --configfile", "FILE", "read the programs from a file: a line each, as on the command line between `:`"),
     Option("--host -H --hosts", "NAME[:N],...", "run on these hosts, N ranks each; +n0: the first of a file or an allocation"),
     Option("--hostfile --machinefile --f", "FILE", "hosts, a line each: NAME [slots=N] [max-slots=N]"),
-    Option("--launch-agent", "COMMAND", "start what runs on other hosts by COMMAND HOST LINE, as ssh is called"),
+    Option(
+        "--launch-agent",
+        "COMMAND",
+        "start what runs on other hosts by COMMAND HOST LINE, as ssh is called; of more than 32 also from other hosts",
+    ),
     Option("--npernode -N --ppn --perhost", "N", "ranks on each host"),
     Option("--oversubscribe", "", "take more ranks than --host or --hostfile have slots (more than processors always go)"),
     Option("--nooversubscribe", "", "take no more ranks than processors"),

@@ -181,6 +181,7 @@ def job_of(segments: Sequence[Segment]) -> Job:
             raise UsageError(f"--wdir {program.directory}: no such folder")
     job.environment = parameters(segments)
     job.grace, job.silence, job.start_limit = map(own_parameter, ("grace", "host_silence", "start_timeout"))
+    job.fan_out = int(own_parameter("fan_out"))
     job.environment |= {variable_name(name): value for name, value in given.get("genv", [])}
     job.output = output(whole)
     job.report_state = "report-state-on-timeout" in given

@@ -213,7 +213,7 @@ CORE: tuple[tuple[str, Parameter], ...] = (
         Parameter(
             "host_silence",
             float,
-            10.0,
+            7.5,
             unit="s",
             range=(0.1, 86400),
             level=3,
@@ -231,6 +231,19 @@ CORE: tuple[tuple[str, Parameter], ...] = (
             range=(0.1, 86400),
             level=3,
             help="that the proxies of other hosts have to start and call back",
+        ),
+    ),
+    (
+        "ompyrun",
+        Parameter(
+            "fan_out",
+            int,
+            32,
+            unit="hosts",
+            range=(1, 65536),
+            also=(0,),
+            level=4,
+            help="whose proxies one process starts: ompyrun, and where there are more hosts each proxy in turn; 0: ompyrun all",
         ),
     ),
     (

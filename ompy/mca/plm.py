@@ -7,13 +7,15 @@
 Clauses are numbered and named: the conformance kit (`ompy conformance --mca plm NAME`) says which one was broken.
 
 LIFE CYCLE
-   1 query         In the launcher, where some rank is to run on another host.  A component offers one module when what it
-                   needs is here (a program, an allocation), and says what is missing otherwise.  The highest priority serves
-                   the whole job.
-   2 agents        Once: the command lines of this machine that start a proxy on each host, every host in one of them.  `hosts`
-                   of each are those whose proxies it starts, and no others: where it fails, these are named.
-   3 launcher      `query` and `agents` start nothing, and leave the launcher's process as it is: its variables, folder,
-                   signals and open files.
+   1 query         In the launcher, where some rank is to run on another host; where there are more hosts than one process is
+                   to start proxies for (`ompyrun_fan_out`) also in proxies, with the variables of the ranks of their hosts.  A
+                   component offers one module when what it needs is here (a program, an allocation), and says what is missing
+                   otherwise.  The highest priority serves.
+   2 agents        Once: the command lines of this machine that start a proxy on each of some of the job's hosts, every one of
+                   these in one of them.  `hosts` of each are those whose proxies it starts, and no others: where it fails,
+                   these are named.
+   3 launcher      `query` and `agents` start nothing, and leave the process that asks, the launcher's or a proxy's, as it is:
+                   its variables, folder, signals and open files.
 
 AN AGENT
    4 command       The launcher runs the words as they are, by no shell, in a session of their own.  On each of its hosts they

@@ -13,18 +13,20 @@ from ompy.runtime.signals import name_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from typing import Protocol
 
     from ompy.mca.plm import Agent
     from ompy.runtime.loop import Loop
 
     class Parent(Protocol):
-        """Whose children they are: those that are told of by number, and looking for such as have ended."""
+        """Whose children they are."""
 
-        others: dict[int, Callable[[int], None]]
+        def watch_agent(self, pid: int, then: Callable[[int], None]) -> None:
+            """Have `then` called with the wait status of a child, leader of a process group."""
 
-        def reap(self) -> None: ...
+        def reap(self) -> None:
+            """Look for children that have ended."""
 
 
 # The job is over: an agent that has not ended so long after its proxy is ended.
@@ -101,7 +103,7 @@ class Agents:
         os.set_blocking(output, False)
         running = RunningAgent(agent, pid, output)
         self.running.append(running)
-        self.local.others[pid] = partial(self.ended, running)
+        self.local.watch_agent(pid, partial(self.ended, running))
         self.loop.watch(output, partial(self.hear, running))
 
     def hear(self, running: RunningAgent) -> None:
@@ -128,18 +130,27 @@ class Agents:
         words = f"was killed by {name_of(-code)}" if code < 0 else f"exited with code {code}"
         self.on_end(running.agent, f"{shlex.join(running.agent.words[:-1][:4])} ... {words}")
 
-    def end(self) -> None:
-        """Wait for them, not for ever."""
+    def end(self, lost: Collection[str]) -> None:
+        """Wait for them, not for ever.
+
+        Parameters:
+            lost: hosts that can't be reached any more: an agent that has no other one is not waited for.
+        """
+        self.kill(lost)
         deadline = time.monotonic() + LINGER
         while any(running.status is None for running in self.running):
             self.local.reap()
             if time.monotonic() > deadline:
-                for running in self.running:
-                    if running.status is None:
-                        with contextlib.suppress(ProcessLookupError):
-                            os.killpg(running.pid, signal.SIGKILL)
+                self.kill([host for running in self.running for host in running.agent.hosts])
                 deadline += LINGER
-            time.sleep(PAUSE)
+            self.loop.turn(PAUSE)
         for running in self.running:
             if running.output >= 0:
                 self.hear(running)
+
+    def kill(self, hosts: Collection[str]) -> None:
+        """End those that have no other hosts than these."""
+        for running in self.running:
+            if running.status is None and set(hosts).issuperset(running.agent.hosts):
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(running.pid, signal.SIGKILL)

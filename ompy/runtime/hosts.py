@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 import struct
-import sys
 import time
 
-from ompy.runtime.agents import Agents
-from ompy.runtime.reception import Reception, addresses
+from ompy.runtime.children import Children
+from ompy.runtime.reception import addresses
 from ompy.runtime.remote_ranks import RemoteRanks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from ompy.mca.plm import Agent, Plm
+    from ompy.mca.plm import Plm
     from ompy.runtime.launcher import Launcher
+    from ompy.runtime.link import Header
 
 # All hosts together have so long to say what their ranks do.
 ANSWERS = 1.5
@@ -35,15 +33,17 @@ class Hosts:
         names: of the hosts.
         limit: seconds of silence after which a host is lost.
         start_limit: seconds that a proxy has to call back.
+        fan_out: proxies that one process starts; 0 for all.
     """
 
-    def __init__(self, launcher: Launcher, names: Sequence[str], limit: float, start_limit: float) -> None:
+    def __init__(self, launcher: Launcher, names: Sequence[str], limit: float, start_limit: float, fan_out: int) -> None:
         self.launcher = launcher
         self.names = list(names)
         self.limit = limit
         self.start_limit = start_limit
+        self.fan_out = fan_out
         self.remote: dict[str, RemoteRanks] = {}
-        self.agents = Agents(launcher.loop, launcher.local, launcher.streams.say, self.on_agent_end)
+        self.children = Children(launcher.loop, launcher.local, launcher.secret, limit, self.names, fan_out, self)
         self.ticket = 0
         self.asked: set[str] = set()
         self.then: Callable[[], None] | None = None
@@ -56,63 +56,66 @@ class Hosts:
         """Start the proxies and wait until all have called; False, with a message, when one does not."""
         launcher = self.launcher
         try:
-            self.reception = Reception(launcher.loop, launcher.secret, self.names, self.admit)
             told = {
                 "secret": launcher.secret.hex(),
-                "addresses": addresses(),
-                "port": self.reception.port,
                 "name": launcher.job.name,
                 "environment": dict(os.environ),
                 "directory": os.getcwd(),
                 "limit": self.limit,
+                "fan_out": self.fan_out,
             }
-            for agent in plm.agents(self.names, self.command()):
-                self.start_agent(agent, json.dumps(told).encode() + b"\n")
+            self.children.start(plm, told)
         except OSError as error:
             launcher.fail(1, f"proxies can't be started: {error}")
             return False
         deadline = time.monotonic() + self.start_limit
         while launcher.exit_code is None and not self.are_here:
             if time.monotonic() > deadline:
-                missing = ", ".join(name for name in self.names if name not in self.remote)
-                where = f"{', '.join(addresses())}, port {self.reception.port}"
-                limit = f"{self.start_limit:g} s (--mca ompyrun_start_timeout)"
-                launcher.fail(1, f"host {missing}: no proxy has called back within {limit}; it was to call {where}")
+                launcher.fail(1, self.missing())
             launcher.turn(deadline - time.monotonic() + 0.01)
-        self.reception.close()
         return launcher.exit_code is None
+
+    def missing(self) -> str:
+        """Who has not called back, in words: of a branch the first, whom the others wait for."""
+        limit = f"{self.start_limit:g} s (--mca ompyrun_start_timeout)"
+        missing = [name for name in self.children.branches if name not in self.remote]
+        where = f"{', '.join(addresses())}, port {self.children.port}"
+        if not missing:
+            missing = [name for name in self.names if name not in self.remote]
+            where = "a proxy that has (--mca ompyrun_fan_out 0: ompyrun starts all itself)"
+        return f"host {', '.join(missing)}: no proxy has called back within {limit}; it was to call {where}"
 
     @property
     def are_here(self) -> bool:
         return all(name in self.remote and self.remote[name].topology is not None for name in self.names)
 
-    @staticmethod
-    def command(module: str = "ompy.runtime.proxy") -> list[str]:
-        """What runs a proxy, by this interpreter's path: the other hosts have ompy where this one has it."""
-        path = os.environ.get("PYTHONPATH")
-        words = [sys.executable, "-m", module]
-        return ["env", f"PYTHONPATH={path}", *words] if path else words
+    # -- as children are told (`children.Superior`)
 
-    def start_agent(self, agent: Agent, told: bytes) -> None:
-        try:
-            self.agents.start(agent, told)
-        except OSError as error:
-            raise OSError(f"{agent.words[0]!r}: {error.strerror}") from None
+    def on_frame(self, host: str, header: Header, data: bytes) -> None:
+        if host not in self.remote:
+            self.remote[host] = RemoteRanks(host, self)
+        self.remote[host].on_frame(header, data)
 
-    def admit(self, name: str, connection: socket.socket, outgoing: bytes, incoming: bytes) -> None:
-        self.remote[name] = RemoteRanks(name, self, connection, outgoing, incoming, self.limit)
+    def on_unreachable(self, hosts: list[str], words: str) -> None:
+        if self.launcher.exit_code is None:
+            self.launcher.fail(1, f"host {', '.join(hosts)}: no proxy there: {words}")
 
-    def on_agent_end(self, agent: Agent, words: str) -> None:
-        """An agent may leave its proxies alone; one that ends before they have called has failed."""
-        missing = [name for name in agent.hosts if name not in self.remote]
-        if missing and self.launcher.exit_code is None:
-            self.launcher.fail(1, f"host {', '.join(missing)}: no proxy there: {words}")
+    def on_lost(self, hosts: list[str], reason: str) -> None:
+        lost = [name for name in hosts if name not in self.remote or self.remote[name].lose()]
+        self.asked.difference_update(lost)
+        if lost:
+            self.launcher.on_hosts_lost(lost, reason)
+
+    def say(self, text: str) -> None:
+        self.launcher.streams.say(text)
+
+    def turn(self, limit: float | None = None) -> None:
+        self.launcher.turn(limit)
 
     # -- what is asked of all
 
     def send(self, command: str, **header: Any) -> None:
-        for host in self.remote.values():
-            host.link.send(command, **header)
+        self.children.send_all(command, **header)
 
     def pay(self) -> None:
         for host in self.remote.values():
@@ -121,7 +124,7 @@ class Hosts:
     def ask_boards(self, stacks: bool, then: Callable[[], None]) -> None:
         """Have what other hosts know of their ranks written on the launcher's board, and then `then` called."""
         self.ticket += 1
-        self.asked = {host.name for host in self.remote.values() if host.link.is_open}
+        self.asked = {host.name for host in self.remote.values() if host.is_open}
         self.then = then
         self.stacks = []
         self.send("board", ticket=self.ticket, stacks=stacks)
@@ -167,17 +170,6 @@ class Hosts:
 
     # -- the end
 
-    def on_lost(self, host: RemoteRanks, reason: str) -> None:
-        self.asked.discard(host.name)
-        self.launcher.on_host_lost(host.name, reason)
-
     def end(self, has_failed: bool) -> None:
         """Whatever runs there ends at once, and then the proxies."""
-        if hasattr(self, "reception"):
-            self.reception.close()
-        self.send("end", has_failed=has_failed)
-        while any(host.link.is_open and not host.is_done for host in self.remote.values()):
-            self.launcher.turn()
-        for host in self.remote.values():
-            host.link.close()
-        self.agents.end()
+        self.children.end(has_failed, True)

@@ -140,6 +140,7 @@ class Job:
             few.
         silence: seconds without a sign of life after which another host is lost.
         start_limit: seconds that the proxies of other hosts have to call back.
+        fan_out: proxies that one process starts, the launcher or a proxy; 0 for all.
     """
 
     EVERY_RANK = -1
@@ -163,8 +164,9 @@ class Job:
         self.values: dict[str, str] = {}
         self.here = os.uname().nodename
         self.bind: Callable[[Mapping[str, Topology]], None] = lambda hosts: None
-        self.silence = 10.0
+        self.silence = 7.5
         self.start_limit = 60.0
+        self.fan_out = 32
 
     @property
     def remote_hosts(self) -> list[str]:

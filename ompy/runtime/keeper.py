@@ -1,8 +1,9 @@
 """The process that ends a job whose launcher was killed.
 
-    launcher ----pipe----> keeper       "4711\n" that rank has been started, "-4711\n" it has been reaped
+    launcher ----pipe----> keeper       "4711\n" that rank has been started, "-4711\n" it has ended; "a4712\n" an agent, either
         X                    |
               end of file    +--- SIGKILL to every rank's process group and all that they started, segments swept
+                             +--- and to agents (`agents.py`) that their proxies do not end by ending themselves
 
 No signal reaches the launcher's own code when somebody says `kill -9`; only a process beside it can see that.  It is there
 before the first rank, and the launcher, whose end has come, kills it.  If somebody else does, the launcher makes another one;
@@ -22,6 +23,8 @@ OPEN_LIMIT = 65536
 JOB_VARIABLE = "OMPY_JOB"
 KILL_LOOKS = 100
 KILL_PAUSE = 0.01
+# So long an agent may stay.
+AGENT_LOOKS = 200
 
 
 def sweep(job: str) -> None:
@@ -39,9 +42,10 @@ class Keeper:
     Parameters:
         job: the job's name.
         groups: process groups of ranks that run already.
+        agents: those of agents.
     """
 
-    def __init__(self, job: str, groups: list[int]) -> None:
+    def __init__(self, job: str, groups: list[int], agents: list[int]) -> None:
         reader, self.writer = os.pipe()
         os.set_blocking(self.writer, False)
         self.pid = os.fork()
@@ -53,7 +57,7 @@ class Keeper:
             try:
                 with open("/proc/self/comm", "w") as name:
                     name.write("ompyrun-keeper")
-                watch(reader, job, set(groups))
+                watch(reader, job, set(groups), set(agents))
             finally:
                 os._exit(0)
         os.close(reader)
@@ -63,6 +67,10 @@ class Keeper:
 
     def reaped(self, group: int) -> None:
         self.tell(f"-{group}\n")
+
+    def agent(self, group: int) -> None:
+        """One has been started, or has ended."""
+        self.tell(f"a{group}\n")
 
     def tell(self, line: str) -> None:
         # A keeper that is dead or does not read is no reason to end the job.
@@ -78,19 +86,29 @@ class Keeper:
         os.close(self.writer)
 
 
-def watch(reader: int, job: str, groups: set[int]) -> None:
+def watch(reader: int, job: str, groups: set[int], agents: set[int]) -> None:
     """Until end of file; then end what is left."""
     data = b""
     while piece := os.read(reader, 65536):
         data += piece
     for line in data.decode().split():
-        groups.symmetric_difference_update({abs(int(line))})
+        if line.startswith("a"):
+            agents.symmetric_difference_update({int(line[1:])})
+        else:
+            groups.symmetric_difference_update({abs(int(line))})
     for _ in range(KILL_LOOKS):
         groups = {group for group in groups if kill(group)}
         if not kill_strays(job) and not groups:
             break
         time.sleep(KILL_PAUSE)
     sweep(job)
+    for _ in range(AGENT_LOOKS):
+        agents = {group for group in agents if kill(group, 0)}
+        if not agents:
+            break
+        time.sleep(KILL_PAUSE)
+    for group in agents:
+        kill(group)
 
 
 def kill_strays(job: str) -> int:
@@ -106,10 +124,10 @@ def kill_strays(job: str) -> int:
     return found
 
 
-def kill(group: int) -> bool:
-    """False when there is nobody left in the process group; killed processes take a moment to be gone."""
+def kill(group: int, number: int = signal.SIGKILL) -> bool:
+    """Send a signal; False when there is nobody left in the process group; killed processes take a moment to be gone."""
     try:
-        os.killpg(group, signal.SIGKILL)
+        os.killpg(group, number)
     except (ProcessLookupError, PermissionError):
         return False
     return True

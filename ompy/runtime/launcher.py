@@ -138,7 +138,8 @@ class Launcher:
         except (ComponentError, ValueError) as error:
             self.fail(1, str(error))
             return False
-        self.hosts = Hosts(self, self.job.remote_hosts, self.job.silence, self.job.start_limit)
+        job = self.job
+        self.hosts = Hosts(self, job.remote_hosts, job.silence, job.start_limit, job.fan_out)
         if not self.hosts.start(plm):
             return False
         try:
@@ -193,9 +194,9 @@ class Launcher:
         """Ask the host of a rank for a value of its; False where that is no other host."""
         it = self.ranks.get((job, rank))
         host = None if it is None or self.hosts is None else self.hosts.remote.get(it.host)
-        if host is None or not host.link.is_open:
+        if host is None or not host.is_open:
             return False
-        host.link.send("get", job=job, key=key)
+        host.send("get", job=job, key=key)
         return True
 
     # -- what ranks do (`local_ranks.Overseer`)
@@ -257,16 +258,28 @@ class Launcher:
                 waiting = ", ".join(map(str, space.waiting_ranks))
                 self.fail(1, f"{rank.name} exited without initialising MPI, and others wait for it (rank {waiting})")
 
-    def on_host_lost(self, name: str, reason: str) -> None:
-        """Its ranks have ended, as far as anybody here can know."""
-        lost = [rank for rank in self.ranks.values() if rank.host == name and rank.status is None]
+    def on_hosts_lost(self, hosts: list[str], reason: str) -> None:
+        """Their ranks have ended, as far as anybody here can know.
+
+        Parameters:
+            hosts: the one that was lost, and those that were reached through it.
+        """
+        lost = [rank for rank in self.ranks.values() if rank.host in hosts and rank.status is None]
         if not lost and self.ranks:
             return
-        words = f" with rank {', '.join(str(rank.number) for rank in lost)}" if lost else ""
         for rank in lost:
             rank.status = -signal.SIGKILL
             self.go_on_without(rank)
-        (self.note if self.job.goes_on else self.fail)(1, f"host {name} is lost{words}: {reason}")
+
+        def ranks_of(host: str) -> str:
+            numbers = ", ".join(str(rank.number) for rank in lost if rank.host == host)
+            return f" with rank {numbers}" if numbers else ""
+
+        first, *behind = hosts
+        words = f"host {first} is lost{ranks_of(first)}: {reason}"
+        if behind:
+            words += "; reached through it, and lost with it: " + "; ".join(f"host {host}{ranks_of(host)}" for host in behind)
+        (self.note if self.job.goes_on else self.fail)(1, words)
 
     def go_on_without(self, rank: Rank) -> None:
         """A rank has failed: where that ends no others, they hear of it."""
@@ -316,10 +329,7 @@ class Launcher:
     def pause(self, is_paused: bool) -> None:
         """This process is about to be stopped, or goes on: hosts are not to take its silence for its end."""
         if self.hosts is not None:
-            for host in self.hosts.remote.values():
-                host.link.send("pause", is_paused=is_paused)
-                host.link.flush(1.0)
-                host.link.pause(False)
+            self.hosts.children.pause(is_paused)
 
     def on_interrupt(self) -> None:
         if self.told_to_end is not None:

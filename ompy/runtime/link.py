@@ -160,11 +160,11 @@ class Link:
             # This side was stopped, or had no processor: it can't tell that the other one was silent.
             self.heard = now
         self.looked = now
-        if now - self.heard > self.limit:
+        if now - self.heard >= self.limit:
             self.lose(f"nothing was heard from it for {self.limit:g} s")
             return
         self.send("beat")
-        self.loop.set_timer(f"beat {self.reader}", pause, self.beat)
+        self.loop.set_timer(f"beat {self.reader}", min(pause, self.heard + self.limit - now), self.beat)
 
     def pause(self, is_paused: bool) -> None:
         """Whether the other side is known to be stopped: its silence then means nothing."""

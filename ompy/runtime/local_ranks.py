@@ -94,7 +94,7 @@ class LocalRanks:
         self.boards: dict[int, int] = {}
         self.others: dict[int, Callable[[int], None]] = {}
         adopt_orphans()
-        self.keeper = Keeper(name, [])
+        self.keeper = Keeper(name, [], [])
 
     # -- start
 
@@ -225,10 +225,12 @@ class LocalRanks:
                     continue
                 _, status = os.waitpid(ended.si_pid, 0)
                 if ended.si_pid in self.others:
+                    self.keeper.agent(ended.si_pid)
                     self.others.pop(ended.si_pid)(status)
                 if ended.si_pid == self.keeper.pid:
                     os.close(self.keeper.writer)
-                    self.keeper = Keeper(self.name, [rank.pid for rank in self.processes if rank.status is None])
+                    ranks = [rank.pid for rank in self.processes if rank.status is None]
+                    self.keeper = Keeper(self.name, ranks, list(self.others))
 
     def on_exit(self, process: Process) -> None:
         self.on_pmi(process)
@@ -240,6 +242,11 @@ class LocalRanks:
         self.overseer.on_barrier(process.job)
 
     # -- what is asked
+
+    def watch_agent(self, pid: int, then: Callable[[int], None]) -> None:
+        """A child that is no rank, leader of a process group: have `then` called with its wait status."""
+        self.others[pid] = then
+        self.keeper.agent(pid)
 
     def signal(self, number: int, job: int | None = None) -> None:
         """To the ranks of one job, or to all."""

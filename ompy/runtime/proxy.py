@@ -11,12 +11,16 @@
        |  <- exit, abort, misuse            |
        |  end ->  <- done                   |
 
+Where a job has more hosts than one process is to start proxies for, a proxy has children of its own (`children.py`), to which
+it hands on what is for them, and from which it passes everything on.
+
 Values that a rank publishes under its own number stay here; they leave when somebody elsewhere asks.
 Whatever else becomes of the launcher, or of the way to it, ends the ranks, and then this process.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from ompy.runtime.children import Children
     from ompy.runtime.link import Header
 
 # Of the launcher's environment, what is about its own host or session: here, what the proxy was started with counts.
@@ -98,6 +103,7 @@ class ProxyStreams(Streams):
         self.stdin: int | None = None
         self.shared: SharedInput | None = None
         self.unacknowledged = 0
+        self.is_read = True
         # Input on its way to descriptor 0.
         self.input = b""
         self.feed = -1
@@ -115,7 +121,12 @@ class ProxyStreams(Streams):
         """The link does so by itself."""
 
     def pending(self) -> int:
-        return self.unacknowledged if self.link.is_open else 0
+        return self.unacknowledged if self.has_reader else 0
+
+    @property
+    def has_reader(self) -> bool:
+        """Somebody takes what is written here, as far as can be known."""
+        return self.is_read and self.link.is_open
 
     # -- input
 
@@ -186,6 +197,7 @@ class Proxy:
         self.loop = Loop()
         self.streams = ProxyStreams(self.loop)
         self.spaces: dict[int, HostSpace] = {}
+        self.children: Children | None = None
         self.is_over = False
         self.has_failed = True
 
@@ -197,36 +209,75 @@ class Proxy:
         connection, up, down = call(self.told["addresses"], self.told["port"], secret, self.name, CALL)
         self.signals = SignalQueue()
         self.loop.watch(self.signals.descriptor, self.on_signal)
-        self.link = Link(self.loop, connection, up, down, self.told["limit"], self.on_frame, self.on_lost)
+        self.link = Link(self.loop, connection, up, down, self.told["limit"], self.take, self.leave)
         self.streams.link = self.link
         self.local = LocalRanks(self.loop, self.streams, self, self.told["name"])
         self.link.send("hello", topology=Topology.here().as_data(), pid=os.getpid())
         try:
+            if behind := self.told["behind"].get(self.name):
+                self.start_children(behind)
             while not self.is_over:
-                self.loop.turn()
-                self.streams.flush()
+                self.turn()
         finally:
+            if self.children is not None:
+                self.local.signal(signal.SIGKILL)
+                self.children.end(self.has_failed, self.streams.has_reader)
             self.local.end()
             self.streams.drain(self.has_failed)
             self.local.close()
             self.link.send("done")
             self.link.flush(self.told["limit"])
 
+    def environment(self) -> dict[str, str]:
+        """What ranks here get, and the agents that start further proxies."""
+        own = {name: value for name, value in os.environ.items() if name.startswith(OWN)}
+        return own | {name: value for name, value in self.told["environment"].items() if not name.startswith(OWN)}
+
+    def start_children(self, hosts: Sequence[str]) -> None:
+        """Start the proxies of the hosts behind this one."""
+        # A component's parameters, and what its agents need, are the launcher's; so is what their paths are relative to.
+        os.environ.update(self.environment())
+        with contextlib.suppress(OSError):
+            os.chdir(self.told["directory"])
+        from ompy.core.errors import MPIError
+        from ompy.mca import selection
+        from ompy.runtime.children import Children
+
+        secret, limit = bytes.fromhex(self.told["secret"]), self.told["limit"]
+        self.children = Children(self.loop, self.local, secret, limit, hosts, self.told["fan_out"], self)
+        try:
+            (plm,) = selection.select("plm")
+            self.children.start(plm, self.told)
+        except (MPIError, ValueError, OSError) as error:
+            self.on_unreachable(list(self.children.branches), str(error))
+
+    def turn(self, limit: float | None = None) -> None:
+        """Wait for something to happen, at most so many seconds, and deal with it."""
+        self.loop.turn(limit)
+        self.streams.flush()
+
     # -- what the launcher says
 
-    def on_frame(self, header: Header, data: bytes) -> None:
-        command = header.pop("cmd")
+    def take(self, header: Header, data: bytes) -> None:
+        """What is for this host, for one behind it, or for all."""
+        command, host = header.pop("cmd"), header.pop("to", self.name)
+        is_for_all = header.pop("is_for_all", False)
+        if self.children is not None and is_for_all:
+            self.children.send_all(command, **header)
+        elif self.children is not None and host != self.name:
+            self.children.send(host, command, data, **header)
+            return
         getattr(self, f"obey_{command}")(*([data] if command == "input" else []), **header)
 
-    def on_lost(self, reason: str) -> None:
+    def leave(self, reason: str) -> None:
+        """The launcher, or whoever has started this proxy, has gone."""
         self.is_over = True
 
     def obey_start(self, share: dict[str, Any], name: str, stdin: int | None) -> None:
         ours = Share.from_data(share)
         space = self.spaces[ours.job] = HostSpace(ours, name, self.link)
         space.values["secret"] = self.told["secret"]
-        environment = {name: value for name, value in os.environ.items() if name.startswith(OWN)}
-        environment |= {name: value for name, value in self.told["environment"].items() if not name.startswith(OWN)}
+        environment = self.environment()
         if ours.job == 0:
             self.streams.expect_input(stdin, [seat.rank for seat in ours.seats])
         try:
@@ -298,9 +349,24 @@ class Proxy:
         now = time.monotonic_ns()
         self.link.send("board", records, ticket=ticket, ranks=ranks, now=now, used=list(used.items()), stacks=texts)
 
-    def obey_end(self, has_failed: bool) -> None:
+    def obey_end(self, has_failed: bool, has_reader: bool) -> None:
         self.has_failed = has_failed
+        self.streams.is_read = has_reader
         self.is_over = True
+
+    # -- what those behind this host say (`children.Superior`)
+
+    def on_frame(self, host: str, header: Header, data: bytes) -> None:
+        self.link.send(header.pop("cmd"), data, **header | {"from": host})
+
+    def on_lost(self, hosts: list[str], reason: str) -> None:
+        self.link.send("lost", hosts=hosts, reason=reason)
+
+    def on_unreachable(self, hosts: list[str], words: str) -> None:
+        self.link.send("unreachable", hosts=hosts, words=words)
+
+    def say(self, text: str) -> None:
+        self.link.send("say", text=text)
 
     # -- what ranks do
 

@@ -6,13 +6,11 @@ import os
 import signal
 from functools import partial
 
-from ompy.runtime.link import Link
 from ompy.runtime.pmi_server import Member, Session
 from ompy.runtime.topology import Topology
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Sequence
     from typing import Any
 
@@ -32,7 +30,7 @@ class HostAtBarrier(Member):
         self.ranks = ranks
 
     def release(self) -> None:
-        self.host.link.send("barrier_out", job=self.job)
+        self.host.send("barrier_out", job=self.job)
 
 
 class RemoteRanks:
@@ -41,34 +39,35 @@ class RemoteRanks:
     Parameters:
         name: the host's, as the command line has it.
         hosts: all of the job's, which know the launcher.
-        connection, outgoing, incoming, limit: as `Link` takes them.
 
     Attributes:
         topology: the processors that its ranks may use; None until the proxy has said so.
+        is_open: it can be reached.
         is_done: the proxy has ended all that was here.
     """
 
-    def __init__(
-        self, name: str, hosts: Hosts, connection: socket.socket, outgoing: bytes, incoming: bytes, limit: float
-    ) -> None:
+    def __init__(self, name: str, hosts: Hosts) -> None:
         self.name = name
         self.hosts = hosts
         self.launcher = hosts.launcher
         self.topology: Topology | None = None
+        self.is_open = True
         self.is_done = False
         self.sessions: dict[tuple[int, int], Session] = {}
         self.programs: dict[tuple[int, int], int] = {}
         self.owed = 0
         self.input = -1
-        self.link = Link(hosts.launcher.loop, connection, outgoing, incoming, limit, self.on_frame, self.on_lost)
 
     # -- what is asked
+
+    def send(self, command: str, data: bytes = b"", /, **header: Any) -> None:
+        self.hosts.children.send(self.name, command, data, **header)
 
     def start(self, share: Share, name: str, stdin: int | None) -> None:
         """Start ranks of a job of that name."""
         for seat in share.seats:
             self.programs[share.job, seat.rank] = seat.program
-        self.link.send("start", share=share.as_data(), name=name, stdin=stdin)
+        self.send("start", share=share.as_data(), name=name, stdin=stdin)
 
     def give_input(self, descriptor: int) -> None:
         """Hand on what can be read there, at the pace of its readers."""
@@ -83,7 +82,7 @@ class RemoteRanks:
         except OSError:
             data = b""
         self.launcher.loop.unwatch(self.input)
-        self.link.send("input", data)
+        self.send("input", data)
         if not data:
             self.end_input()
 
@@ -96,7 +95,7 @@ class RemoteRanks:
     def pay(self) -> None:
         """The output that was taken is out: the host may send as much again."""
         if self.owed:
-            self.link.send("taken", count=self.owed)
+            self.send("taken", count=self.owed)
             self.owed = 0
 
     # -- what the proxy says
@@ -105,13 +104,25 @@ class RemoteRanks:
         command = header.pop("cmd")
         getattr(self, f"hear_{command}")(*([data] if command in ("output", "board") else []), **header)
 
-    def on_lost(self, reason: str) -> None:
+    def lose(self) -> bool:
+        """Nothing comes from there any more; False where all has come."""
+        self.is_open = False
         self.end_input()
-        if not self.is_done:
-            self.hosts.on_lost(self, reason)
+        return not self.is_done
 
     def hear_hello(self, topology: dict[str, list[str]], pid: int) -> None:
         self.topology = Topology.from_data(topology)
+
+    def hear_lost(self, hosts: list[str], reason: str) -> None:
+        """Of those behind this host."""
+        self.hosts.on_lost(hosts, reason)
+
+    def hear_unreachable(self, hosts: list[str], words: str) -> None:
+        where = f"on host {self.name} (--mca ompyrun_fan_out 0: ompyrun starts all itself)"
+        self.hosts.on_unreachable(hosts, f"{words}, {where}")
+
+    def hear_say(self, text: str) -> None:
+        self.hosts.say(text)
 
     def hear_started(self, job: int, rank: int, pid: int) -> None:
         self.launcher.on_started(job, rank, pid)
@@ -150,7 +161,7 @@ class RemoteRanks:
         self.launcher.on_barrier(job)
 
     def hear_get(self, job: int, key: str) -> None:
-        self.launcher.spaces[job].get(key, lambda value: self.link.send("value", job=job, key=key, value=value))
+        self.launcher.spaces[job].get(key, lambda value: self.send("value", job=job, key=key, value=value))
 
     def hear_value(self, job: int, key: str, value: str | None) -> None:
         self.launcher.spaces[job].arrived(key, value)
@@ -166,7 +177,7 @@ class RemoteRanks:
             self.launcher.on_misuse(job, rank, str(error))
 
     def answer(self, job: int, rank: int, data: bytes) -> None:
-        self.link.send("answer", job=job, rank=rank, line=data.decode().rstrip("\n"))
+        self.send("answer", job=job, rank=rank, line=data.decode().rstrip("\n"))
 
     def hear_board(
         self,

@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import chaos
 import harness
+import strangers
 from drivers import DRIVERS
 
 INPUTS = {
@@ -32,6 +33,13 @@ def test_a_job_ends_well_whatever_is_done_to_it(number: int, seed: int) -> None:
     case = chaos.Case(seed, number)
     problem = case.run()
     assert not problem, f"{case}: {problem}"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("port", strangers.PORTS)
+def test_callers_without_the_secret_deliver_nothing_and_end_nothing(port: str, seed: int) -> None:
+    problem = strangers.besiege(port, 3000, seed)
+    assert not problem
 
 
 class Planted:

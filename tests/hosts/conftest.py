@@ -1,4 +1,4 @@
-"""Three hosts for all tests of this folder."""
+"""Four hosts for all tests of this folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Start = Callable[..., Launched]
 def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
     if reason := reason_against():
         pytest.skip(reason)
-    found = Machines(tmp_path_factory.mktemp("hosts"), 3)
+    found = Machines(tmp_path_factory.mktemp("hosts"), 4)
     yield found
     found.end()
 

@@ -31,6 +31,20 @@ echo ready
 read line
 exec /usr/sbin/sshd -D -E {folder}/sshd.{name} -f {folder}/sshd_config
 """
+# The same without sshd, and with the machine's processes.
+BEGIN_LIGHT = """
+set -e
+hostname {name}
+mount -t tmpfs tmpfs /dev/shm
+mount --bind {folder}/hosts /etc/hosts
+ip link set lo up
+echo ready
+exec cat
+"""
+# Called as ssh is.
+ENTER = """#!/bin/sh
+exec nsenter --target="$(cat {folder}/$1.pid)" --net --uts --ipc --mount sh -c "$2"
+"""
 SSHD = """
 HostKey {folder}/key
 AuthorizedKeysFile {folder}/key.pub
@@ -48,11 +62,12 @@ Host *
     LogLevel ERROR
     BatchMode yes
 """
-SETTLE = 10.0
+SETTLE = 30.0
 PAUSE = 0.02
 
 
 UNSHARE = ("unshare", "--net", "--uts", "--ipc", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c")
+UNSHARE_LIGHT = ("unshare", "--net", "--uts", "--ipc", "--mount", "--kill-child", "sh", "-c")
 PROBE = "ip link add name probe type bridge && mount -t tmpfs tmpfs /dev/shm"
 SWITCH = "ip link add name bridge type bridge && ip link set dev bridge up && exec cat"
 
@@ -71,21 +86,28 @@ def reason_against() -> str:
 class Machine:
     """One host.
 
+    Parameters:
+        is_light: without sshd and a process namespace: many of them are up soon.
+
     Attributes:
         pid: its first process, which holds the namespaces.
     """
 
-    def __init__(self, name: str, number: int, folder: Path) -> None:
+    def __init__(self, name: str, number: int, folder: Path, is_light: bool = False) -> None:
         self.name = name
         self.machines: list[Machine] = []
         self.address = f"10.77.0.{number}"
         self.wire = f"v{number}"
-        words = [*UNSHARE, BEGIN.format(name=name, folder=folder)]
+        self.is_light = is_light
+        self.spaces = ["--net", "--uts", "--ipc", "--mount", *([] if is_light else ["--pid"])]
+        unshare, begin = (UNSHARE_LIGHT, BEGIN_LIGHT) if is_light else (UNSHARE, BEGIN)
+        words = [*unshare, begin.format(name=name, folder=folder)]
         self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self.process.stdout is not None
         assert self.process.stdout.readline() == b"ready\n"
         with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children") as stream:
             self.pid = int(stream.read().split()[0])
+        (folder / f"{name}.pid").write_text(str(self.pid))
 
     def begin(self) -> None:
         """The network is there: let sshd begin."""
@@ -95,16 +117,18 @@ class Machine:
 
     def command(self, *words: str, folder: Path | str = "/") -> list[str]:
         """What runs a command there, in a folder."""
-        spaces = ("--net", "--uts", "--ipc", "--pid", "--mount")
-        return ["nsenter", f"--target={self.pid}", *spaces, f"--wdns={folder}", *words]
+        return ["nsenter", f"--target={self.pid}", *self.spaces, f"--wdns={folder}", *words]
 
     def processes(self) -> dict[int, str]:
         """Number (outside) -> command line of what runs there, but for sshd and what it began by itself."""
         found = {}
-        space = os.readlink(f"/proc/{self.pid}/ns/pid")
+        # One without a process namespace is known by its network.
+        kind = "net" if self.is_light else "pid"
+        space = os.readlink(f"/proc/{self.pid}/ns/{kind}")
+        first = (self.pid, self.process.pid) if self.is_light else ()
         for name in os.listdir("/proc"):
             with contextlib.suppress(OSError):
-                if name.isdigit() and os.readlink(f"/proc/{name}/ns/pid") == space:
+                if name.isdigit() and int(name) not in first and os.readlink(f"/proc/{name}/ns/{kind}") == space:
                     with open(f"/proc/{name}/cmdline", "rb") as stream:
                         words = stream.read().replace(b"\0", b" ").decode("utf-8", "replace").strip()
                     if words and not words.startswith(("sshd:", "/usr/sbin/sshd")):
@@ -134,10 +158,15 @@ class Machines:
     Parameters:
         folder: for keys, configurations and logs.
         count: number of hosts, n1 and following.
+        are_light: as of `Machine`.
+
+    Attributes:
+        agent: command of ssh's form that reaches each from each.
     """
 
-    def __init__(self, folder: Path, count: int) -> None:
+    def __init__(self, folder: Path, count: int, are_light: bool = False) -> None:
         self.folder = folder
+        self.are_cut: set[str] = set()
         names = [f"n{number}" for number in range(1, count + 1)]
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / "key"], check=True)
         (folder / "sshd_config").write_text(SSHD.format(folder=folder))
@@ -145,7 +174,7 @@ class Machines:
         lines = [f"10.77.0.{number} {name}" for number, name in enumerate(names, 1)]
         (folder / "hosts").write_text("\n".join(["127.0.0.1 localhost", *lines]) + "\n")
         self.switch = subprocess.Popen(["unshare", "--net", "--kill-child", "sh", "-c", SWITCH], stdin=subprocess.PIPE)
-        self.machines = [Machine(name, number, folder) for number, name in enumerate(names, 1)]
+        self.machines = [Machine(name, number, folder, are_light) for number, name in enumerate(names, 1)]
         while not self.in_switch("ip", "link", "show", "dev", "bridge"):
             time.sleep(PAUSE)
         for it in self.machines:
@@ -159,6 +188,11 @@ class Machines:
             it.begin()
         for it in self.machines:
             it.machines = self.machines
+        if are_light:
+            self.agent = str(folder / "enter")
+            (folder / "enter").write_text(ENTER.format(folder=folder))
+            (folder / "enter").chmod(0o755)
+            return
         self.agent = f"ssh -F {folder / 'ssh_config'} -x -T"
         for it in self.machines:
             self.wait_for_sshd(it)
@@ -171,9 +205,10 @@ class Machines:
     def switch_pid(self) -> int:
         return self.switch.pid
 
-    def wait_for_sshd(self, machine: Machine) -> None:
+    def wait_for_sshd(self, machine: Machine, start: Machine | None = None) -> None:
+        """Until it can be reached, from the first host or another one."""
         end = time.monotonic() + SETTLE
-        words = self.machines[0].command("ssh", "-F", str(self.folder / "ssh_config"), machine.name, "true")
+        words = (start or self.machines[0]).command("ssh", "-F", str(self.folder / "ssh_config"), machine.name, "true")
         while subprocess.run(words, capture_output=True, timeout=SETTLE).returncode:
             assert time.monotonic() < end, f"sshd on {machine.name} does not answer"
             time.sleep(PAUSE)
@@ -184,9 +219,16 @@ class Machines:
     def cut(self, name: str) -> None:
         """Nothing arrives there or leaves any more."""
         assert self.in_switch("ip", "link", "set", "dev", self[name].wire, "down")
+        self.are_cut.add(name)
 
     def mend(self, name: str) -> None:
         assert self.in_switch("ip", "link", "set", "dev", self[name].wire, "up")
+        if name in self.are_cut:
+            self.are_cut.remove(name)
+            # A link that is up does not carry anything at once.
+            for it in self.machines:
+                if it.name not in (name, *self.are_cut):
+                    self.wait_for_sshd(it, self[name])
 
     def left(self, seconds: float = SETTLE) -> dict[str, object]:
         """What is on any host when the time is over: processes, segments."""

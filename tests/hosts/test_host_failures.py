@@ -9,9 +9,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 import pytest
 from conftest import Start
+from failures import process_of
 from machines import Launched, Machines
 
 pytestmark = pytest.mark.long
@@ -29,12 +29,6 @@ while not os.path.exists({!r}):
     time.sleep(0.1)
 """
 STUBBORN = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + WAITS
-
-
-def process_of(machines: Machines, name: str, words: str) -> int:
-    """The process on that host whose command line has the words; the proxy's keeper, its child, has the proxy's."""
-    found = [pid for pid, line in machines[name].processes().items() if words in line]
-    return next(pid for pid in found if psutil.Process(pid).ppid() not in found)
 
 
 def kill_rank(machines: Machines, job: Launched) -> None:

@@ -134,3 +134,10 @@ def test_ompyrun_in_an_allocation_runs_a_rank_a_task(slurm: Cluster) -> None:
     assert job.returncode == 0, job.stderr
     nodes = {f"[{rank}] node{1 + rank // 2}" for rank in range(4)}
     assert set(job.stdout.splitlines()) == {f"[{rank}] {rank} 4 6" for rank in range(4)} | nodes
+
+
+def test_the_proxy_of_a_node_starts_that_of_the_next_one(slurm: Cluster) -> None:
+    words = [sys.executable, "-m", "ompy.cli.ompyrun", "--mca", "ompyrun_fan_out", "1", "-l"]
+    job = slurm.run("salloc", "-N2", "--ntasks-per-node=2", "--quiet", *words, sys.executable, "-c", PROGRAM)
+    assert job.returncode == 0, job.stderr
+    assert set(job.stdout.splitlines()) == {f"[{rank}] {rank} 4 6" for rank in range(4)}, job.stderr

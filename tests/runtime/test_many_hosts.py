@@ -75,6 +75,15 @@ def test_a_launcher_that_is_killed_takes_proxies_and_ranks_with_it() -> None:
         assert job.wait_until_gone(10) == []
 
 
+def test_a_launcher_that_is_killed_takes_agents_with_it_that_have_started_nothing_yet(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "up")
+    agent = f"sh -c 'trap : TERM HUP; echo up > {tmp_path}/up; while :; do sleep 600; done'"
+    with Launch("--launch-agent", agent, "--host", "a:1", "true") as job:
+        assert (tmp_path / "up").read_text() == "up\n"
+        os.kill(job.process.pid, signal.SIGKILL)
+        assert job.wait_until_gone(15) == []
+
+
 def test_the_secret_is_on_no_command_line_and_in_no_environment() -> None:
     # A rank knows it, and so can look for it wherever other users may.
     source = """

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ompy.mca.plm import Agent
 from ompy.runtime.agents import Agents, RunningAgent
-from ompy.runtime.hosts import Hosts
+from ompy.runtime.children import proxy_command
 from ompy.runtime.loop import Loop
 from ompy.testing.conformance.check import Breach
 from ompy.testing.conformance.plm.probe import EXIT, KILL, READ, WRITE, Arrival
@@ -71,7 +71,7 @@ class Launch:
         self.agents = Agents(self.loop, self, self.lines.append, lambda agent, how: None)
         self.came: list[Probe] = []
         self.address = str(rank.folder / f"probes-{Launch.number}")
-        self.command = [*Hosts.command(PROBE), self.address, *words] if command is None else list(command)
+        self.command = [*proxy_command(PROBE), self.address, *words] if command is None else list(command)
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(self.address)
         self.listener.listen(len(self.hosts) + 1)
@@ -102,6 +102,9 @@ class Launch:
             raise Breach(self.rank.clause, f"{agent.words[0]!r} can't be run: {error.strerror}") from None
 
     # -- as the launcher has it (`ompy.runtime.agents.Parent`)
+
+    def watch_agent(self, pid: int, then: Callable[[int], None]) -> None:
+        self.others[pid] = then
 
     def reap(self) -> None:
         for pid, status in reaped():

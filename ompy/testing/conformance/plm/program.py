@@ -27,11 +27,11 @@ SAID = "it's $HOME"
 class Running:
     """A job; as a context manager it leaves nothing."""
 
-    def __init__(self, rank: PlmRank, program: str) -> None:
+    def __init__(self, rank: PlmRank, program: str, *options: str) -> None:
         self.rank = rank
         self.path = rank.folder / "job"
         hosts = ",".join(f"{host}:1" for host in rank.hosts)
-        words = [sys.executable, "-m", "ompy.cli.ompyrun", "--host", hosts, sys.executable, "-c", program]
+        words = [sys.executable, "-m", "ompy.cli.ompyrun", "--host", hosts, *options, sys.executable, "-c", program]
         with self.path.open("wb") as output:
             self.process = subprocess.Popen(
                 words, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=os.environ | {"KIT_SAYS": SAID}
@@ -83,8 +83,18 @@ class Running:
 @check("command", "name", "input")
 def ranks_on_all_hosts_meet(rank: PlmRank) -> None:
     """In the launcher's folder, with its variables."""
-    with Running(rank, MEETS) as job:
-        job.ends(0, "command")
+    meet(rank)
+
+
+@check("agents", ranks=2)
+def proxies_start_proxies(rank: PlmRank) -> None:
+    """Each the next one."""
+    meet(rank, "--mca", "ompyrun_fan_out", "1")
+
+
+def meet(rank: PlmRank, *options: str) -> None:
+    with Running(rank, MEETS, *options) as job:
+        job.ends(0, rank.clause)
         total = sum(range(rank.wire.setting.size))
         size = rank.wire.setting.size
         wanted = [f"{number} {size} {total} {SAID} {os.getcwd()}" for number in range(size)]

@@ -9,14 +9,16 @@
 #     from it    expected 3, early {5, 7} 3 is handed over when it comes, then 4, and 5 at once behind it
 #
 # GUARANTEE.  A frame leaves `kept` when the peer has acknowledged it, and only then is a put over and its memory the caller's.
-# When a link is lost, what it had taken and is not acknowledged waits again, before what is younger, for any link: the others at
-# once, or the one that comes next.  What comes twice is known by its sequence and dropped; a put that comes by two links at a
-# time is written by the later alone.  So each frame is taken once, and messages are handed over in the order of the calls.
+# When a link is lost, what it had taken and is not acknowledged waits again, before what is younger, for any link: the others
+# at once, or the one that comes next.  What comes twice is known by its sequence and dropped; a put that comes by two links at
+# a time is written by both, and by none any more once all of it has come by one.  So each frame is taken once, and messages are
+# handed over in the order of the calls.
 #
-# ACKNOWLEDGEMENTS.  Every frame tells the first one of the other direction that has not come.  By itself that is told where the
-# sender asks: with the last piece of a put, with a goodbye, and with each quarter of the window.
+# ACKNOWLEDGEMENTS.  Every frame tells the first one of the other direction that has not come.  By itself that is told where
+# the sender asks: with the last piece of a put, with a goodbye, and with each quarter of the window; and when a link is lost.
 #
-# A put that is worth it is cut into pieces, which go over several links.  Without a link everything waits.
+# A put that is worth it is cut into pieces, which go over several links.  Before the first link nothing is taken; while there
+# is none later, everything waits.
 from libc.stdint cimport uint32_t, uint64_t
 
 from ompy.mca.btl cimport Descriptor
@@ -86,6 +88,7 @@ cdef class Bundle:
     # -- for whoever makes the links
     cdef double missing_since                    # seconds; no link stands; 0: one does
     cdef double denied_since                     # ... and all who answer deny that the peer is there; 0: they do not
+    cdef object ways                             # to the peer, as `card.ways` has them; None until the PML knows the peer
     cdef dict next_call                          # number -> when it may be called
     cdef str last_failure                        # of a call, in words
 
@@ -94,7 +97,7 @@ cdef class Bundle:
                   bint must) except -1
     # OK, or OUT_OF_RESOURCE; the descriptor goes to `done` when all of it is acknowledged.
     cdef int put(self, Descriptor descriptor, uint64_t handle) except -1
-    # Have links take what waits.
+    # Have links take what waits, and what is owed.
     cdef int spread(self) except -1
     cdef int pump(self, Link link) except -1
     # The peer has told what it has; whether anything was new.

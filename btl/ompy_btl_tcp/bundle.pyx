@@ -100,8 +100,8 @@ cdef class Bundle:
         cdef Parcel parcel
         cdef size_t total = size + payload_size
         cdef bint asks = must
-        if not must and self.kept and (self.copied + total > self.window
-                                       or self.following - self.acknowledged >= FARTHEST):
+        if not self.turns or (not must and self.kept and (self.copied + total > self.window
+                                                          or self.following - self.acknowledged >= FARTHEST)):
             self.held_back = True
             return OUT_OF_RESOURCE
         parcel = Parcel.__new__(Parcel)
@@ -130,7 +130,7 @@ cdef class Bundle:
         cdef Parcel parcel
         cdef size_t offset = 0
         cdef size_t some = descriptor.size
-        if self.unsent + descriptor.size > self.queue_limit and self.unsent \
+        if not self.turns or (self.unsent + descriptor.size > self.queue_limit and self.unsent) \
                 or self.following - self.acknowledged >= FARTHEST:
             self.held_back = True
             return OUT_OF_RESOURCE
@@ -175,7 +175,7 @@ cdef class Bundle:
     cdef int spread(self) except -1:
         cdef Link link
         for link in self.links.values():
-            if not self.waiting:
+            if not self.waiting and not self.owes():
                 break
             if link.current is None:
                 self.pump(link)

@@ -4,11 +4,12 @@
 #                                            \--> called again, by whoever has the lower name first --> carries its share again
 #     the last one lost --> failover_timeout, or denied for a second, or the launcher tells of it --> the peer is lost
 #
-# Link k goes over the ways k, k + links, .. of `card.ways`, which are the same at both ends.  The handshake says which link a call
-# is for, and how many it has been: a caller who knows of the link that stands says that it does not any more.
+# Link k goes over the ways k, k + links, .. of `card.ways`, which are the same at both ends.  The handshake says which link a
+# call is for, and how many there were: a caller who knows of the one that stands says that it does not any more.
 #
-# A process that has ended answers for none of its ports: its host denies them.  A connection that nobody answers is known by what
-# the system has sent again (`wire.silence`) or, where nothing is on its way, by the keep-alive.
+# A process that has ended answers for none of its ports: its host denies them.  One whose host answers the network's connect is
+# alive, if perhaps computing.  A connection that nobody answers is known by what the system has sent again (`wire.silence`) or,
+# where nothing is on its way, by the keep-alive.
 from libc.stdint cimport uint64_t
 
 from ompy_btl_tcp.bundle cimport Bundle, Link
@@ -30,6 +31,7 @@ cdef class BundledTcpBtl(TcpBtl):
     cdef int open_bundle(self, BundleEndpoint endpoint) except -1
     cdef int see_to(self, Bundle bundle) except -1
     cdef bint take(self, Link link, const Frame *frame) except -1
+    cdef int take_arrived(self, Link link) except -1
     cdef int hand_over_early(self, Bundle bundle) except -1
     cdef int hand_over_message(self, Bundle bundle, int tag, const char *data, size_t length) except -1
     cdef int close_link(self, Link link) except -1

@@ -14,7 +14,7 @@ from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.core.errors import ERR_INTERN, MPIError
 from ompy.core.proc cimport Proc
 from ompy.core.progress cimport goal
-from ompy.mca.btl cimport Btl, Descriptor, Endpoint
+from ompy.mca.btl cimport Descriptor, Endpoint
 from ompy_btl_tcp.bundle cimport FARTHEST, Bundle, Link
 from ompy_btl_tcp.connection cimport Connection
 from ompy_btl_tcp.endpoint cimport BundleEndpoint, TcpEndpoint
@@ -70,8 +70,7 @@ cdef class BundledTcpBtl(TcpBtl):
         cdef Bundle bundle = self.bundles.get(name)
         endpoint = BundleEndpoint(self, proc, name, me, addresses, ways(card, self.own_interfaces, proc.is_local))
         if bundle is not None:
-            bundle.endpoint = endpoint
-            endpoint.bundle = bundle
+            join(bundle, endpoint)
         elif name in self.gone:
             endpoint.failure = lost(proc, "", self.gone[name])
         return endpoint
@@ -82,7 +81,6 @@ cdef class BundledTcpBtl(TcpBtl):
             if self.endpoints.get(endpoint.name) is not endpoint:
                 continue
             del self.endpoints[endpoint.name]
-            self.end_calls(endpoint.name)
             if endpoint.bundle is not None:
                 endpoint.bundle.endpoint = None
                 endpoint.bundle = None
@@ -119,8 +117,8 @@ cdef class BundledTcpBtl(TcpBtl):
             raise endpoint.failure
         bundle = Bundle(endpoint.name, endpoint.me, self.settings["failover_window"], self.settings["send_queue"], PIECE,
                         self.done, monotonic())
-        bundle.endpoint = endpoint
-        endpoint.bundle = self.bundles[endpoint.name] = bundle
+        self.bundles[endpoint.name] = bundle
+        join(bundle, endpoint)
         self.call_link(bundle, 0)
         return 0
 
@@ -208,18 +206,12 @@ cdef class BundledTcpBtl(TcpBtl):
     cdef int consume(self, Connection connection) except -1:
         cdef Link link = <Link> connection
         cdef Bundle bundle = link.bundle
-        cdef Link other
         cdef const Frame *frame
         cdef int events = 0
         while events < BATCH:
             frame = link.next_frame()
             if link.is_putting and link.wire.left == 0:
-                link.is_putting = False
-                if link.arriving == bundle.expected:
-                    bundle.expected += 1
-                else:
-                    bundle.early[link.arriving] = None
-                self.ripe.add(bundle)
+                self.take_arrived(link)
             if frame == NULL:
                 link.wire.fresh = False
                 break
@@ -232,12 +224,7 @@ cdef class BundledTcpBtl(TcpBtl):
                 break                            # what is behind it can wait until the next look
         if bundle in self.ripe:
             events += self.hand_over_early(bundle)
-        if bundle.owes():
-            for other in bundle.links.values():
-                if other.current is None:
-                    bundle.pump(other)
-                    if not bundle.owes():
-                        break
+        bundle.spread()
         self.see_to(bundle)
         events += bundle.has_room_again()
         if link.wire.over and not link.wire.fresh:
@@ -247,7 +234,6 @@ cdef class BundledTcpBtl(TcpBtl):
     cdef bint take(self, Link link, const Frame *frame) except -1:
         """A frame that has come, but for what a put has behind it; False for one that nobody may send."""
         cdef Bundle bundle = link.bundle
-        cdef Link other
         cdef const PutFrame *put = <const PutFrame *> frame
         cdef const char *data = <const char *> (frame + 1)
         cdef size_t length = frame.length
@@ -271,10 +257,6 @@ cdef class BundledTcpBtl(TcpBtl):
             if is_known:
                 link.receive_put(NULL, 0, length)
                 return True
-            for other in bundle.links.values():
-                if other.is_putting and other.arriving == sequence:
-                    other.is_putting = False
-                    other.wire.target = NULL
             self.take_put(link, put.handle, put.address, length)
             link.is_putting = True
             link.arriving = sequence
@@ -294,6 +276,22 @@ cdef class BundledTcpBtl(TcpBtl):
             else:
                 self.hand_over_message(bundle, frame.tag, data, length)
         return True
+
+    cdef int take_arrived(self, Link link) except -1:
+        """All of a put is here."""
+        cdef Bundle bundle = link.bundle
+        cdef Link other
+        # It may be coming by a link that the peer has given up, too: until now that wrote the same bytes.
+        for other in bundle.links.values():
+            if other.is_putting and other.arriving == link.arriving:
+                other.is_putting = False
+                other.wire.target = NULL
+        if link.arriving == bundle.expected:
+            bundle.expected += 1
+        else:
+            bundle.early[link.arriving] = None
+        self.ripe.add(bundle)
+        return 0
 
     cdef int hand_over_early(self, Bundle bundle) except -1:
         """What came before its turn, and has it now; the number of messages."""
@@ -348,15 +346,14 @@ cdef class BundledTcpBtl(TcpBtl):
         link.setsockopt(IPPROTO_TCP, TCP_KEEPCNT, max(2, (self.longest_silence + 999) // 1000))
 
     cdef int call_link(self, Bundle bundle, int number) except -1:
-        cdef BundleEndpoint endpoint = bundle.endpoint
-        if endpoint.me not in self.secrets:
+        if bundle.me not in self.secrets:
             return 0                             # the circle is dismissed
-        some = endpoint.ways[number::self.most] or [endpoint.ways[number % len(endpoint.ways)]]
-        call = Call(self.open_link, self.hang_up, some, self.secrets[endpoint.me], endpoint.me, endpoint.name,
+        some = bundle.ways[number::self.most] or [bundle.ways[number % len(bundle.ways)]]
+        call = Call(self.open_link, self.hang_up, some, self.secrets[bundle.me], bundle.me, bundle.name,
                     len(some) * self.longest_silence / 1000, number, bundle.turns.get(number, 0))
-        self.calls[endpoint.name, number] = call
+        self.calls[bundle.name, number] = call
         self.called += 1
-        return self.called_on((endpoint.name, number), call)
+        return self.called_on((bundle.name, number), call)
 
     def called_on(self, name, call):
         cdef Bundle bundle
@@ -399,8 +396,7 @@ cdef class BundledTcpBtl(TcpBtl):
                                                  PIECE, self.done, monotonic())
             endpoint = self.endpoints.get(name)
             if endpoint is not None:
-                bundle.endpoint = endpoint
-                endpoint.bundle = bundle
+                join(bundle, endpoint)
         made = bundle.links.get(number)
         if made is not None:
             self.links_lost += 1                 # as the peer says
@@ -512,6 +508,11 @@ cdef class BundledTcpBtl(TcpBtl):
         if not bundle.links:
             if bundle.departed:
                 return self.give_up(bundle, "it has left", False)
+            # Whoever has answered the network's connect is alive, if perhaps computing.
+            for number in range(self.most):
+                call = self.calls.get((bundle.name, number))
+                if call is not None and call.is_talking:
+                    bundle.missing_since = now
             if not bundle.turns:
                 patience = max(patience, self.settings["connect_timeout"] / 1000)
             if endpoint is not None and endpoint.proc.failure is not None:
@@ -521,7 +522,7 @@ cdef class BundledTcpBtl(TcpBtl):
             if now - bundle.missing_since > patience:
                 return self.give_up(bundle, f"out of reach for {patience:g} s (btl_tcp_failover_timeout, btl_tcp_if_include): "
                                             f"{bundle.last_failure}", True)
-        if endpoint is None or endpoint.proc.failure is not None or bundle.departed:
+        if bundle.ways is None or bundle.departed or (endpoint is not None and endpoint.proc.failure is not None):
             return events
         for number in range(self.most):
             if number not in bundle.links and (bundle.name, number) not in self.calls \
@@ -549,7 +550,10 @@ cdef class BundledTcpBtl(TcpBtl):
         self.inside = self.is_closing = True
         try:
             for bundle in list(self.bundles.values()):
-                self.say_goodbye(bundle)
+                if bundle.turns:
+                    self.say_goodbye(bundle)
+                else:
+                    self.give_up(bundle, "this process has ended", False)
             # A bundle whose goodbye is acknowledged is given up by the clock, as one whose peer is lost.
             while self.bundles and monotonic() < end + (self.patience if self.is_cut_off() else 0):
                 self.next_look = 0
@@ -566,6 +570,14 @@ cdef class BundledTcpBtl(TcpBtl):
         """Whether a peer whose connections have ended may come back."""
         cdef Bundle bundle
         for bundle in self.bundles.values():
-            if not bundle.links and bundle.turns:
+            if not bundle.links:
                 return True
         return False
+
+
+cdef int join(Bundle bundle, BundleEndpoint endpoint) except -1:
+    """The PML knows the peer."""
+    bundle.endpoint = endpoint
+    bundle.ways = endpoint.ways
+    endpoint.bundle = bundle
+    return 0

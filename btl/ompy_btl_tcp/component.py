@@ -153,7 +153,7 @@ COMPONENT = Component(
             unit="connections",
             range=(1, 64),
             level=3,
-            help="to each peer, each over another pair of interfaces as far as there are such; messages are shared out among them",
+            help="to each peer, each over another pair of interfaces as far as there are such; messages go over all of them",
         ),
         Parameter(
             "failover_timeout",
@@ -162,8 +162,8 @@ COMPONENT = Component(
             unit="ms",
             range=(0, 86400000),
             level=3,
-            help="for which a peer may be out of reach: what it did not acknowledge is sent again when it is back; 0: it is lost "
-            "with the last connection",
+            help="for which a peer may be out of reach: what it did not acknowledge is sent again when it is back; 0: it is "
+            "lost with its last connection",
         ),
         Parameter(
             "failover_window",
@@ -182,7 +182,7 @@ COMPONENT = Component(
             unit="ms",
             range=(100, 86400000),
             level=5,
-            help="with several links or failover: a connection is given up when the peer's system acknowledges nothing for so long",
+            help="with several links or failover: a connection ends when the peer's system acknowledges nothing for so long",
         ),
         Parameter(
             "handshake_timeout",

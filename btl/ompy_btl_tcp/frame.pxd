@@ -11,7 +11,7 @@ cdef enum:
     FRAME_ASK = 3                   # have all puts so far arrived?
     FRAME_ANSWER = 4                # ... they have: one for each ASK, in their order
     FRAME_GOODBYE = 5               # nothing comes any more, and the end of the connection is no failure
-    FRAME_ACKNOWLEDGE = 6           # between bundles (`bundle.pxd`) alone: says no more than `acknowledged`, and has no sequence
+    FRAME_ACKNOWLEDGE = 6           # between bundles (`bundle.pxd`) alone: says no more than `acknowledged`; has no sequence
 
 cdef struct Frame:
     uint32_t length                 # of the payload, without padding

@@ -16,8 +16,8 @@ and a refusal.  The messages have fixed sizes, and nothing beyond them is read.
 A link is a number and how many links of that number there were before; 0 and 0 where a pair has one connection (`bundle.pxd`
 tells of several).  The codes are over it as well.
 
-There is one connection a pair, and a number.  Where both ends call at the same time that of the lower name stands: who has the lower one
-answers TWICE once its own call has been taken, and the other then tries again, to find the connection there.
+There is one connection a pair, and a number.  Where both ends call at the same time that of the lower name stands: who has the
+lower one answers TWICE once its own call has been taken, and the other then tries again, to find the connection there.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class Machine:
         self.name = name
         self.machines: list[Machine] = []
         self.address = f"10.77.0.{number}"
-        self.wire = f"v{number}"
+        self.wire, self.second_wire = f"v{number}", f"w{number}"
         words = [*UNSHARE, BEGIN.format(name=name, folder=folder)]
         self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self.process.stdout is not None

@@ -8,8 +8,8 @@
 # call is for, and how many there were: a caller who knows of the one that stands says that it does not any more.
 #
 # A process that has ended answers for none of its ports: its host denies them.  One whose host answers the network's connect is
-# alive, if perhaps computing.  A connection that nobody answers is known by what the system has sent again (`wire.silence`) or,
-# where nothing is on its way, by the keep-alive.
+# alive, if perhaps computing.  A connection that nobody answers is known by what the system has sent again, or
+# asked again (`wire.silence`).
 from libc.stdint cimport uint64_t
 
 from ompy_btl_tcp.bundle cimport Bundle, Link

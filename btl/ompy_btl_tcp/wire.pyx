@@ -35,12 +35,15 @@ cdef extern from *:
         int left = 0;
         return ioctl(number, SIOCOUTQ, &left) ? 0 : left;
     }
-    /* A peer that has no room for more answers probes, and one with nothing on its way to it is the keep-alive's business. */
+    /* A peer that has no room for more answers each probe, however rarely one is sent; so does one that is kept alive.  What
+       can't even leave, as when a device is down, is probed for too. */
     static unsigned int ompy_tcp_silence(int number) {
         struct tcp_info info;
         socklen_t size = sizeof info;
         memset(&info, 0, sizeof info);
-        if (getsockopt(number, IPPROTO_TCP, TCP_INFO, &info, &size) || info.tcpi_unacked == 0 || info.tcpi_retransmits == 0)
+        if (getsockopt(number, IPPROTO_TCP, TCP_INFO, &info, &size))
+            return 0;
+        if ((info.tcpi_unacked == 0 || info.tcpi_retransmits == 0) && info.tcpi_probes < 2)
             return 0;
         return info.tcpi_last_ack_recv;
     }

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from socket import socket as Socket
 
-    from ompy_btl_tcp.card import Address
+    from ompy_btl_tcp.card import Way
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.01, 0.5  # seconds before a peer that hung up is called again
 
@@ -34,33 +34,39 @@ class Call:
     Parameters:
         open_link: makes a socket of a family, which does not block.
         close_link: closes it.
-        addresses: the peer's, in the order of trial; at least one.
+        ways: to the peer, in the order of trial; at least one.
         secret, me, peer: the circle's, this process's name and the peer's, as in `Conversation`.
-        patience: seconds for all addresses together, and for a peer that hangs up again and again.
+        patience: seconds for all ways together, and for a peer that hangs up again and again.
+        number, turn: of the link that this is to be, as in the handshake.
 
     Attributes:
         link: the socket of the address that is being tried, or None between two.
         is_talking: the peer has answered the network's connect, and has been told who calls.
         failure: why no address leads to the peer, in words for people; "" until then.
+        is_denied: at every address somebody said that the peer is not there.
     """
 
     def __init__(
         self,
         open_link: Callable[[int], Socket],
         close_link: Callable[[Socket], object],
-        addresses: Sequence[Address],
+        ways: Sequence[Way],
         secret: bytes,
         me: bytes,
         peer: bytes,
         patience: float,
+        number: int = 0,
+        turn: int = 0,
     ) -> None:
         self.open_link = open_link
         self.close_link = close_link
-        self.addresses = addresses
+        self.ways = ways
         self.secret = secret
         self.me = me
         self.peer = peer
         self.patience = patience
+        self.number = number
+        self.turn = turn
         self.end = time.monotonic() + patience
         self.failure = ""
         self.pause = FIRST_PAUSE
@@ -72,6 +78,7 @@ class Call:
         """From the first address on."""
         self.at = 0
         self.reasons: list[str] = []
+        self.is_denied = True
         self.dial()
 
     @property
@@ -81,20 +88,28 @@ class Call:
     def dial(self) -> None:
         """Begin with the current address, or the first one after it that can be begun with."""
         while True:
-            address = self.addresses[self.at]
+            source, address = self.ways[self.at]
             ip = address.interface.ip
             self.link = self.open_link(AF_INET6 if ip.version == 6 else AF_INET)
-            self.deadline = time.monotonic() + self.patience / len(self.addresses)
-            problem = self.link.connect_ex((str(ip), address.port))
-            if problem in (0, errno.EINPROGRESS, errno.EINTR) or not self.next_address(os.strerror(problem)):
+            self.deadline = time.monotonic() + self.patience / len(self.ways)
+            try:
+                if source:
+                    self.link.bind((source, 0))
+                problem = self.link.connect_ex((str(ip), address.port))
+            except OSError as error:
+                problem = error.errno or errno.EIO
+            if problem in (0, errno.EINPROGRESS, errno.EINTR):
+                return
+            if not self.next_address(os.strerror(problem), problem == errno.ECONNREFUSED):
                 return
 
-    def next_address(self, reason: str) -> bool:
+    def next_address(self, reason: str, denied: bool) -> bool:
         """Give the current address up; whether there is another one."""
         self.hang_up()
-        self.reasons.append(f"{self.addresses[self.at]}: {reason}")
+        self.reasons.append(f"{self.ways[self.at].address}: {reason}")
+        self.is_denied = self.is_denied and denied
         self.at += 1
-        if self.at == len(self.addresses):
+        if self.at == len(self.ways):
             self.failure = "; ".join(self.reasons)
             return False
         return True
@@ -112,9 +127,9 @@ class Call:
             if self.conversation is None:
                 problem = self.link.getsockopt(SOL_SOCKET, SO_ERROR)
                 if problem:
-                    raise Ended(os.strerror(problem))
+                    raise Ended(os.strerror(problem), denied=problem == errno.ECONNREFUSED)
                 conversation = Caller(self.link, self.secret, self.me, 0.0)
-                conversation.begin(self.peer)
+                conversation.begin(self.peer, self.number, self.turn)
                 self.conversation = conversation
             return self.conversation.advance()
         except Ended as ended:
@@ -122,7 +137,7 @@ class Call:
                 self.hang_up()
                 self.deadline = time.monotonic() + self.pause
                 self.pause = min(2 * self.pause, LONGEST_PAUSE)
-            elif self.next_address(str(ended)):
+            elif self.next_address(str(ended), ended.denied):
                 self.dial()
             return False
 
@@ -132,6 +147,6 @@ class Call:
             return False
         if self.link is None:
             self.restart()
-        elif self.next_address(f"no answer for {self.patience / len(self.addresses):g} s"):
+        elif self.next_address(f"no answer for {self.patience / len(self.ways):g} s", False):
             self.dial()
         return True

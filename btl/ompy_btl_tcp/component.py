@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from ompy.mca.component import Component, Context, Counter, Offer, Parameter, Refusal, hookimpl
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ompy.mca.rte import Rte
+    from ompy_btl_tcp.module import TcpBtl
+
 # A message of 256 KiB and its header: up to there two copies within the processors' caches take less time than to ask a peer.
 ONE_PIECE = (256 << 10) + 128
 
@@ -12,7 +20,7 @@ COMPONENT = Component(
     name="tcp",
     version="0.1.0",
     interface="ompy_btl_tcp.module",
-    summary="TCP between ranks: one connection a pair, from memory to memory",
+    summary="TCP between ranks: one connection a pair or several, from memory to memory",
     parameters=(
         Parameter(
             "security",
@@ -139,6 +147,44 @@ COMPONENT = Component(
             help="until a peer that nobody answers for, at any of its addresses, is given up",
         ),
         Parameter(
+            "links",
+            int,
+            1,
+            unit="connections",
+            range=(1, 64),
+            level=3,
+            help="to each peer, each over another pair of interfaces as far as there are such; messages go over all of them",
+        ),
+        Parameter(
+            "failover_timeout",
+            int,
+            0,
+            unit="ms",
+            range=(0, 86400000),
+            level=3,
+            help="for which a peer may be out of reach: what it did not acknowledge is sent again when it is back; 0: it is "
+            "lost with its last connection",
+        ),
+        Parameter(
+            "failover_window",
+            int,
+            4 << 20,
+            unit="bytes",
+            range=(1 << 16, 1 << 30),
+            level=5,
+            help="of messages kept for one peer until it has acknowledged them, with several links or failover; the same on "
+            "every rank",
+        ),
+        Parameter(
+            "link_timeout",
+            int,
+            2000,
+            unit="ms",
+            range=(100, 86400000),
+            level=5,
+            help="with several links or failover: a connection ends when the peer's system acknowledges nothing for so long",
+        ),
+        Parameter(
             "handshake_timeout",
             int,
             10000,
@@ -197,6 +243,9 @@ COMPONENT = Component(
         Counter("bytes_put", "bytes sent from the program's memory for the peer's", unit="bytes"),
         Counter("sends_held_back", "times that a peer's queue had no room", unit="times"),
         Counter("connections", "peers that a connection stands to", unit="connections", kind="level"),
+        Counter("links", "connections that stand, of several to a peer or with failover", unit="connections", kind="level"),
+        Counter("links_lost", "of these that ended before their peer did", unit="connections"),
+        Counter("sent_again", "frames that went over another connection after that", unit="frames"),
         Counter("calls_made", "connections that this process began", unit="connections"),
         Counter("strangers_turned_away", "connections that did not prove to be a rank of this job", unit="connections"),
     ),
@@ -208,6 +257,17 @@ def ompy_component() -> Component:
     return COMPONENT
 
 
+def make(rte: Rte, value: Callable[[str], Any]) -> TcpBtl:
+    """The module that the parameters ask for; OSError when there is nowhere to listen."""
+    if value("links") > 1 or value("failover_timeout"):
+        from ompy_btl_tcp.bundled import BundledTcpBtl
+
+        return BundledTcpBtl(rte, value)
+    from ompy_btl_tcp.module import TcpBtl
+
+    return TcpBtl(rte, value)
+
+
 @hookimpl
 def ompy_query(context: Context) -> Offer | Refusal:
     rte = context.rte
@@ -215,9 +275,7 @@ def ompy_query(context: Context) -> Offer | Refusal:
         return Refusal("no run-time environment tells it who its peers are")
     if context.value("security") != "none" and not rte.secret:
         return Refusal("the job has no secret to check peers by; start it under ompyrun, or give `--mca btl_tcp_security none`")
-    from ompy_btl_tcp.module import TcpBtl
-
     try:
-        return Offer(modules=[TcpBtl(rte, context.value)], priority=15)
+        return Offer(modules=[make(rte, context.value)], priority=15)
     except OSError as error:
         return Refusal(str(error))

@@ -34,6 +34,8 @@ cdef class Connection:
     cdef size_t largest                          # payload of a frame of data
     cdef object done                             # where descriptors go of which all is with the system
     cdef uint32_t frames_out, frames_in
+    cdef bint is_link                            # of a bundle, which looks at sequences itself
+    cdef int last_kind                           # of the frames that may come
     cdef bint is_hot                             # among those that are looked at each time
     cdef bint is_broken                          # the system takes nothing any more
     cdef bint held_back                          # somebody was refused, and waits for room

@@ -50,6 +50,7 @@ cdef class Connection:
         self.largest = largest
         self.limit = limit
         self.done = done
+        self.last_kind = FRAME_GOODBYE
         self.wire.room = largest + sizeof(PutFrame) + SPARE_ROOM
         self.wire.buffer = <char *> malloc(self.wire.room)
         if self.wire.buffer == NULL:
@@ -203,7 +204,7 @@ cdef class Connection:
             needed += frame.length + padding(frame.length)
         elif frame.kind == FRAME_PUT:
             needed = sizeof(PutFrame)
-        if not FRAME_DATA <= frame.kind <= FRAME_GOODBYE or frame.sequence != self.frames_in \
+        if not FRAME_DATA <= frame.kind <= self.last_kind or (frame.sequence != self.frames_in and not self.is_link) \
                 or (frame.kind == FRAME_DATA and frame.length > self.largest) \
                 or (frame.kind > FRAME_PUT and frame.length):
             wire.over = EBADMSG

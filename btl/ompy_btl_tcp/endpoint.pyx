@@ -16,3 +16,14 @@ cdef class TcpEndpoint(Endpoint):
     def is_connected(self):
         """Whether a connection stands."""
         return self.connection is not None
+
+
+cdef class BundleEndpoint(TcpEndpoint):
+    def __init__(self, Btl btl not None, Proc proc not None, bytes name not None, bytes me not None, addresses, ways):
+        TcpEndpoint.__init__(self, btl, proc, name, me, addresses)
+        self.ways = ways
+
+    @property
+    def is_connected(self):
+        """Whether any link stands."""
+        return self.bundle is not None and len(self.bundle.links) > 0

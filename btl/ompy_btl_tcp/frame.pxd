@@ -11,13 +11,16 @@ cdef enum:
     FRAME_ASK = 3                   # have all puts so far arrived?
     FRAME_ANSWER = 4                # ... they have: one for each ASK, in their order
     FRAME_GOODBYE = 5               # nothing comes any more, and the end of the connection is no failure
+    FRAME_ACKNOWLEDGE = 6           # between bundles (`bundle.pxd`) alone: says no more than `acknowledged`; has no sequence
 
 cdef struct Frame:
     uint32_t length                 # of the payload, without padding
-    uint32_t sequence               # counts the frames of one direction, from 0
+    uint32_t sequence               # counts the frames of one direction, from 0; in a bundle those of all its links together
     uint8_t kind
     uint8_t tag
-    uint8_t spare[6]                # zero
+    uint8_t asks                    # in a bundle, 1: an acknowledgement is wanted soon
+    uint8_t spare                   # zero
+    uint32_t acknowledged           # in a bundle: the first frame of the other direction that has not come; else 0
 
 cdef struct PutFrame:
     Frame frame

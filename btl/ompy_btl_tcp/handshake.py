@@ -1,7 +1,7 @@
 """How the two ends of a new connection prove to each other that they know a secret, before a byte is taken.
 
     caller                                                answerer
-    HELLO      who I am, whom I call, nonce c  -------->
+    HELLO      who I am, whom I call, nonce c, link ---->
                                                <--------  CHALLENGE  nonce a
     PROOF      code("caller", both names, c, a) ------->
                                                <--------  VERDICT    welcome, code("answerer", both names, c, a)
@@ -13,8 +13,11 @@ A code is HMAC-SHA256 under the secret.  Each end chose one of the nonces at ran
 is good in another; the two codes differ, so that nobody can answer with what he was told.  A stranger is told a random number
 and a refusal.  The messages have fixed sizes, and nothing beyond them is read.
 
-There is one connection a pair.  Where both ends call at the same time that of the lower name stands: who has the lower one
-answers TWICE once its own call has been taken, and the other then tries again, to find the connection there.
+A link is a number and how many links of that number there were before; 0 and 0 where a pair has one connection (`bundle.pxd`
+tells of several).  The codes are over it as well.
+
+There is one connection a pair, and a number.  Where both ends call at the same time that of the lower name stands: who has the
+lower one answers TWICE once its own call has been taken, and the other then tries again, to find the connection there.
 """
 
 from __future__ import annotations
@@ -30,10 +33,11 @@ if TYPE_CHECKING:
     from socket import socket as Socket
 
 MAGIC = b"ompy tcp"
-VERSION = 1
+VERSION = 2
 NONCE_SIZE = 32
 CODE_SIZE = 32
-HELLO = struct.Struct("<8sH20s20s32s")
+HELLO = struct.Struct("<8sH20s20s32sHI")
+LINK = struct.Struct("<HI")
 VERDICT = struct.Struct("<B32s")
 WELCOME, TWICE, REFUSED = 1, 2, 3
 NOTHING = bytes(CODE_SIZE)
@@ -54,11 +58,13 @@ class Ended(Exception):
 
     Attributes:
         again: it may be tried again.
+        denied: the process that was called is not there.
     """
 
-    def __init__(self, reason: str, again: bool = False) -> None:
+    def __init__(self, reason: str, again: bool = False, denied: bool = False) -> None:
         super().__init__(reason)
         self.again = again
+        self.denied = denied
 
 
 class Conversation:
@@ -78,6 +84,7 @@ class Conversation:
         self.deadline = deadline
         self.peer = b""
         self.caller_nonce = self.answerer_nonce = b""
+        self.number = self.turn = 0
         self.heard = b""
         self.awaited = 0
         self.take: Callable[[bytes], bool] = self.nothing_more
@@ -87,7 +94,8 @@ class Conversation:
 
     def code(self, role: bytes) -> bytes:
         caller, answerer = (self.me, self.peer) if isinstance(self, Caller) else (self.peer, self.me)
-        text = b"\0".join((b"ompy btl/tcp", role, caller, answerer, self.caller_nonce, self.answerer_nonce))
+        link = LINK.pack(self.number, self.turn)
+        text = b"\0".join((b"ompy btl/tcp", role, caller, answerer, self.caller_nonce, self.answerer_nonce, link))
         return hmac.digest(self.secret, text, "sha256")
 
     def expect(self, size: int, take: Callable[[bytes], bool]) -> None:
@@ -121,10 +129,10 @@ class Conversation:
 class Caller(Conversation):
     """The end that has connected."""
 
-    def begin(self, peer: bytes) -> None:
-        self.peer = peer
+    def begin(self, peer: bytes, number: int = 0, turn: int = 0) -> None:
+        self.peer, self.number, self.turn = peer, number, turn
         self.caller_nonce = os.urandom(NONCE_SIZE)
-        self.say(HELLO.pack(MAGIC, VERSION, self.me, peer, self.caller_nonce))
+        self.say(HELLO.pack(MAGIC, VERSION, self.me, peer, self.caller_nonce, number, turn))
         self.expect(NONCE_SIZE, self.take_challenge)
 
     def take_challenge(self, message: bytes) -> bool:
@@ -136,9 +144,10 @@ class Caller(Conversation):
     def take_verdict(self, message: bytes) -> bool:
         verdict, code = VERDICT.unpack(message)
         if verdict == REFUSED:
-            raise Ended("it refused our credentials: the ranks do not share a secret, or this is not the rank called")
+            reason = "it refused our credentials: the ranks do not share a secret, or this is not the rank called"
+            raise Ended(reason, denied=True)
         if verdict not in (WELCOME, TWICE) or not hmac.compare_digest(code, self.code(b"answerer")):
-            raise Ended("whoever answered there does not know the secret")
+            raise Ended("whoever answered there does not know the secret", denied=True)
         if verdict == TWICE:
             raise Ended("it is calling too", again=True)
         return True
@@ -149,11 +158,11 @@ class Answerer(Conversation):
 
     Parameters:
         secrets: of the circles that this process is in, by its name there.
-        wanted: `wanted(me, peer)`: whether a connection from that process, to whom this one has that name, is to stand.
+        wanted: `wanted(conversation)`: whether the connection to `peer`, to whom this process is `me`, is to stand.
     """
 
     def __init__(
-        self, link: Socket, secrets: Mapping[bytes, bytes], deadline: float, wanted: Callable[[bytes, bytes], bool]
+        self, link: Socket, secrets: Mapping[bytes, bytes], deadline: float, wanted: Callable[[Answerer], bool]
     ) -> None:
         super().__init__(link, b"", b"", deadline)
         self.secrets = secrets
@@ -162,7 +171,7 @@ class Answerer(Conversation):
         self.expect(HELLO.size, self.take_hello)
 
     def take_hello(self, message: bytes) -> bool:
-        magic, version, self.peer, self.called, self.caller_nonce = HELLO.unpack(message)
+        magic, version, self.peer, self.called, self.caller_nonce, self.number, self.turn = HELLO.unpack(message)
         if magic != MAGIC or version != VERSION:
             raise Ended("spoke another language")
         if self.called in self.secrets:
@@ -176,7 +185,7 @@ class Answerer(Conversation):
         if not hmac.compare_digest(message, self.code(b"caller")) or self.called != self.me or self.peer == self.me:
             self.say(VERDICT.pack(REFUSED, NOTHING))
             raise Ended("does not know the secret, or called somebody else")
-        if not self.wanted(self.me, self.peer):
+        if not self.wanted(self):
             self.say(VERDICT.pack(TWICE, self.code(b"answerer")))
             raise Ended("there is a connection to it", again=True)
         self.say(VERDICT.pack(WELCOME, self.code(b"answerer")))

@@ -1,4 +1,4 @@
-# TCP: one connection a pair of processes, made at the first message.
+# TCP: one connection a pair of processes, made at the first message; several, or one made again, are `bundled.pxd`'s.
 #
 #     epoll --- listening sockets, callers that introduce themselves (reception.py), our own calls (call.py)
 #        \----- connections (connection.pxd)
@@ -35,6 +35,7 @@ cdef class TcpBtl(Btl):
     cdef Watch watched
     cdef bint inside                             # this process's `progress` is at work, and has `busy`
     cdef bint closed
+    cdef bint has_clock                          # `look_at_clock` always has something to look at
     cdef bint is_open                            # nobody has to prove anything
     cdef str job
     cdef int rank
@@ -44,8 +45,8 @@ cdef class TcpBtl(Btl):
     cdef dict endpoints                          # name -> TcpEndpoint
     cdef dict connections                        # name -> Connection
     cdef dict by_number                          # descriptor -> Connection
-    cdef dict calls                              # name -> Call
-    cdef dict calls_by_number                    # descriptor -> name
+    cdef dict calls                              # name, of a link with its number -> Call
+    cdef dict calls_by_number                    # descriptor -> what `calls` has it by
     cdef dict gone                               # name -> why, of peers lost that nobody knows an endpoint of
     cdef list hot                                # Connection, in the order of `watched.hot`
     cdef object done                             # (descriptor, status)

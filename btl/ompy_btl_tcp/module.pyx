@@ -29,7 +29,7 @@ from ompy_btl_tcp.wire cimport (
 )
 
 from ompy_btl_tcp.call import Call
-from ompy_btl_tcp.card import Card, candidates, pack, unpack
+from ompy_btl_tcp.card import Card, Way, candidates, pack, unpack
 from ompy_btl_tcp.handshake import Answerer, beginning, name_of
 from ompy_btl_tcp.inheritance import transports
 from ompy_btl_tcp.interfaces import choose
@@ -123,6 +123,7 @@ cdef class TcpBtl(Btl):
             raise
         self.watched.epoll = self.poller.fileno()
         self.card = Card(value("security"), value("max_send_size"), tuple(address for _, address in listening))
+        self.has_clock = False
         self.reception = Reception(listening, self.answerer, self.settings["handshakes"], self.watch_reading,
                                    self.forget_number, self.hang_up)
         self.ready = has_something
@@ -146,8 +147,6 @@ cdef class TcpBtl(Btl):
 
     def reach(self, Proc proc):
         """An endpoint for a peer, or why there is none."""
-        cdef TcpEndpoint endpoint
-        cdef Connection connection
         if proc.is_self:
             return "a process needs no network to reach itself; btl self does"
         if "tcp" not in proc.card:
@@ -157,7 +156,10 @@ cdef class TcpBtl(Btl):
         except ValueError as error:
             return f"rank {proc.rank} has a card that can't be read: {error}"
         for name, theirs, ours in (("security", card.security, self.card.security),
-                                   ("max_send_size", card.largest, self.card.largest)):
+                                   ("max_send_size", card.largest, self.card.largest),
+                                   ("failover_window", card.window, self.card.window)):
+            if bool(theirs) != bool(ours):
+                return f"rank {proc.rank} and this one differ in btl_tcp_links above 1 or btl_tcp_failover_timeout"
             if theirs != ours:
                 return f"btl_tcp_{name} is {theirs} on rank {proc.rank} and {ours} here"
         addresses = candidates(card, self.own_interfaces, proc.is_local)
@@ -168,15 +170,19 @@ cdef class TcpBtl(Btl):
             name, me = name_of(proc.job, proc.rank), name_of(self.job, self.rank)
         else:
             name, me = name_of(proc.circle.name, proc.number), name_of(proc.circle.name, proc.circle.me)
-        endpoint = self.endpoints.get(name)
-        if endpoint is None:
-            endpoint = self.endpoints[name] = TcpEndpoint(self, proc, name, me, addresses)
-            connection = self.connections.get(name)
-            if connection is not None:
-                connection.endpoint = endpoint
-                endpoint.connection = connection
-            elif name in self.gone:
-                endpoint.failure = lost(proc, "", self.gone.pop(name))
+        if name not in self.endpoints:
+            self.endpoints[name] = self.meet(proc, name, me, card, addresses)
+        return self.endpoints[name]
+
+    def meet(self, Proc proc, bytes name, bytes me, card, addresses):
+        """An endpoint for a peer that has none, but perhaps a connection."""
+        cdef TcpEndpoint endpoint = TcpEndpoint(self, proc, name, me, addresses)
+        cdef Connection connection = self.connections.get(name)
+        if connection is not None:
+            connection.endpoint = endpoint
+            endpoint.connection = connection
+        elif name in self.gone:
+            endpoint.failure = lost(proc, "", self.gone.pop(name))
         return endpoint
 
     cpdef int del_procs(self, list endpoints) except -1:
@@ -248,7 +254,8 @@ cdef class TcpBtl(Btl):
         head.frame.length = size + payload_size
         head.frame.kind = FRAME_DATA
         head.frame.tag = tag
-        memset(head.frame.spare, 0, sizeof(head.frame.spare))
+        head.frame.asks = head.frame.spare = 0
+        head.frame.acknowledged = 0
         return self.hand_over(connection, &head, sizeof(Frame), data, size, payload, payload_size, descriptor)
 
     cdef int hand_over(self, Connection connection, PutFrame *head, size_t head_size, const char *data, size_t size,
@@ -529,7 +536,7 @@ cdef class TcpBtl(Btl):
         cdef int count = look_around(self.watched.epoll, found, MOST_READY)
         for index in range(count):
             events += self.attend_one(found[index].number, found[index].readable, found[index].writable)
-        if self.calls or self.reception.callers or self.reception.rests_until:
+        if self.has_clock or self.calls or self.reception.callers or self.reception.rests_until:
             events += self.look_at_clock()
         return events
 
@@ -552,7 +559,7 @@ cdef class TcpBtl(Btl):
         elif number in self.reception.callers:
             conversation = self.reception.advance(number)
             if conversation is not None:
-                events += self.establish(conversation.link, conversation.peer)
+                events += self.establish(conversation.link, conversation.peer, conversation)
         elif number in self.reception.links:
             self.reception.accept(number)
         return events
@@ -592,33 +599,35 @@ cdef class TcpBtl(Btl):
     def answerer(self, link):
         return Answerer(link, self.secrets, monotonic() + self.settings["handshake_timeout"] / 1000, self.is_wanted)
 
-    def is_wanted(self, bytes me, bytes name):
+    def is_wanted(self, conversation):
         """Whether a connection that a peer has made is to stand; see `handshake.py`."""
+        name = conversation.peer
         call = self.calls.get(name)
-        return name not in self.connections and not (call is not None and call.is_talking and me < name)
+        return name not in self.connections and not (call is not None and call.is_talking and conversation.me < name)
 
     cdef int unready(self, TcpEndpoint endpoint) except -1:
         """No connection stands: OK when there is a failure instead, else one is on its way."""
         if endpoint.failure is not None:
             return OK
         if endpoint.name not in self.calls:
-            call = Call(self.open_link, self.hang_up, endpoint.addresses, self.secrets[endpoint.me], endpoint.me, endpoint.name,
+            ways = [Way("", address) for address in endpoint.addresses]
+            call = Call(self.open_link, self.hang_up, ways, self.secrets[endpoint.me], endpoint.me, endpoint.name,
                         self.settings["connect_timeout"] / 1000)
             self.calls[endpoint.name] = call
             self.called += 1
             self.called_on(endpoint.name, call)
         return OUT_OF_RESOURCE
 
-    def go_on_calling(self, bytes name):
-        call = self.calls[name]
+    def go_on_calling(self, key):
+        call = self.calls[key]
         if not call.advance():
-            return self.called_on(name, call)
+            return self.called_on(key, call)
         link = call.link
         self.calls_by_number.pop(link.fileno(), None)
-        del self.calls[name]
-        return self.establish(link, name)
+        del self.calls[key]
+        return self.establish(link, call.peer, call)
 
-    def called_on(self, bytes name, call):
+    def called_on(self, name, call):
         """A call has gone on, and perhaps to another address; the number of events."""
         cdef TcpEndpoint endpoint
         if call.failure:
@@ -627,19 +636,23 @@ cdef class TcpBtl(Btl):
             endpoint.failure = lost(endpoint.proc, "", f"{call.failure} (btl_tcp_connect_timeout, btl_tcp_if_include)")
             self.report_error(endpoint.proc, endpoint.failure)
             return 1
-        if call.link is not None:
-            self.calls_by_number[call.link.fileno()] = name
-            if call.is_talking:
-                watch(self.watched.epoll, call.link.fileno(), False, False)
+        self.follow(name, call)
         return 0
 
-    def end_call(self, bytes name):
-        call = self.calls.pop(name, None)
+    def follow(self, key, call):
+        """What comes over the link of a call is its."""
+        if call.link is not None:
+            self.calls_by_number[call.link.fileno()] = key
+            if call.is_talking:
+                watch(self.watched.epoll, call.link.fileno(), False, False)
+
+    def end_call(self, key):
+        call = self.calls.pop(key, None)
         if call is not None:
             call.hang_up()
 
-    def establish(self, link, bytes name):
-        """A connection whose two ends have proved themselves."""
+    def establish(self, link, bytes name, how):
+        """A connection whose two ends have proved themselves, as `how` has it: a call, or the conversation with a caller."""
         cdef Connection connection
         cdef TcpEndpoint endpoint = self.endpoints.get(name)
         if name in self.connections:

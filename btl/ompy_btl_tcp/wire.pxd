@@ -29,6 +29,8 @@ cdef bint pull(Wire *wire) noexcept nogil
 cdef ssize_t push(int number, Part *parts, int count) noexcept nogil
 # Bytes that the system has taken and the peer's has not acknowledged.
 cdef int unacknowledged(int number) noexcept nogil
+# Milliseconds for which the peer's system has answered nothing, though it was asked again; 0: nothing is amiss.
+cdef unsigned int silence(int number) noexcept nogil
 # Nothing more is sent: the peer sees the end behind what is on its way.
 cdef void end_of_sending(int number) noexcept nogil
 

@@ -5,6 +5,8 @@ cdef extern from *:
     """
     #include <errno.h>
     #include <linux/sockios.h>
+    #include <netinet/in.h>
+    #include <netinet/tcp.h>
     #include <string.h>
     #include <sys/epoll.h>
     #include <sys/ioctl.h>
@@ -33,6 +35,18 @@ cdef extern from *:
         int left = 0;
         return ioctl(number, SIOCOUTQ, &left) ? 0 : left;
     }
+    /* A peer that has no room for more answers each probe, however rarely one is sent; so does one that is kept alive.  What
+       can't even leave, as when a device is down, is probed for too. */
+    static unsigned int ompy_tcp_silence(int number) {
+        struct tcp_info info;
+        socklen_t size = sizeof info;
+        memset(&info, 0, sizeof info);
+        if (getsockopt(number, IPPROTO_TCP, TCP_INFO, &info, &size))
+            return 0;
+        if ((info.tcpi_unacked == 0 || info.tcpi_retransmits == 0) && info.tcpi_probes < 2)
+            return 0;
+        return info.tcpi_last_ack_recv;
+    }
     static int ompy_tcp_watch(int epoll, int number, int writable, int anew) {
         struct epoll_event event = {.events = EPOLLIN | (writable ? EPOLLOUT : 0), .data.fd = number};
         return epoll_ctl(epoll, anew ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, number, &event);
@@ -57,6 +71,7 @@ cdef extern from *:
     ssize_t receive_now "ompy_tcp_receive"(int number, void *parts, int count) noexcept nogil
     ssize_t send_now "ompy_tcp_send"(int number, void *parts, int count) noexcept nogil
     int count_unacknowledged "ompy_tcp_unacknowledged"(int number) noexcept nogil
+    unsigned int read_silence "ompy_tcp_silence"(int number) noexcept nogil
     int shutdown(int number, int how) nogil
     int SHUT_WR
     int change_watch "ompy_tcp_watch"(int epoll, int number, bint writable, bint anew) noexcept nogil
@@ -112,6 +127,10 @@ cdef ssize_t push(int number, Part *parts, int count) noexcept nogil:
 
 cdef int unacknowledged(int number) noexcept nogil:
     return count_unacknowledged(number)
+
+
+cdef unsigned int silence(int number) noexcept nogil:
+    return read_silence(number)
 
 
 cdef void end_of_sending(int number) noexcept nogil:

@@ -24,11 +24,11 @@ DEADLINE = 100.0
 
 def open_btl(name: str, rank: int = 0, size: int = 2, secret: bytes = SECRET, **parameters: Any) -> Any:
     """A transport as the component of that name would make it for a rank."""
-    component = import_module(f"ompy_btl_{name}.component").COMPONENT
-    make = getattr(import_module(f"ompy_btl_{name}.module"), f"{name.capitalize()}Btl")
+    said = import_module(f"ompy_btl_{name}.component")
+    make = getattr(said, "make", None) or getattr(import_module(f"ompy_btl_{name}.module"), f"{name.capitalize()}Btl")
     rte = Rte()
     rte.job, rte.rank, rte.size, rte.local_rank, rte.local_size, rte.secret = "test", rank, size, rank, size, secret
-    values = {parameter.name: parameter.default for parameter in component.parameters} | parameters
+    values = {parameter.name: parameter.default for parameter in said.COMPONENT.parameters} | parameters
     return make(rte, values.__getitem__)
 
 

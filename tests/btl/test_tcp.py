@@ -29,7 +29,7 @@ def descriptors() -> int:
 def test_messages_arrive_once_and_in_order_with_security_and_without(security: str) -> None:
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
-    sizes = [random.Random(seed).choice([0, 1, 7, 8, 100, 5000, 70000, 131000]) for _ in range(300)]
+    sizes = random.Random(seed).choices([0, 1, 7, 8, 100, 5000, 70000, 131000], k=300)
     messages = [index.to_bytes(4, "little") + bytes([index % 251]) * size for index, size in enumerate(sizes)]
 
     def body(rank: Rank) -> None:

@@ -13,6 +13,7 @@ import pytest
 from ompy_btl_tcp.card import unpack
 from ompy_btl_tcp.handshake import (
     HELLO,
+    LINK,
     MAGIC,
     NONCE_SIZE,
     REFUSED,
@@ -43,12 +44,22 @@ def exactly(caller: socket.socket, size: int) -> bytes:
     return data
 
 
-def introduced(caller: socket.socket, secret: bytes, name: bytes = PEER, called: bytes = ME) -> bytes:
-    """What a caller is answered in the end who knows `secret`, and says that it is `name`."""
+def hello(nonce: bytes, name: bytes = PEER, called: bytes = ME, link: tuple[int, int] = (0, 0)) -> bytes:
+    return HELLO.pack(MAGIC, VERSION, name, called, nonce, *link)
+
+
+def proof(
+    secret: bytes, nonce: bytes, challenge: bytes, name: bytes = PEER, called: bytes = ME, link: tuple[int, int] = (0, 0)
+) -> bytes:
+    words = b"\0".join((b"ompy btl/tcp", b"caller", name, called, nonce, challenge, LINK.pack(*link)))
+    return hmac.digest(secret, words, "sha256")
+
+
+def introduced(caller: socket.socket, secret: bytes, link: tuple[int, int] = (0, 0)) -> bytes:
+    """What a caller is answered in the end who knows `secret`, and says that it is rank 1."""
     nonce = os.urandom(NONCE_SIZE)
-    caller.sendall(HELLO.pack(MAGIC, VERSION, name, called, nonce))
-    challenge = exactly(caller, NONCE_SIZE)
-    caller.sendall(hmac.digest(secret, b"\0".join((b"ompy btl/tcp", b"caller", name, called, nonce, challenge)), "sha256"))
+    caller.sendall(hello(nonce, link=link))
+    caller.sendall(proof(secret, nonce, exactly(caller, NONCE_SIZE), link=link))
     return exactly(caller, VERDICT.size)
 
 
@@ -62,7 +73,7 @@ def pair() -> tuple[socket.socket, socket.socket]:
 def talk(caller_secret: bytes, answerer_secret: bytes, wanted: bool = True, called: bytes = ME) -> tuple[str, str]:
     """What becomes of a conversation at both ends: the reason for its end, or "" where it led to a connection."""
     ours, theirs = pair()
-    caller, answerer = Caller(ours, caller_secret, PEER, 0), Answerer(theirs, {ME: answerer_secret}, 0, lambda me, peer: wanted)
+    caller, answerer = Caller(ours, caller_secret, PEER, 0), Answerer(theirs, {ME: answerer_secret}, 0, lambda _: wanted)
     outcomes = {}
     caller.begin(called)
     while len(outcomes) < 2:
@@ -108,11 +119,10 @@ def test_a_conversation_that_was_overheard_opens_nothing() -> None:
             said: list[bytes] = []
             with socket.create_connection(where, timeout=10) as caller:
                 nonce = os.urandom(NONCE_SIZE)
-                said.append(HELLO.pack(MAGIC, VERSION, PEER, ME, nonce))
+                said.append(hello(nonce))
                 caller.sendall(said[0])
                 challenge = exactly(caller, NONCE_SIZE)
-                words = b"\0".join((b"ompy btl/tcp", b"caller", PEER, ME, nonce, challenge))
-                said.append(hmac.digest(SECRET, words, "sha256"))
+                said.append(proof(SECRET, nonce, challenge))
                 caller.sendall(said[1])
                 assert exactly(caller, VERDICT.size)[0] == WELCOME
                 with socket.create_connection(where, timeout=10) as replaying:
@@ -129,12 +139,12 @@ def test_a_conversation_that_was_overheard_opens_nothing() -> None:
 
 def stranger(where: tuple[str, int], number: int, rng: random.Random) -> None:
     """Scan the port, say something random, half of a greeting or all but the proof, hang up."""
-    hello = HELLO.pack(MAGIC, VERSION, PEER, ME, rng.randbytes(NONCE_SIZE))
+    greeting = hello(rng.randbytes(NONCE_SIZE))
     openings = (
         b"",
         b"GET / HTTP/1.1\r\n\r\n",
-        hello[: rng.randrange(1, len(hello))],
-        hello,
+        greeting[: rng.randrange(1, len(greeting))],
+        greeting,
         rng.randbytes(rng.randrange(1, 300)),
     )
     with socket.create_connection(where, timeout=30) as caller, contextlib.suppress(ConnectionError):
@@ -209,7 +219,7 @@ def test_a_slow_drip_is_cut_off_by_the_deadline() -> None:
         else:
             with socket.create_connection(where, timeout=30) as caller, contextlib.suppress(ConnectionError):
                 end = time.monotonic() + 30
-                for byte in HELLO.pack(MAGIC, VERSION, PEER, ME, bytes(NONCE_SIZE)):
+                for byte in hello(bytes(NONCE_SIZE)):
                     caller.sendall(bytes([byte]))
                     caller.settimeout(0.05)
                     with contextlib.suppress(TimeoutError):

@@ -119,6 +119,10 @@ class Machine:
         """What runs a command there, in a folder."""
         return ["nsenter", f"--target={self.pid}", *self.spaces, f"--wdns={folder}", *words]
 
+    def ip(self, *words: str) -> None:
+        """`ip` in its network."""
+        subprocess.run(["nsenter", f"--target={self.pid}", "--net", "ip", *words], check=True)
+
     def processes(self) -> dict[int, str]:
         """Number (outside) -> command line of what runs there, but for sshd and what it began by itself."""
         found = {}
@@ -215,6 +219,15 @@ class Machines:
 
     def __getitem__(self, name: str) -> Machine:
         return self.machines[int(name.removeprefix("n")) - 1]
+
+    def join(self, one: str, other: str, device: str, subnet: str) -> None:
+        """A wire of their own between two of them: `device` at both, with the addresses `subnet`.1 and `subnet`.2."""
+        ends = (self[one], self[other])
+        first = ["nsenter", f"--target={ends[0].pid}", "--net", "ip", "link", "add", "name", device, "type", "veth"]
+        subprocess.run([*first, "peer", "name", device, "netns", str(ends[1].pid)], check=True)
+        for number, it in enumerate(ends, 1):
+            it.ip("address", "add", f"{subnet}.{number}/24", "dev", device)
+            it.ip("link", "set", "dev", device, "up")
 
     def cut(self, name: str) -> None:
         """Nothing arrives there or leaves any more."""

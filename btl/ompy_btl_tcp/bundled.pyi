@@ -1,0 +1,8 @@
+from collections.abc import Callable
+from typing import Any
+
+from ompy.mca.rte import Rte
+from ompy_btl_tcp.module import TcpBtl
+
+class BundledTcpBtl(TcpBtl):
+    def __init__(self, rte: Rte, value: Callable[[str], Any]) -> None: ...

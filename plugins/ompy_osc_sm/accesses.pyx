@@ -10,12 +10,18 @@ from libc.string cimport memcpy
 from ompy.core.board cimport WIN_FLUSH
 from ompy.core.convertor cimport Convertor, copy_typed, pack_all
 from ompy.core.reach cimport has_gone, move
+from ompy.core.operation cimport Operation
 from ompy.core.request cimport Request
 from ompy.core.typemap cimport Typemap, span
 from ompy.mca.accumulate cimport NO_OP, check_operation, combine, swap_if_equal
 from ompy.mca.osc cimport Access
 from ompy_osc_sm.attached cimport Attached
 from ompy_osc_sm.desks cimport desk_of, end_combining, try_combining
+from ompy_osc_sm.mailbox cimport (
+    CARRIED_OUT, COMBINE, FETCH, GET, LOST, PUT, REPLACING, SWAP, Kind, Outbox, Outcome, Slot, data_of, number_of, outcome_of,
+    slot_for,
+)
+from ompy_osc_sm.neighbours cimport Neighbour
 from ompy_osc_sm.waiting cimport ENDED, Condition
 
 from ompy.core.errors import ERR_OTHER, ERR_PROC_FAILED, MPIError
@@ -170,8 +176,7 @@ cdef class Accesses(Attached):
                     const char *compare) except -1:
         """Fetch what there is, and change it: with `compare`, to `packed` where it is equal; else by the operation."""
         cdef char *place = self.place_of(access)
-        cdef char *image
-        cdef Py_ssize_t first = 0, nbytes
+        cdef Py_ssize_t nbytes
         if place != NULL:
             nbytes = access.target_count * access.target_type.size
             if nbytes > LONG and packed == NULL and compare == NULL and access.target_type.contiguous:
@@ -185,19 +190,25 @@ cdef class Accesses(Attached):
             finally:
                 self.give_word_back(access.target)
             return 0
-        nbytes = span(access.target_type, access.target_count, &first)
-        image = <char *> malloc(nbytes)
+        self.take_word(access.target)
+        try:
+            if not self.order_update(access, fetch, modify, packed, compare):
+                self.update_image(access, fetch, modify, packed, compare)
+        finally:
+            self.give_word_back(access.target)
+        return 0
+
+    cdef int update_image(self, Access access, bint fetch, bint modify, const char *packed, const char *compare) except -1:
+        """`update` of memory that is not seen here, by its holder."""
+        cdef Py_ssize_t first = 0, nbytes = span(access.target_type, access.target_count, &first)
+        cdef char *image = <char *> malloc(nbytes)
         if image == NULL:
             raise MemoryError(f"no memory for {nbytes} bytes of rank {access.target}")
         try:
-            self.take_word(access.target)
-            try:
-                self.transfer(access, <size_t> image, self.address_of(access) + first, nbytes, True)
-                self.update_at(access, image - first, fetch, modify, packed, compare)
-                if modify:
-                    self.write_back(access, image, first)
-            finally:
-                self.give_word_back(access.target)
+            self.transfer(access, <size_t> image, self.address_of(access) + first, nbytes, True)
+            self.update_at(access, image - first, fetch, modify, packed, compare)
+            if modify:
+                self.write_back(access, image, first)
         finally:
             free(image)
         return 0
@@ -255,12 +266,72 @@ cdef class Accesses(Attached):
         raise MPIError(ERR_OTHER, f"{size} bytes at {there:#x} of rank {access.target} (process "
                                   f"{self.room.reaches[access.target].pid}) can't be {way}: {os.strerror(error)}")
 
+    cdef bint is_done(self, Access access, Outbox *outbox) except -1:
+        """Post the order that the slot holds; whether it has been carried out."""
+        cdef Outcome outcome = outcome_of(outbox, self.room.reaches[access.target], self.patience)
+        if outcome == LOST:
+            raise MPIError(ERR_PROC_FAILED, self.death_of(access.target))
+        return outcome == CARRIED_OUT
+
+    cdef bint order_copy(self, Access access, Kind kind, char *here, size_t nbytes) except -1:
+        cdef Outbox *outbox = &(<Neighbour> self.neighbours[access.target]).outbox
+        cdef Slot *slot = slot_for(outbox) if self.may_order(access, nbytes) else NULL
+        cdef char *data
+        if slot == NULL:
+            return False
+        slot.address = self.address_of(access)
+        slot.size = nbytes
+        slot.kind = kind
+        data = data_of(outbox.mailbox, slot, nbytes)
+        if kind == PUT:
+            memcpy(data, here, nbytes)
+            return self.is_done(access, outbox)
+        if not self.is_done(access, outbox):
+            return False
+        memcpy(here, data, nbytes)
+        return True
+
+    cdef bint order_update(self, Access access, bint fetch, bint modify, const char *packed, const char *compare) except -1:
+        cdef size_t nbytes = access.target_count * access.target_type.size
+        cdef size_t total = 2 * nbytes if fetch else nbytes
+        cdef uint64_t there = self.address_of(access)
+        cdef Operation operation = access.operation if modify else NO_OP
+        cdef int number = REPLACING if compare != NULL else number_of(operation, access.target_type, there)
+        cdef Outbox *outbox = &(<Neighbour> self.neighbours[access.target]).outbox
+        cdef Slot *slot
+        cdef char *data
+        if number < 0 or not self.may_order(access, nbytes) or fetch and not access.result_type.contiguous:
+            return False
+        slot = slot_for(outbox)
+        if slot == NULL:
+            return False
+        slot.address = there
+        slot.size = nbytes
+        slot.operation = number
+        slot.basic = access.target_type.basic
+        data = data_of(outbox.mailbox, slot, total)
+        if compare != NULL:
+            slot.kind = SWAP
+            memcpy(data, compare, nbytes)
+            memcpy(data + nbytes, packed, nbytes)
+        else:
+            slot.kind = FETCH if fetch else COMBINE
+            if modify:
+                memcpy(data, packed if packed != NULL else <char *> access.origin_address, nbytes)
+        if not self.is_done(access, outbox):
+            return False
+        if fetch:
+            memcpy(<char *> access.result_address, data if compare != NULL else data + nbytes, nbytes)
+        return True
+
     cdef int put_remote(self, Access access) except -1:
         cdef char *image
         cdef Py_ssize_t first = 0, nbytes
         if access.origin_type.contiguous and access.target_type.contiguous:
-            return self.transfer(access, access.origin_address, self.address_of(access),
-                                 access.origin_count * access.origin_type.size, False)
+            nbytes = access.origin_count * access.origin_type.size
+            if self.order_copy(access, PUT, <char *> access.origin_address, nbytes):
+                return 0
+            return self.transfer(access, access.origin_address, self.address_of(access), nbytes, False)
         nbytes = span(access.target_type, access.target_count, &first)
         image = <char *> malloc(nbytes)
         if image == NULL:
@@ -277,7 +348,10 @@ cdef class Accesses(Attached):
         cdef char *image
         cdef Py_ssize_t first = 0, nbytes
         if typemap.contiguous and access.target_type.contiguous:
-            return self.transfer(access, address, self.address_of(access), count * typemap.size, True)
+            nbytes = count * typemap.size
+            if self.order_copy(access, GET, <char *> address, nbytes):
+                return 0
+            return self.transfer(access, address, self.address_of(access), nbytes, True)
         nbytes = span(access.target_type, access.target_count, &first)
         image = <char *> malloc(nbytes)
         if image == NULL:

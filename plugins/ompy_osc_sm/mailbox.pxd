@@ -11,15 +11,16 @@
 #     DONE: has it all, the answer too
 #     still POSTED:  -> WITHDRAWN, and the kernel copies, as it does where there is no mailbox
 #
-# So a target that is busy elsewhere costs a moment now and then: who has waited in vain leaves the mailbox alone for its next
-# accesses, for twice as many each time.  A target that sleeps in MPI is called, which has it look for a while, and the kernel
-# copies meanwhile.  Carrying out waits for nothing: an origin that looks does it for others, so that two that have orders for
+# So a target that is busy elsewhere costs a moment now and then: who has waited in vain leaves the mailbox alone for a while,
+# twice as long each time.  A target that sleeps in MPI is called, which has it look for a millisecond, and the kernel copies
+# until it is awake.  Carrying out waits for nothing: an origin that looks does it for others, so that two that have orders for
 # one another both get on.  An accumulate is ordered by the holder of the target's `combining` (`desks.pxd`), as all are made.
 #
 # An order of a process that was killed is carried out like any other, but not after its memory may be another's: before a
 # window's memory is the program's again, `refuse` empties the mailbox.
 from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 
+from ompy.core.atomic cimport release32
 from ompy.core.doorbell cimport Bell
 from ompy.core.operation cimport Operation
 from ompy.core.reach cimport Reach
@@ -29,7 +30,9 @@ cdef enum:
     SLOTS = 16
     INLINE = 32                                  # bytes of data in the slot itself
     ROOM = 8192                                  # bytes of each slot's room
-    LONGEST = ROOM // 2                          # bytes of the target's memory that an order may be about
+    LONGEST = ROOM // 2                          # bytes of the target's memory that an order with its data may be about
+    LONGEST_FAR = 1 << 22                        # ... one without
+    PIECE = 65536                                # bytes that are combined at a time, of what is copied for that
 
 # States of a slot.
 cdef enum:
@@ -41,6 +44,9 @@ cdef enum Kind:
     COMBINE                                      # data: the operand
     FETCH                                        # data: the operand, what was there
     SWAP                                         # data: what is compared, and then what was there; what is written
+    PULL                                         # the rest are about memory of the origin's (`Far`): read from there
+    PUSH                                         # write what there is here
+    ABSORB                                       # read the operand
 
 cdef struct Slot:
     uint32_t state
@@ -50,8 +56,13 @@ cdef struct Slot:
     uint16_t kind
     uint16_t operation                           # `number_of`
     int basic
-    uint32_t unused
+    uint32_t done                                # bytes that have been pulled, pushed or absorbed
     char data[INLINE]
+
+# Data of an order without any.
+cdef struct Far:
+    uint64_t here                                # in the origin
+    int64_t posted                               # nanoseconds; what is too old may be of a process that has gone
 
 cdef struct Mailbox:
     uint32_t used                                # slots that have had an owner
@@ -59,12 +70,17 @@ cdef struct Mailbox:
     char padding[56]
     Slot slots[SLOTS]
 
+# Nanoseconds; each is longer than the one before, until an order is carried out.
+cdef struct Pause:
+    int64_t length                               # 0: there is none
+    int64_t end
+
 # What an origin knows of a target's.
 cdef struct Outbox:
     Mailbox *mailbox                             # NULL: it has none
     Slot *slot                                   # this process's, NULL for none yet
-    uint32_t pause                               # accesses that the kernel serves before the next order
-    uint32_t penalty                             # how many these were the last time
+    Pause in_vain                                # when there may be the next order
+    Pause between_calls                          # or the next call
     Bell *bell
     int writer                                   # of the bell's pipe
 
@@ -95,7 +111,12 @@ cdef inline char *data_of(Mailbox *mailbox, Slot *slot, size_t nbytes) noexcept 
     if nbytes <= INLINE:
         return &slot.data[0]
     return <char *> (mailbox + 1) + (slot - &mailbox.slots[0]) * ROOM
-# Post it and wait, `patience` nanoseconds at most until it is claimed.
-cdef Outcome outcome_of(Outbox *outbox, Reach *reach, int64_t patience) noexcept
+cdef inline void post(Outbox *outbox, Kind kind, uint64_t address, size_t size) noexcept nogil:
+    outbox.slot.kind = kind
+    outbox.slot.address = address
+    outbox.slot.size = <uint32_t> size
+    release32(&outbox.slot.state, POSTED)
+# Wait until it is carried out; `patience` nanoseconds at most until it is claimed.
+cdef Outcome settle(Outbox *outbox, Reach *reach, int64_t patience) noexcept
 # How targets know the operation when it is made on `nbytes` of the type at the address; -1: by no order.
 cdef int number_of(Operation operation, Typemap typemap, uint64_t address) noexcept

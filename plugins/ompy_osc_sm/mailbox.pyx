@@ -11,7 +11,7 @@ from ompy.core.doorbell cimport Bell, strike
 from ompy.core.heap cimport take
 from ompy.core.operation cimport Kernel, Operation, Reduction, predefined
 from ompy.core.progress cimport ProgressSource, clock_now, register_source, unregister_source
-from ompy.core.reach cimport Reach, has_gone, seen
+from ompy.core.reach cimport Reach, has_gone, move, seen
 from ompy.core.typemap cimport Typemap
 
 cdef extern from "<sched.h>" nogil:
@@ -21,15 +21,19 @@ cdef enum:
     LOOKS = 16                                   # at a state between two at the clock
     YIELDS_AFTER = 10000                         # nanoseconds: from then on the core is offered to others
     CLAIMED_LOOKS = 1 << 15                      # at a claimed order before it is asked whether its target lives
-    MOST_IN_VAIN = 64                            # accesses that the mailbox of a busy target is left alone for
-    LEAST_ASLEEP = 32                            # that one of a sleeper is: it needs so long to wake
-    MOST_ASLEEP = 1024
+    # Nanoseconds for which a mailbox is left alone, at first and at last, and between calls of a sleeper.
+    LEAST_IN_VAIN = 2000
+    MOST_IN_VAIN = 256000
+    LEAST_BETWEEN_CALLS = 50000
+    MOST_BETWEEN_CALLS = 100000000
+    TOO_OLD = 100000000                          # nanoseconds, of orders about memory of a process that may be another by now
 
 # By number: REPLACE and NO_OP, and then the reductions, whose kernels are the same in every process.
 cdef tuple OPERATIONS = tuple(predefined(name) for name in (
     "REPLACE", "NO_OP", "SUM", "MAX", "MIN", "PROD", "BAND", "BOR", "BXOR", "LAND", "LOR", "LXOR"))
 cdef enum:
     OPERATIONS_KNOWN = 12
+    OPERANDS = 4096                              # PIECE bytes
 cdef PyObject *known[OPERATIONS_KNOWN]
 cdef Kernel kernels[OPERATIONS_KNOWN][BASIC_TYPES]
 cdef int number
@@ -39,6 +43,7 @@ for number in range(OPERATIONS_KNOWN):
         memcpy(kernels[number], (<Reduction> OPERATIONS[number]).kernels, sizeof(kernels[number]))
 
 cdef Mailbox *mine = NULL
+cdef long double operands[OPERANDS]              # read from origins; aligned for every type
 cdef int windows = 0                             # that want it looked into
 cdef uint64_t carried = 0                        # orders of others
 cdef uint64_t ordered = 0                        # this process's that were carried out
@@ -86,7 +91,9 @@ cdef void carry_out(Slot *slot) noexcept nogil:
     cdef char *place = <char *> slot.address
     cdef size_t size = slot.size, total = 2 * size if slot.kind == FETCH or slot.kind == SWAP else size
     cdef char *data = data_of(mine, slot, total)
-    if slot.kind == PUT:
+    if slot.kind >= PULL:
+        carry_far(slot)
+    elif slot.kind == PUT:
         memcpy(place, data, size)
     elif slot.kind == GET:
         memcpy(data, place, size)
@@ -102,6 +109,27 @@ cdef void carry_out(Slot *slot) noexcept nogil:
             memcpy(place, data, size)
         elif slot.operation != LEAVING:
             kernels[slot.operation][slot.basic](data, place, size // basics[slot.basic].extent)
+
+
+cdef void carry_far(Slot *slot) noexcept nogil:
+    cdef const Far *far = <Far *> &slot.data[0]
+    cdef Reach origin
+    cdef uint32_t piece
+    origin.pid = slot.owner
+    origin.heap = NULL
+    slot.done = 0
+    if clock_now() - far.posted > TOO_OLD:
+        return
+    if slot.kind != ABSORB or slot.operation == REPLACING:
+        if move(&origin, slot.address, far.here, slot.size, slot.kind != PUSH) == 0:
+            slot.done = slot.size
+        return
+    while slot.done < slot.size:
+        piece = min(slot.size - slot.done, <uint32_t> PIECE)
+        if move(&origin, <size_t> operands, far.here + slot.done, piece, True):
+            return
+        kernels[slot.operation][slot.basic](operands, <char *> slot.address + slot.done, piece // basics[slot.basic].extent)
+        slot.done += piece
 
 
 cdef void refuse() noexcept nogil:
@@ -153,9 +181,22 @@ cdef void open_outbox(Outbox *outbox, uint64_t mailbox, const Reach *reach, Bell
         outbox.writer = writer
 
 
-cdef void hold_off(Outbox *outbox, uint32_t least, uint32_t most) noexcept nogil:
-    outbox.penalty = min(max(2 * outbox.penalty, least), most)
-    outbox.pause = outbox.penalty
+cdef inline void begin(Pause *pause, int64_t now, int64_t least, int64_t most) noexcept nogil:
+    pause.length = min(max(2 * pause.length, least), most)
+    pause.end = now + pause.length
+
+
+cdef inline bint lasts(const Pause *pause, int64_t now) noexcept nogil:
+    return pause.length and now < pause.end
+
+
+cdef void call(Outbox *outbox, int64_t now) noexcept:
+    """Wake the sleeper, who needs a while for it."""
+    begin(&outbox.between_calls, now, LEAST_BETWEEN_CALLS, MOST_BETWEEN_CALLS)
+    outbox.in_vain.length = LEAST_IN_VAIN
+    outbox.in_vain.end = now + LEAST_BETWEEN_CALLS
+    release32(&outbox.mailbox.called, 1)
+    strike(outbox.bell, outbox.writer)
 
 
 cdef bint take_slot(Outbox *outbox) noexcept:
@@ -182,29 +223,23 @@ cdef bint take_slot(Outbox *outbox) noexcept:
 
 
 cdef Slot *slot_for(Outbox *outbox) noexcept:
-    if outbox.mailbox == NULL:
-        return NULL
-    if outbox.pause:
-        outbox.pause -= 1
+    if outbox.mailbox == NULL or outbox.in_vain.length and lasts(&outbox.in_vain, clock_now()):
         return NULL
     if outbox.bell.armed:
-        hold_off(outbox, LEAST_ASLEEP, MOST_ASLEEP)
-        release32(&outbox.mailbox.called, 1)
-        strike(outbox.bell, outbox.writer)
+        if not lasts(&outbox.between_calls, clock_now()):
+            call(outbox, clock_now())
         return NULL
     if outbox.slot == NULL and not take_slot(outbox):
-        hold_off(outbox, LEAST_ASLEEP, MOST_ASLEEP)
-        return NULL
+        begin(&outbox.in_vain, clock_now(), MOST_BETWEEN_CALLS, MOST_BETWEEN_CALLS)
     return outbox.slot
 
 
-cdef Outcome outcome_of(Outbox *outbox, Reach *reach, int64_t patience) noexcept:
+cdef Outcome settle(Outbox *outbox, Reach *reach, int64_t patience) noexcept:
     global ordered
     cdef uint32_t *state = &outbox.slot.state
     cdef int64_t now, begun = 0
     cdef unsigned int looks = 0
     cdef int _look
-    release32(state, POSTED)
     while acquire32(state) == POSTED:
         for _look in range(LOOKS):
             if acquire32(state) != POSTED:
@@ -215,7 +250,7 @@ cdef Outcome outcome_of(Outbox *outbox, Reach *reach, int64_t patience) noexcept
         now = clock_now()
         begun = begun or now
         if now - begun >= patience and exchange_if32(state, POSTED, WITHDRAWN):
-            hold_off(outbox, 1, MOST_IN_VAIN)
+            begin(&outbox.in_vain, now, LEAST_IN_VAIN, MOST_IN_VAIN)
             return REFUSED
         if now - begun >= YIELDS_AFTER:
             sched_yield()
@@ -228,7 +263,7 @@ cdef Outcome outcome_of(Outbox *outbox, Reach *reach, int64_t patience) noexcept
             return LOST
     if acquire32(state) != DONE:
         return REFUSED
-    outbox.penalty = 0
+    outbox.in_vain.length = outbox.between_calls.length = 0
     ordered += 1
     return CARRIED_OUT
 

@@ -34,6 +34,7 @@ cdef class SmWindow(Accesses):
     def __init__(self, Window window not None, int spins, bint crowded, double patience):
         Accesses.__init__(self, "sm", window)
         self.direct = True
+        self.hints = window.attributes["hints"].values
         self.spins = spins
         self.crowded = crowded
         self.patience = <int64_t> (1000 * patience)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
 import random
 import signal
@@ -18,9 +19,10 @@ from ompy import MPI
 
 # Microseconds: an order waits until its target polls, so that nothing depends on who is quicker.
 PATIENT = {"osc": "sm", "osc_sm_patience": "1e7"}
-# Bytes around what has room in a slot, beside it, and in no order.
-LENGTHS = (1, 8, 16, 17, 32, 33, 4095, 4096, 4097, 8192, 65536)
-LONGEST = 4096
+# Bytes around what has room in a slot, and beside it.
+SHORT = (1, 8, 16, 17, 32, 33, 4095, 4096)
+# Around what both sides copy, what is read or combined at a time, and what one order may be about.
+LONG = (4097, 16383, 16384, 16385, 20000, 65535, 65536, 65537, 200000, (4 << 20) - 1, 4 << 20, (4 << 20) + 1, 5000000)
 
 
 def counters():
@@ -68,26 +70,42 @@ def access(win, what, nbytes, model, dice):
     win.Flush(1)
 
 
-@pytest.mark.ompy(2, mca=PATIENT)
-@pytest.mark.parametrize("what", ["put", "get", "accumulate", "fetch", "read", "replace"])
-def test_a_target_inside_mpi_carries_short_accesses_out(comm, what, ompy_seed):
-    win, memory = over_ordinary_memory(comm, max(LENGTHS))
+KINDS = ["put", "get", "accumulate", "fetch", "read", "replace"]
+
+
+def access_rank_1(comm, what, lengths, seed):
+    """How many accesses of rank 0's rank 1 had a part in."""
+    win, memory = over_ordinary_memory(comm, max(lengths))
     before = counters()
     if comm.rank == 0:
-        dice, model = random.Random(ompy_seed), np.zeros(max(LENGTHS), "u1")
+        dice, model = random.Random(seed), np.zeros(max(lengths), "u1")
         win.Lock_all()
-        for nbytes in LENGTHS:
+        for nbytes in lengths:
             access(win, what, nbytes, model, dice)
         win.Unlock_all()
-        ordered = counters()["ordered"] - before["ordered"]
-        comm.send(ordered, 1, 99)
+        parts = counters()["ordered"] - before["ordered"]
+        comm.send(parts, 1, 99)
         comm.send(model, 1)
-        assert ordered == sum(nbytes <= LONGEST for nbytes in LENGTHS)
     else:
-        ordered = poll_until_told(comm)
-        assert counters()["carried out"] - before["carried out"] == ordered
-        assert (memory == comm.recv(source=0)).all(), f"seed {ompy_seed}"
+        parts = poll_until_told(comm)
+        assert counters()["carried out"] - before["carried out"] == parts
+        assert (memory == comm.recv(source=0)).all(), f"seed {seed}"
     win.Free()
+    return parts
+
+
+@pytest.mark.ompy(2, mca=PATIENT)
+@pytest.mark.parametrize("what", KINDS)
+def test_a_target_inside_mpi_carries_short_accesses_out(comm, what, ompy_seed):
+    assert access_rank_1(comm, what, SHORT, ompy_seed) == len(SHORT)
+
+
+@pytest.mark.ompy(2, mca=PATIENT)
+@pytest.mark.parametrize("what", KINDS)
+def test_a_target_inside_mpi_has_a_part_in_long_accesses(comm, what, ompy_seed):
+    """Of copies, if it comes before the origin's half is done, so that all that is asked is that the bytes are right."""
+    parts = access_rank_1(comm, what, LONG, ompy_seed)
+    assert what != "accumulate" or parts >= len(LONG)
 
 
 @pytest.mark.ompy(2, mca=PATIENT)
@@ -115,24 +133,24 @@ def test_a_target_inside_mpi_swaps(comm, kind):
 @pytest.mark.ompy(2, mca=PATIENT)
 @pytest.mark.parametrize("kind", ["u1", "i2", "i4", "i8", "f4", "f8", "g", "c8", "c16"])
 def test_every_operation_is_what_it_is_by_the_kernel(comm, kind):
-    """On aligned elements, and on such as lie across alignments, which no order serves."""
+    """On aligned elements, and on such as lie across alignments, which no order serves; few and many."""
     bits = ["BAND", "BOR", "BXOR", "LAND", "LOR", "LXOR"] if kind[0] in "ui" else []
     order = ["MAX", "MIN"] if kind[0] != "c" else []
     element = np.dtype(kind)
-    win, _ = over_ordinary_memory(comm, 16 * element.itemsize + 1)
+    win, _ = over_ordinary_memory(comm, 7 * 3000 * element.itemsize + 1)
     if comm.rank == 0:
         win.Lock(1)
         for name in ["SUM", "PROD", "REPLACE", *order, *bits]:
-            for start in (0, 1):
-                here = np.array([3, 0, 6, 1, 2, 5, 7], kind)
-                there = np.array([5, 4, 0, 1, 3, 2, 6], kind)
+            for start, times in itertools.product((0, 1), (1, 3000)):
+                here = np.tile(np.array([3, 0, 6, 1, 2, 5, 7], kind), times)
+                there = np.tile(np.array([5, 4, 0, 1, 3, 2, 6], kind), times)
                 expected, result = there.copy(), np.zeros_like(here)
                 getattr(MPI, name).Reduce_local(here, expected)
                 win.Put(there.view("u1"), 1, start)
                 win.Accumulate(here, 1, start, getattr(MPI, name))
                 win.Get(result.view("u1"), 1, start)
                 win.Flush(1)
-                assert (result == expected).all(), (name, start)
+                assert (result == expected).all(), (name, start, times)
         win.Unlock(1)
         comm.send(None, 1, 99)
     else:
@@ -152,12 +170,12 @@ def test_ranks_with_orders_for_one_another_all_get_on(comm):
     after = (comm.rank + 1) % comm.size
     comm.Barrier()
     win.Lock_all()
-    for turn in range(300):
+    for turn in range(100):
         win.Put(np.full(1, turn), after, 8 * comm.rank)
         win.Flush(after)
     win.Unlock_all()
     comm.Barrier()
-    assert memory.view("i8")[comm.rank - 1] == 299
+    assert memory.view("i8")[comm.rank - 1] == 99
     assert counters()["ordered"]
     win.Free()
 
@@ -381,10 +399,11 @@ def test_the_slot_of_a_process_that_has_gone_is_had_again(comm):
     win.Free()
 
 
-def leave_an_order(memory):
+def leave_an_order(memory, kind=0):
     """As a process does that is killed over it."""
     word(0, 8, ctypes.c_uint64).value = memory.ctypes.data
     word(0, 16).value = 8
+    word(0, 20, ctypes.c_uint16).value = kind
     word(0, 32, ctypes.c_uint64).value = 77
     used = word(0, -64)
     used.value = max(used.value, 1)
@@ -410,3 +429,19 @@ def test_no_order_is_left_when_a_window_has_been_freed(comm):
     leave_an_order(memory)
     win.Free()
     assert word(0, 0).value != POSTED
+
+
+@pytest.mark.ompy(2, mca=PATIENT)
+def test_what_was_long_in_the_mailbox_touches_no_other_process(comm):
+    """The number of the one that left it may be another's by then."""
+    win, memory = over_ordinary_memory(comm, 8)
+    source = np.full(1, 5, "i8")
+    word(0, 4).value = os.getpid()
+    leave_an_order(memory, kind=5)
+    word(0, 32, ctypes.c_uint64).value = source.ctypes.data
+    while word(0, 0).value == POSTED:
+        comm.Iprobe()
+    assert memory.view("i8")[0] == 0
+    word(0, 4).value = 0
+    comm.Barrier()
+    win.Free()

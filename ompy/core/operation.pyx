@@ -46,7 +46,38 @@ cdef extern from *:
     typedef struct { long double value; int index; } ompy_long_double_index;
     typedef struct { float value; float index; } ompy_two_floats;
     typedef struct { double value; double index; } ompy_two_doubles;
+
+    /* The commonest of the loops below once more, for processors with registers of 32 bytes: MAX, MIN, SUM, PROD. */
+    typedef void (*ompy_kernel)(const void *, void *, Py_ssize_t);
+    #if defined(__x86_64__) && defined(__GNUC__)
+    #define OMPY_WIDE_LOOP(NAME, TYPE, RESULT)                                                                    \\
+    __attribute__((target("avx2"))) static void NAME(const void *from, void *to, Py_ssize_t count) {              \\
+        const TYPE *input = (const TYPE *) from;                                                                  \\
+        TYPE *inout = (TYPE *) to;                                                                                \\
+        for (Py_ssize_t i = 0; i < count; i++)                                                                    \\
+            inout[i] = RESULT;                                                                                    \\
+    }
+    #define OMPY_WIDE(NAME, TYPE, NUMBER)                                                                         \\
+    OMPY_WIDE_LOOP(NAME##_max, TYPE, input[i] > inout[i] ? input[i] : inout[i])                                   \\
+    OMPY_WIDE_LOOP(NAME##_min, TYPE, input[i] < inout[i] ? input[i] : inout[i])                                   \\
+    OMPY_WIDE_LOOP(NAME##_sum, TYPE, (TYPE) ((NUMBER) input[i] + (NUMBER) inout[i]))                              \\
+    OMPY_WIDE_LOOP(NAME##_product, TYPE, (TYPE) ((NUMBER) input[i] * (NUMBER) inout[i]))                          \\
+    static const ompy_kernel NAME[4] = {NAME##_max, NAME##_min, NAME##_sum, NAME##_product};
+    static int ompy_is_wide(void) { __builtin_cpu_init(); return __builtin_cpu_supports("avx2"); }
+    #else
+    #define OMPY_WIDE(NAME, TYPE, NUMBER) static const ompy_kernel NAME[4];
+    static int ompy_is_wide(void) { return 0; }
+    #endif
+    OMPY_WIDE(ompy_wide_int32, int32_t, uint32_t)
+    OMPY_WIDE(ompy_wide_int64, int64_t, uint64_t)
+    OMPY_WIDE(ompy_wide_float, float, float)
+    OMPY_WIDE(ompy_wide_double, double, double)
     """
+    bint is_wide "ompy_is_wide"() noexcept nogil
+    const Kernel wide_int32 "ompy_wide_int32"[4]
+    const Kernel wide_int64 "ompy_wide_int64"[4]
+    const Kernel wide_float "ompy_wide_float"[4]
+    const Kernel wide_double "ompy_wide_double"[4]
     const bint OMPY_HAS_FLOAT16
     ctypedef long long int128 "ompy_int128"
     # Cython takes two typedefs of `float` for one member of a fused type, and has three floating types only: these two
@@ -393,6 +424,18 @@ install_pair[LongDoubleIndex](BASIC_LONG_DOUBLE_INT, NULL)
 install_pair[TwoFloats](BASIC_2REAL, NULL)
 install_pair[TwoDoubles](BASIC_2DOUBLE_PRECISION, NULL)
 install_pair[IntIndex](BASIC_2INTEGER, NULL)
+
+cdef void widen(Element element, const Kernel *wide) noexcept:
+    cdef int loop
+    for loop in range(<int> LOOP_PROD + 1):
+        loops[loop][<int> element] = wide[loop]
+
+
+if is_wide():
+    widen(ELEMENT_INT32, wide_int32)
+    widen(ELEMENT_INT64, wide_int64)
+    widen(ELEMENT_FLOAT, wide_float)
+    widen(ELEMENT_DOUBLE, wide_double)
 
 # Which groups of types each operation takes (the second table of MPI-4.1, 6.9.2).
 INTEGERS = (GROUP_C_INTEGER, GROUP_FORTRAN_INTEGER, GROUP_MULTI_LANGUAGE)

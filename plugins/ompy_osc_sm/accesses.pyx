@@ -1,24 +1,17 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Put, get and accumulates by loads and stores.  See `accesses.pxd`."""
-import os
-
 from cpython.bytearray cimport PyByteArray_AS_STRING
-from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
 
 from ompy.core.board cimport WIN_FLUSH
-from ompy.core.convertor cimport Convertor, copy_typed, pack_all
-from ompy.core.reach cimport has_gone, move
+from ompy.core.convertor cimport pack_all
 from ompy.core.request cimport Request
-from ompy.core.typemap cimport Typemap, span
+from ompy.core.typemap cimport span
 from ompy.mca.accumulate cimport NO_OP, check_operation, combine, swap_if_equal
 from ompy.mca.osc cimport Access
-from ompy_osc_sm.attached cimport Attached
 from ompy_osc_sm.desks cimport desk_of, end_combining, try_combining
+from ompy_osc_sm.remote cimport Remote, copy
 from ompy_osc_sm.waiting cimport ENDED, Condition
-
-from ompy.core.errors import ERR_OTHER, ERR_PROC_FAILED, MPIError
 
 cdef extern from "Python.h":
     bint PyGC_Disable()
@@ -31,15 +24,7 @@ cdef enum:
     LONG = 4096
 
 
-cdef inline int copy(char *origin, Py_ssize_t origin_count, Typemap origin_type,
-                     char *target, Py_ssize_t target_count, Typemap target_type) except -1:
-    if origin_type.contiguous and target_type.contiguous:
-        memcpy(target, origin, origin_count * origin_type.size)
-        return 0
-    return copy_typed(origin, origin_count, origin_type, target, target_count, target_type)
-
-
-cdef class Accesses(Attached):
+cdef class Accesses(Remote):
     """How this rank reads and writes the others' memory."""
 
     cpdef Request put(self, Access access):
@@ -170,12 +155,11 @@ cdef class Accesses(Attached):
                     const char *compare) except -1:
         """Fetch what there is, and change it: with `compare`, to `packed` where it is equal; else by the operation."""
         cdef char *place = self.place_of(access)
-        cdef char *image
-        cdef Py_ssize_t first = 0, nbytes
+        cdef Py_ssize_t nbytes
         if place != NULL:
             nbytes = access.target_count * access.target_type.size
             if nbytes > LONG and packed == NULL and compare == NULL and access.target_type.contiguous:
-                granularity = self.window.attributes["hints"].number("mpi_accumulate_granularity")
+                granularity = self.hints["mpi_accumulate_granularity"]
                 if granularity:
                     return self.update_in_turns(access, place, fetch, modify,
                                                 (max(granularity, LONG) - 1) // access.target_type.size + 1)
@@ -185,19 +169,28 @@ cdef class Accesses(Attached):
             finally:
                 self.give_word_back(access.target)
             return 0
-        nbytes = span(access.target_type, access.target_count, &first)
+        self.take_word(access.target)
+        try:
+            if not self.order_update(access, fetch, modify, packed, compare):
+                self.update_image(access, fetch, modify, packed, compare)
+        finally:
+            self.give_word_back(access.target)
+        return 0
+
+    cdef int update_image(self, Access access, bint fetch, bint modify, const char *packed, const char *compare) except -1:
+        """`update` of memory that is not seen here, by this process."""
+        cdef Py_ssize_t first = 0, nbytes = span(access.target_type, access.target_count, &first)
+        cdef char *image
+        if modify and not fetch and packed == NULL and access.target_type.contiguous:
+            return self.combine_pieces(access, <const char *> access.origin_address, 0, nbytes)
         image = <char *> malloc(nbytes)
         if image == NULL:
             raise MemoryError(f"no memory for {nbytes} bytes of rank {access.target}")
         try:
-            self.take_word(access.target)
-            try:
-                self.transfer(access, <size_t> image, self.address_of(access) + first, nbytes, True)
-                self.update_at(access, image - first, fetch, modify, packed, compare)
-                if modify:
-                    self.write_back(access, image, first)
-            finally:
-                self.give_word_back(access.target)
+            self.transfer(access, <size_t> image, self.address_of(access) + first, nbytes, True)
+            self.update_at(access, image - first, fetch, modify, packed, compare)
+            if modify:
+                self.write_back(access, image, first)
         finally:
             free(image)
         return 0
@@ -239,72 +232,6 @@ cdef class Accesses(Attached):
         if packed != NULL:
             return combine(access.operation, packed, place, access.target_count, access.target_type)
         return access.operation.reduce(<char *> access.origin_address, place, access.target_count, access.target_type)
-
-    # -- memory that is not seen here ---------------------------------------------------------------------------------
-
-    cdef uint64_t address_of(self, Access access) noexcept:
-        return self.remote[access.target] + access.displacement * self.window.units[access.target]
-
-    cdef int transfer(self, Access access, size_t here, uint64_t there, size_t size, bint inward) except -1:
-        cdef int error = move(self.room.reaches[access.target], here, there, size, inward)
-        if error == 0:
-            return 0
-        if has_gone(self.room.reaches[access.target]):
-            raise MPIError(ERR_PROC_FAILED, self.death_of(access.target))
-        way = "read" if inward else "written"
-        raise MPIError(ERR_OTHER, f"{size} bytes at {there:#x} of rank {access.target} (process "
-                                  f"{self.room.reaches[access.target].pid}) can't be {way}: {os.strerror(error)}")
-
-    cdef int put_remote(self, Access access) except -1:
-        cdef char *image
-        cdef Py_ssize_t first = 0, nbytes
-        if access.origin_type.contiguous and access.target_type.contiguous:
-            return self.transfer(access, access.origin_address, self.address_of(access),
-                                 access.origin_count * access.origin_type.size, False)
-        nbytes = span(access.target_type, access.target_count, &first)
-        image = <char *> malloc(nbytes)
-        if image == NULL:
-            raise MemoryError(f"no memory for {nbytes} bytes for rank {access.target}")
-        try:
-            copy(<char *> access.origin_address, access.origin_count, access.origin_type,
-                 image - first, access.target_count, access.target_type)
-            self.write_back(access, image, first)
-        finally:
-            free(image)
-        return 0
-
-    cdef int get_remote(self, Access access, size_t address, Py_ssize_t count, Typemap typemap) except -1:
-        cdef char *image
-        cdef Py_ssize_t first = 0, nbytes
-        if typemap.contiguous and access.target_type.contiguous:
-            return self.transfer(access, address, self.address_of(access), count * typemap.size, True)
-        nbytes = span(access.target_type, access.target_count, &first)
-        image = <char *> malloc(nbytes)
-        if image == NULL:
-            raise MemoryError(f"no memory for {nbytes} bytes of rank {access.target}")
-        try:
-            self.transfer(access, <size_t> image, self.address_of(access) + first, nbytes, True)
-            copy(image - first, access.target_count, access.target_type, <char *> address, count, typemap)
-        finally:
-            free(image)
-        return 0
-
-    cdef int write_back(self, Access access, char *image, Py_ssize_t first) except -1:
-        """The elements of an image, and nothing of what lies between them."""
-        cdef Convertor convertor
-        cdef char *stretch = NULL
-        cdef Py_ssize_t length
-        cdef uint64_t there = self.address_of(access)
-        if access.target_type.contiguous:
-            return self.transfer(access, <size_t> image, there + first, access.target_count * access.target_type.size, False)
-        convertor = Convertor()
-        convertor.prepare(image - first, access.target_count, access.target_type)
-        while True:
-            length = convertor.stretch(&stretch)
-            if length == 0:
-                return 0
-            self.transfer(access, <size_t> stretch, there + (stretch - (image - first)), length, False)
-            convertor.seek(convertor.position + length)
 
 
 cdef inline bint is_plain(Access access) noexcept:

@@ -10,6 +10,7 @@ from ompy.core.typemap cimport span
 from ompy.core.window cimport FLAVOR_DYNAMIC, Window
 from ompy.mca.osc cimport Access
 from ompy_osc_sm.desks cimport Desk, desk_of
+from ompy_osc_sm.mailbox cimport refuse
 from ompy_osc_sm.sharing cimport Sharing, drop, room_for
 
 from ompy.core.errors import ERR_NO_MEM, ERR_PROC_FAILED, ERR_RMA_RANGE, MPIError
@@ -90,6 +91,7 @@ cdef class Attached(Sharing):
             memmove(&self.stretches[place - 1], &self.stretches[place], (self.count - place) * sizeof(Stretch))
             self.count -= 1
             self.end_change()
+            refuse()
         return 0
 
     cdef int grow(self) except -1:

@@ -7,6 +7,9 @@ import os
 from ompy.core.clock import is_simulated
 from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
 
+# Microseconds: some round trips between two cores.
+PATIENCE = 2.0
+
 COMPONENT = Component(
     framework="osc",
     name="sm",
@@ -32,6 +35,17 @@ COMPONENT = Component(
             range=(0, 1 << 30),
             level=8,
             help="rounds of looking before a wait is the progress engine's",
+        ),
+        Parameter(
+            "patience",
+            float,
+            -1.0,
+            unit="us",
+            range=(0, 1e7),
+            also=(-1.0,),
+            level=7,
+            help="how long a short access to memory outside the shared heap waits for its target to do it, before the kernel "
+            "does; 0: the kernel at once, -1: 2 where every rank has a core, else 0",
         ),
         Parameter(
             "single_copy",
@@ -71,6 +85,10 @@ def ompy_query(context: Context) -> Offer | Refusal:
         return Refusal(f"{size} processes are more than osc_sm_max_procs, {context.value('max_procs')}")
     from ompy_osc_sm.module import SmWindow
 
-    module = SmWindow(window, context.value("spins"), rte.local_size > (os.cpu_count() or 1))
+    crowded = rte.local_size > (os.cpu_count() or 1)
+    patience = context.value("patience")
+    if patience < 0:
+        patience = 0.0 if crowded else PATIENCE
+    module = SmWindow(window, context.value("spins"), crowded, patience)
     reason = module.share(context.value("single_copy") == "auto")
     return Refusal(reason) if reason else Offer(modules=[module], priority=context.value("priority"))

@@ -5,7 +5,7 @@ Every access is complete when its call returns, at the origin and at the target;
 a fence of the processor's.
 """
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
-from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from ompy.core.atomic cimport acquire, acquire32, full_fence, release, release32
 from ompy.core.board cimport WIN_FENCE, WIN_FREE, WIN_LOCK, WIN_START, WIN_WAIT
@@ -28,13 +28,16 @@ cdef class SmWindow(Accesses):
         window: which.
         spins: rounds of looking before a wait is the progress engine's.
         crowded: ranks outnumber cores.
+        patience: microseconds that an order waits to be claimed (`mailbox.pxd`); 0: there are no orders.
     """
 
-    def __init__(self, Window window not None, int spins, bint crowded):
+    def __init__(self, Window window not None, int spins, bint crowded, double patience):
         Accesses.__init__(self, "sm", window)
         self.direct = True
+        self.hints = window.attributes["hints"].values
         self.spins = spins
         self.crowded = crowded
+        self.patience = <int64_t> (1000 * patience)
         self.starts = <uint32_t *> PyMem_Calloc(self.ranks, sizeof(uint32_t))
         self.waits = <uint32_t *> PyMem_Calloc(self.ranks, sizeof(uint32_t))
         self.unchecked = <char *> PyMem_Calloc(self.ranks, 1)

@@ -3,6 +3,7 @@
 from ompy.core.doorbell cimport RemoteDoorbell
 from ompy.core.reach cimport Reach
 from ompy.core.segment cimport Segment
+from ompy_osc_sm.mailbox cimport Outbox
 
 cdef enum:
     CARD_SIZE = 192
@@ -13,6 +14,7 @@ cdef class Neighbour:
     cdef Segment heap
     cdef RemoteDoorbell doorbell
     cdef bint by_kernel                          # the kernel reads and writes its memory for us
+    cdef Outbox outbox                           # orders to it
 
 
 # What others need to meet this process; at most CARD_SIZE bytes.  None where it has no shared heap.

@@ -1,12 +1,12 @@
 # How a window comes to be shared: what its ranks tell one another, once, and what each then maps.
 #
 #     rank 0          takes memory for the words of all, in its heap
-#     all             one gather:  card, where the window's memory and the words are, what can't be
+#     all             one gather:  card, where the window's memory, the words and its mailbox are, what can't be
 #     each            meets those that it has not met before (maps their heaps, opens their doorbells)
 #     all             one gather:  has everybody found everything?
 #
 # Both answers are the same on every rank, so the ranks agree whether this component serves the window.
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int64_t, uint64_t
 
 from ompy_osc_sm.waiting cimport Waits
 
@@ -21,5 +21,9 @@ cdef class Sharing(Waits):
     cdef uint64_t *remote                        # where it is in its own process
     cdef char *words                             # of rank 0: the memory of the desks, in its heap, or its own for one rank
     cdef bint opened
+    cdef bint attending                          # to the mailbox: this rank's memory is none of its heap's
+    cdef int64_t patience                        # nanoseconds that an order may wait to be claimed; 0: there are none
 
     cdef int leave(self) except -1
+    # No process will touch this one's memory for an order any more.
+    cdef int stop_attending(self) except -1

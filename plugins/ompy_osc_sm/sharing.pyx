@@ -12,6 +12,7 @@ from ompy.core.reach cimport Reach, seen
 from ompy.core.window cimport FLAVOR_DYNAMIC, FLAVOR_SHARED
 from ompy.mca.agreement cimport gather
 from ompy_osc_sm.desks cimport Header, bytes_needed, lay_out
+from ompy_osc_sm.mailbox cimport attend, leave_alone, open_outbox, own_mailbox, refuse
 from ompy_osc_sm.neighbours cimport CARD_SIZE, Neighbour, meet, own_card
 from ompy_osc_sm.waiting cimport Waits
 
@@ -36,6 +37,7 @@ cdef struct Row:
     int64_t problem
     int64_t base                                 # of this rank's memory
     int64_t words                                # rank 0: where the desks are
+    int64_t mailbox                              # of a rank whose memory may lie outside of its heap
     char card[CARD_SIZE]
 
 # (address, members besides rank 0): desks of windows that are gone, which slow members may still look at.
@@ -80,6 +82,7 @@ cdef class Sharing(Waits):
     def __dealloc__(self):
         if not self.opened:
             drop(self.words)
+        self.stop_attending()
         PyMem_Free(self.places)
         PyMem_Free(self.remote)
 
@@ -113,6 +116,9 @@ cdef class Sharing(Waits):
             card = own_card() or b""
             memcpy(mine.card, <char *> card, len(card))
             mine.problem = 0 if card else NO_HEAP
+            if card and self.patience and self.is_outside():
+                mine.mailbox = <int64_t> own_mailbox()
+                self.attending = mine.mailbox != 0
             if self.rank == 0 and card:
                 sweep()
                 self.words = <char *> room_for(bytes_needed(ranks), True)
@@ -146,6 +152,9 @@ cdef class Sharing(Waits):
             self.neighbours[rank] = neighbour
             self.bells[rank] = neighbour.doorbell.bell
             self.room.reaches[rank] = &neighbour.reach
+            if self.patience:
+                open_outbox(&neighbour.outbox, rows[rank].mailbox, &neighbour.reach, neighbour.doorbell.bell,
+                            neighbour.doorbell.writer)
             if self.places[rank] == NULL:
                 self.places[rank] = seen(&neighbour.reach, self.remote[rank], self.window.sizes[rank])
             if self.places[rank] == NULL and self.window.sizes[rank] and not (kernel and neighbour.by_kernel):
@@ -166,6 +175,10 @@ cdef class Sharing(Waits):
         lay_out(&self.room, words, self.rank, self.ranks, self.room.reaches)
         return None
 
+    def is_outside(self) -> bool:
+        """May memory of this rank's lie where its heap is not?"""
+        return self.window.flavor == FLAVOR_DYNAMIC or self.window.size and not holds(self.window.base, self.window.size)
+
     @property
     def words_address(self):
         """Where the words that the ranks share are seen here (`desks.pxd`), for debuggers."""
@@ -174,10 +187,20 @@ cdef class Sharing(Waits):
     cpdef int open(self) except -1:
         """This component serves the window."""
         self.opened = True
+        if self.attending:
+            attend()
+        return 0
+
+    cdef int stop_attending(self) except -1:
+        if self.attending and self.opened:
+            refuse()
+            leave_alone()
+        self.attending = False
         return 0
 
     cdef int leave(self) except -1:
         """This rank uses the words no more."""
+        self.stop_attending()
         if self.rank == 0 and self.ranks > 1:
             leaving.append((<size_t> self.words, self.ranks - 1))
             self.words = NULL

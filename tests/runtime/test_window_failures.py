@@ -157,3 +157,36 @@ def test_who_is_killed_in_the_middle_holds_nobody_up(place: str) -> None:
     if "nobody woken" in place:
         assert {"one 0", "one 1"} <= set(job.stdout.splitlines()), words
     assert "killed by SIGKILL" in job.stderr
+
+
+# The target is killed over an order that it has taken out of its mailbox (`mailbox.pxd`): the origin is told.
+CLAIMED = """
+import numpy
+from ompy_osc_sm.mailbox import address
+win = MPI.Win.Create(numpy.zeros(8), 8, comm=comm)
+comm.Barrier()
+if rank == 1:
+    import ctypes
+    state = ctypes.c_uint32.from_address(address() + 64)
+    os.kill(os.getppid(), signal.SIGSTOP)
+    while state.value != 1:
+        pass
+    state.value = 2
+    os.kill(os.getpid(), signal.SIGKILL)
+win.Lock(1)
+for expected in range(2):
+    try:
+        {access}
+    except MPI.Exception as error:
+        assert error.Get_error_class() == MPI.ERR_PROC_FAILED
+        print(error, flush=True)
+os.kill(os.getppid(), signal.SIGCONT)
+"""
+
+
+@pytest.mark.parametrize("access", ["win.Put(numpy.ones(1), 1)", "win.Accumulate(numpy.ones(1), 1)"])
+def test_a_target_that_is_killed_over_an_order_is_named(access: str) -> None:
+    source = CLAIMED.format(access=access)
+    job = launch("-n", "2", "--timeout", "30", "--mca", "osc", "sm", "--mca", "osc_sm_patience", "1e7", *mpi(source))
+    assert len(re.findall(NAMED["sm"], job.stdout)) == 2, job.stdout + job.stderr
+    assert "killed by SIGKILL" in job.stderr

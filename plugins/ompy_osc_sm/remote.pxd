@@ -1,0 +1,41 @@
+# Memory of targets that is not seen here.  What is short and in one piece its owner reads or changes, where that is inside MPI
+# (`mailbox.pxd`); of what is long it copies a half meanwhile, and makes accumulates with one copy in place of two.  Everything
+# else, and what it does not take in time, the kernel copies for the origin.
+from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memcpy
+
+from ompy.core.convertor cimport copy_typed
+from ompy.core.typemap cimport Typemap
+from ompy.mca.osc cimport Access
+from ompy_osc_sm.attached cimport Attached
+from ompy_osc_sm.mailbox cimport Kind, Outbox, Slot
+
+
+cdef inline int copy(char *origin, Py_ssize_t origin_count, Typemap origin_type,
+                     char *target, Py_ssize_t target_count, Typemap target_type) except -1:
+    if origin_type.contiguous and target_type.contiguous:
+        memcpy(target, origin, origin_count * origin_type.size)
+        return 0
+    return copy_typed(origin, origin_count, origin_type, target, target_count, target_type)
+
+
+cdef class Remote(Attached):
+    cdef inline uint64_t address_of(self, Access access) noexcept:
+        return self.remote[access.target] + access.displacement * self.window.units[access.target]
+
+    cdef int put_remote(self, Access access) except -1
+    cdef int get_remote(self, Access access, size_t address, Py_ssize_t count, Typemap typemap) except -1
+    cdef Outbox *outbox_of(self, int target) noexcept
+    # Whether the target has carried it out.
+    cdef bint order_copy(self, Access access, Kind kind, char *here, size_t nbytes) except -1
+    cdef bint order_update(self, Access access, bint fetch, bint modify, const char *packed, const char *compare) except -1
+    cdef bint order_long(self, Access access, int number, const char *operand, size_t nbytes) except -1
+    cdef bint is_done(self, Access access, Outbox *outbox, int64_t patience) except -1
+    # Where this process's part of a long order is.
+    cdef void name_memory(self, Slot *slot, size_t here) noexcept
+
+    # An image is a copy of what is between the first and the last byte of the target's elements.
+    cdef int transfer(self, Access access, size_t here, uint64_t there, size_t size, bint inward) except -1
+    cdef int copy_jointly(self, Access access, size_t here, size_t nbytes, bint inward) except -1
+    cdef int combine_pieces(self, Access access, const char *operand, size_t done, size_t nbytes) except -1
+    cdef int write_back(self, Access access, char *image, Py_ssize_t first) except -1

@@ -1,0 +1,3 @@
+from ompy_osc_sm.attached import Attached
+
+class Remote(Attached): ...

@@ -1,0 +1,232 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+"""Memory of targets that is not seen here.  See `remote.pxd`."""
+import os
+
+from libc.stdint cimport int64_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
+
+from ompy.core.convertor cimport Convertor
+from ompy.core.operation cimport Operation
+from ompy.core.progress cimport clock_now
+from ompy.core.reach cimport Reach, has_gone, move
+from ompy.core.typemap cimport Typemap, span
+from ompy.mca.accumulate cimport NO_OP
+from ompy.mca.osc cimport Access
+from ompy_osc_sm.attached cimport Attached
+from ompy_osc_sm.mailbox cimport (
+    ABSORB, CARRIED_OUT, COMBINE, FETCH, GET, LEAVING, LONGEST, LONGEST_FAR, LOST, PIECE, PULL, PUSH, PUT, REPLACING, SWAP, Far,
+    Kind, Outbox, Outcome, Slot, data_of, number_of, post, settle, slot_for,
+)
+from ompy_osc_sm.neighbours cimport Neighbour
+from ompy_osc_sm.remote cimport copy
+
+from ompy.core.errors import ERR_OTHER, ERR_PROC_FAILED, MPIError
+
+cdef enum:
+    PAGE = 4096
+    JOINT = 16384                                # bytes from which on both sides copy
+
+
+cdef class Remote(Attached):
+    """Memory of targets that is not seen here."""
+
+    cdef Outbox *outbox_of(self, int target) noexcept:
+        return &(<Neighbour> self.neighbours[target]).outbox
+
+    # -- by the target ------------------------------------------------------------------------------------------------
+
+    cdef bint is_done(self, Access access, Outbox *outbox, int64_t patience) except -1:
+        """Whether the order that was posted has been carried out."""
+        cdef Outcome outcome = settle(outbox, self.room.reaches[access.target], patience)
+        if outcome == LOST:
+            raise MPIError(ERR_PROC_FAILED, self.death_of(access.target))
+        return outcome == CARRIED_OUT
+
+    cdef bint order_copy(self, Access access, Kind kind, char *here, size_t nbytes) except -1:
+        cdef Outbox *outbox = self.outbox_of(access.target)
+        cdef Slot *slot = slot_for(outbox) if self.patience and nbytes <= LONGEST else NULL
+        cdef char *data
+        if slot == NULL:
+            return False
+        data = data_of(outbox.mailbox, slot, nbytes)
+        if kind == PUT:
+            memcpy(data, here, nbytes)
+        post(outbox, kind, self.address_of(access), nbytes)
+        if not self.is_done(access, outbox, self.patience):
+            return False
+        if kind == GET:
+            memcpy(here, data, nbytes)
+        return True
+
+    cdef bint order_update(self, Access access, bint fetch, bint modify, const char *packed, const char *compare) except -1:
+        cdef size_t nbytes = access.target_count * access.target_type.size
+        cdef Operation operation = access.operation if modify else NO_OP
+        cdef uint64_t there = self.address_of(access)
+        cdef int number = REPLACING if compare != NULL else number_of(operation, access.target_type, there)
+        cdef Outbox *outbox = self.outbox_of(access.target)
+        cdef const char *operand = packed if packed != NULL else <const char *> access.origin_address
+        cdef Slot *slot
+        cdef char *data
+        if not self.patience or number < 0 or not access.target_type.contiguous:
+            return False
+        if nbytes > LONGEST:
+            return not fetch and compare == NULL and number != LEAVING and self.order_long(access, number, operand, nbytes)
+        slot = slot_for(outbox) if not fetch or access.result_type.contiguous else NULL
+        if slot == NULL:
+            return False
+        slot.operation = number
+        slot.basic = access.target_type.basic
+        data = data_of(outbox.mailbox, slot, 2 * nbytes if fetch else nbytes)
+        if compare != NULL:
+            memcpy(data, compare, nbytes)
+            memcpy(data + nbytes, packed, nbytes)
+        elif modify:
+            memcpy(data, operand, nbytes)
+        post(outbox, SWAP if compare != NULL else FETCH if fetch else COMBINE, there, nbytes)
+        if not self.is_done(access, outbox, self.patience):
+            return False
+        if fetch:
+            memcpy(<char *> access.result_address, data if compare != NULL else data + nbytes, nbytes)
+        return True
+
+    cdef bint order_long(self, Access access, int number, const char *operand, size_t nbytes) except -1:
+        """An accumulate whose target reads the operand itself; what it does not do is done here."""
+        cdef Outbox *outbox = self.outbox_of(access.target)
+        cdef uint64_t there = self.address_of(access)
+        cdef size_t done = 0, piece
+        cdef Slot *slot
+        while done < nbytes:
+            slot = slot_for(outbox)
+            if slot == NULL:
+                break
+            piece = min(nbytes - done, <size_t> LONGEST_FAR)
+            slot.operation = number
+            slot.basic = access.target_type.basic
+            self.name_memory(slot, <size_t> operand + done)
+            post(outbox, ABSORB, there + done, piece)
+            if not self.is_done(access, outbox, self.patience):
+                break
+            done += slot.done
+            if slot.done < piece:
+                break
+        if done == 0:
+            return False
+        self.combine_pieces(access, operand, done, nbytes)
+        return True
+
+    cdef void name_memory(self, Slot *slot, size_t here) noexcept:
+        cdef Far *far = <Far *> &slot.data[0]
+        far.here = here
+        far.posted = clock_now()
+
+    # -- by the kernel ------------------------------------------------------------------------------------------------
+
+    cdef int copy_jointly(self, Access access, size_t here, size_t nbytes, bint inward) except -1:
+        """Where it is long and the target is there, each side copies a half."""
+        cdef Outbox *outbox = self.outbox_of(access.target)
+        cdef Reach *reach = self.room.reaches[access.target]
+        cdef uint64_t there = self.address_of(access)
+        cdef size_t piece, half
+        cdef Slot *slot
+        cdef bint done
+        while nbytes >= JOINT and self.patience:
+            slot = slot_for(outbox)
+            if slot == NULL:
+                break
+            piece = min(nbytes, <size_t> LONGEST_FAR)
+            half = (piece // 2 + PAGE - 1) & ~<size_t> (PAGE - 1)
+            self.name_memory(slot, here + half)
+            post(outbox, PUSH if inward else PULL, there + half, piece - half)
+            error = move(reach, here, there, half, inward)
+            done = self.is_done(access, outbox, 0) and slot.done
+            if error or not done and move(reach, here + half, there + half, piece - half, inward):
+                break
+            here += piece
+            there += piece
+            nbytes -= piece
+        return self.transfer(access, here, there, nbytes, inward) if nbytes else 0
+
+    cdef int combine_pieces(self, Access access, const char *operand, size_t done, size_t nbytes) except -1:
+        """The elements from byte `done` on, all contiguous, read, combined and written back by this process."""
+        cdef uint64_t there = self.address_of(access)
+        cdef size_t size = access.target_type.size, each = max(PIECE // size, <size_t> 1) * size, piece
+        cdef char *image = <char *> malloc(min(each, nbytes))
+        if image == NULL:
+            raise MemoryError(f"no memory for {min(each, nbytes)} bytes of rank {access.target}")
+        try:
+            while done < nbytes:
+                piece = min(each, nbytes - done)
+                self.transfer(access, <size_t> image, there + done, piece, True)
+                access.operation.reduce(<char *> operand + done, image, piece // size, access.target_type)
+                self.transfer(access, <size_t> image, there + done, piece, False)
+                done += piece
+        finally:
+            free(image)
+        return 0
+
+    cdef int transfer(self, Access access, size_t here, uint64_t there, size_t size, bint inward) except -1:
+        cdef int error = move(self.room.reaches[access.target], here, there, size, inward)
+        if error == 0:
+            return 0
+        if has_gone(self.room.reaches[access.target]):
+            raise MPIError(ERR_PROC_FAILED, self.death_of(access.target))
+        way = "read" if inward else "written"
+        raise MPIError(ERR_OTHER, f"{size} bytes at {there:#x} of rank {access.target} (process "
+                                  f"{self.room.reaches[access.target].pid}) can't be {way}: {os.strerror(error)}")
+
+    cdef int put_remote(self, Access access) except -1:
+        cdef char *image
+        cdef Py_ssize_t first = 0, nbytes
+        if access.origin_type.contiguous and access.target_type.contiguous:
+            nbytes = access.origin_count * access.origin_type.size
+            if self.order_copy(access, PUT, <char *> access.origin_address, nbytes):
+                return 0
+            return self.copy_jointly(access, access.origin_address, nbytes, False)
+        nbytes = span(access.target_type, access.target_count, &first)
+        image = <char *> malloc(nbytes)
+        if image == NULL:
+            raise MemoryError(f"no memory for {nbytes} bytes for rank {access.target}")
+        try:
+            copy(<char *> access.origin_address, access.origin_count, access.origin_type,
+                 image - first, access.target_count, access.target_type)
+            self.write_back(access, image, first)
+        finally:
+            free(image)
+        return 0
+
+    cdef int get_remote(self, Access access, size_t address, Py_ssize_t count, Typemap typemap) except -1:
+        cdef char *image
+        cdef Py_ssize_t first = 0, nbytes
+        if typemap.contiguous and access.target_type.contiguous:
+            nbytes = count * typemap.size
+            if self.order_copy(access, GET, <char *> address, nbytes):
+                return 0
+            return self.copy_jointly(access, address, nbytes, True)
+        nbytes = span(access.target_type, access.target_count, &first)
+        image = <char *> malloc(nbytes)
+        if image == NULL:
+            raise MemoryError(f"no memory for {nbytes} bytes of rank {access.target}")
+        try:
+            self.transfer(access, <size_t> image, self.address_of(access) + first, nbytes, True)
+            copy(image - first, access.target_count, access.target_type, <char *> address, count, typemap)
+        finally:
+            free(image)
+        return 0
+
+    cdef int write_back(self, Access access, char *image, Py_ssize_t first) except -1:
+        """The elements of an image, and nothing of what lies between them."""
+        cdef Convertor convertor
+        cdef char *stretch = NULL
+        cdef Py_ssize_t length
+        cdef uint64_t there = self.address_of(access)
+        if access.target_type.contiguous:
+            return self.transfer(access, <size_t> image, there + first, access.target_count * access.target_type.size, False)
+        convertor = Convertor()
+        convertor.prepare(image - first, access.target_count, access.target_type)
+        while True:
+            length = convertor.stretch(&stretch)
+            if length == 0:
+                return 0
+            self.transfer(access, <size_t> stretch, there + (stretch - (image - first)), length, False)
+            convertor.seek(convertor.position + length)

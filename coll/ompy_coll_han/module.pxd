@@ -1,0 +1,17 @@
+# Blocking collectives by two levels.
+from ompy.core.communicator cimport Communicator
+from ompy.mca.coll cimport CollectiveCall, CollModule
+
+from ompy_coll_han.decision cimport Decision
+from ompy_coll_han.levels cimport Levels
+
+
+cdef class HanModule(CollModule):
+    cdef readonly object settings                # HanSettings
+    cdef readonly list hosts                     # that ranks pretend to be on; empty mostly
+    cdef Levels levels                           # None before the first call, and where there are no two levels
+    cdef bint settled                            # whether there are is known, or being found out
+    cdef list decisions                          # by function; None until it is first used
+
+    cdef int set_up(self, Communicator comm) except -1
+    cdef Decision decision(self, int function, Communicator comm)

@@ -43,7 +43,7 @@ COMPONENT = Component(
     capabilities={
         **CATALOGUE.capabilities(),
         "forms": ("blocking",),
-        "trial": {"coll_han_pretended_hosts": "0,0,1,0,1"},
+        "trial": {"pretended_hosts": "0,0,1,0,1"},
     },
 )
 

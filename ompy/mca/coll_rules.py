@@ -187,9 +187,8 @@ class Catalogue:
             default, least, most = TUNINGS[tuning]
             unit = "bytes" if tuning == "segmentsize" else "branches"
             words = HELP[tuning].format(function=function, least=least, most=most)
-            found.append(
-                Parameter(f"{function}_{tuning}", int, default, unit=unit, range=(least, most), level=5, help=words, scope="all")
-            )
+            name, bounds = f"{function}_{tuning}", (least, most)
+            found.append(Parameter(name, int, default, unit=unit, range=bounds, level=5, help=words, scope="all"))
         return found
 
     def capabilities(self) -> dict[str, object]:

@@ -35,15 +35,26 @@ COMPONENT = Component(
             "",
             level=8,
             scope="all",
-            help="numbers of hosts on which the ranks of the job pretend to be, in turn from the first again: 0,0,1 puts ranks 2, "
-            "5, 8 on a host of their own; to try the component on one host",
+            help="numbers of hosts on which the ranks of the job pretend to be, in turn from the first again, to try the component "
+            "on one host: 0,0,1 puts ranks 2, 5, 8 on a host of their own",
+        ),
+        Parameter(
+            "first_calls",
+            int,
+            4,
+            unit="calls",
+            range=(0, 1 << 30),
+            level=6,
+            scope="all",
+            help="calls on a communicator that go to the next component before it is divided: one that is used but a few times "
+            "isn't worth two more",
         ),
         *CATALOGUE.parameters(),
     ),
     capabilities={
         **CATALOGUE.capabilities(),
         "forms": ("blocking",),
-        "trial": {"pretended_hosts": "0,0,1,0,1"},
+        "trial": {"pretended_hosts": "0,0,1,0,1", "first_calls": "0"},
     },
 )
 
@@ -85,10 +96,11 @@ def ompy_query(context: Context) -> Offer | Refusal:
     from ompy_coll_han.settings import HanSettings
 
     forced = CATALOGUE.forced(context)
-    tuned = {function: {name: context.value(f"{function}_{name}") for name in CATALOGUE.tunings(function)} for function in forced}
-    settings = HanSettings(CATALOGUE, forced, tuned, CATALOGUE.file(context))
+    settings = HanSettings(CATALOGUE, forced, CATALOGUE.numbers(context, forced), CATALOGUE.file(context))
+
+    first_calls = context.value("first_calls")
 
     def module(communicator: Communicator) -> HanModule:
-        return HanModule(settings, hosts)
+        return HanModule(settings, hosts, first_calls)
 
     return Offer([module(communicator)], context.value("priority"), functions=tuple(CATALOGUE.algorithms), again=module)

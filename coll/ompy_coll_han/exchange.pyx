@@ -60,7 +60,7 @@ cdef int bcast(Steps steps, CollectiveCall call, Py_ssize_t segment) except -1:
     # The root's own host first, from the root; elsewhere, and where that is the leader, from the leader.
     cdef bint from_root = at_home and levels.leader_of(home) != call.root
     cdef int low_root = levels.low_rank(call.root) if from_root else 0
-    cdef Py_ssize_t total = call.send_count * call.send_type.size, begin = 0, length
+    cdef Py_ssize_t total = call.send_count * call.send_type.size, begin = 0, length, following
     cdef size_t data = call.send_address
     cdef bint copied
     if segment <= 0 or segment >= total:
@@ -83,7 +83,8 @@ cdef int bcast(Steps steps, CollectiveCall call, Py_ssize_t segment) except -1:
                 pipeline.begin(BCAST, steps.message(data + begin, length, byte, home))
             if not at_home:
                 if begin + length < total:
-                    pipeline.begin(BCAST, steps.message(data + begin + length, min(segment, total - begin - length), byte, home))
+                    following = min(segment, total - begin - length)
+                    pipeline.begin(BCAST, steps.message(data + begin + length, following, byte, home))
                 pipeline.finish_first()
         steps.bcast(low, data + begin, length, byte, low_root)
         if is_leader and from_root:
@@ -157,7 +158,8 @@ cdef int scatter(Steps steps, CollectiveCall call) except -1:
     if is_root and not straight:
         source = sending(call)
         for place in range(steps.comm.size):
-            pack(address_of(&source, levels.rank_at[place]), call.send_count, call.send_type, everything + place * nbytes, nbytes)
+            pack(address_of(&source, levels.rank_at[place]), call.send_count, call.send_type, everything + place * nbytes,
+                 nbytes)
     steps.hand_over(everything, total, byte, root, leader)
     if is_leader:
         mine = everything + levels.first[home] * nbytes if at_home else steps.memory(low.size * nbytes)
@@ -218,7 +220,7 @@ cdef int alltoall(Steps steps, CollectiveCall call) except -1:
     cdef Levels levels = steps.levels
     cdef Communicator low = levels.low
     cdef int size = steps.comm.size
-    cdef Py_ssize_t nbytes = call.recv_count * call.recv_type.size, row = size * nbytes, part
+    cdef Py_ssize_t nbytes = call.recv_count * call.recv_type.size, row = size * nbytes
     cdef size_t own = call.recv_address if call.send_in_place else call.send_address
     cdef Py_ssize_t count = size * (call.recv_count if call.send_in_place else call.send_count)
     cdef Typemap typemap = call.recv_type if call.send_in_place else call.send_type

@@ -9,6 +9,8 @@ from ompy_coll_han.levels cimport Levels
 cdef class HanModule(CollModule):
     cdef readonly object settings                # HanSettings
     cdef readonly list hosts                     # that ranks pretend to be on; empty mostly
+    cdef int first_calls                         # that go to the next component before the communicator is divided
+    cdef int calls                               # so far, of those
     cdef Levels levels                           # None before the first call, and where there are no two levels
     cdef bint settled                            # whether there are is known, or being found out
     cdef list decisions                          # by function; None until it is first used

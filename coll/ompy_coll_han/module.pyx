@@ -28,12 +28,14 @@ cdef class HanModule(CollModule):
     Parameters:
         settings: the rules.
         hosts: on which the ranks of the job pretend to be, in turn from the first again; none: they are where they are.
+        first_calls: that go to the next component before the communicator is divided.
     """
 
-    def __init__(self, settings, list hosts not None):
+    def __init__(self, settings, list hosts not None, int first_calls):
         super().__init__("han")
         self.settings = settings
         self.hosts = hosts
+        self.first_calls = first_calls
         self.decisions = [None] * FUNCTION_COUNT
 
     cpdef int run(self, int function, CollectiveCall call, Communicator comm) except -1:
@@ -41,7 +43,10 @@ cdef class HanModule(CollModule):
         cdef Candidate chosen
         cdef Schedule schedule
         cdef Steps steps
-        if not self.settled:
+        if not self.settled and self.calls < self.first_calls:
+            # Calls come in the same order on every rank.
+            self.calls += 1
+        elif not self.settled:
             self.set_up(comm)
         if self.levels is None:
             return self.hand_on(function, call, comm)
@@ -77,6 +82,7 @@ cdef class HanModule(CollModule):
         cdef Levels levels = self.levels
         self.levels = None
         self.settled = False
+        self.calls = 0
         self.decisions = [None] * FUNCTION_COUNT
         return 0 if levels is None else levels.let_go()
 

@@ -75,7 +75,8 @@ cdef class Pipeline:
         self.requests = []
 
     cdef int begin(self, int function, CollectiveCall call) except -1:
-        self.requests.append((<CollModule> (<CollTable> self.level.coll).nonblocking[function]).start(function, call, self.level))
+        cdef CollModule module = (<CollTable> self.level.coll).nonblocking[function]
+        self.requests.append(module.start(function, call, self.level))
         return 0
 
     cdef int finish_first(self) except -1:

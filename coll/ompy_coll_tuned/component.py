@@ -76,8 +76,7 @@ def ompy_query(context: Context) -> Offer | Refusal:
     from ompy_coll_tuned.settings import TunedSettings
 
     forced = CATALOGUE.forced(context)
-    tuned = {function: {name: context.value(f"{function}_{name}") for name in CATALOGUE.tunings(function)} for function in forced}
-    settings = TunedSettings(forced, tuned, CATALOGUE.file(context), within_host(context))
+    settings = TunedSettings(forced, CATALOGUE.numbers(context, forced), CATALOGUE.file(context), within_host(context))
 
     def module(communicator: Communicator) -> TunedModule:
         return TunedModule(settings)

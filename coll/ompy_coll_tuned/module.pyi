@@ -1,6 +1,6 @@
 from ompy.core.communicator import Communicator
+from ompy.mca.coll_rules import Algorithm
 from ompy.mca.scheduled_coll import ScheduledColl
-from ompy_coll_tuned.algorithms import Algorithm
 from ompy_coll_tuned.settings import TunedSettings
 
 interface: int

@@ -213,6 +213,10 @@ class Catalogue:
                 forced[function] = of_all
         return forced
 
+    def numbers(self, context: Context, forced: Mapping[str, str]) -> dict[str, dict[str, int]]:
+        """What is set of those: {"segmentsize": ..., "tree_fanout": ..., "chain_fanout": ...}, by function."""
+        return {function: {name: context.value(f"{function}_{name}") for name in self.tunings(function)} for function in forced}
+
     def file(self, context: Context) -> Rules | None:
         """The rules of the file that a person names, read once; None where there is none."""
         path = context.value("dynamic_rules_filename") if context.value("use_dynamic_rules") else ""
@@ -267,7 +271,8 @@ class Catalogue:
 
     def parse_rule(self, function: str, size: str, entry: object, source: str, table: str) -> Rule:
         where = f"{table} {size}"
-        settings = dict(mapping({"algorithm": entry} if isinstance(entry, str) else entry, source, where, "an algorithm's name"))
+        given = {"algorithm": entry} if isinstance(entry, str) else entry
+        settings = dict(mapping(given, source, where, "an algorithm's name"))
         name = settings.pop("algorithm", None)
         names = [it.name for it in self.algorithms[function]]
         if name not in names:

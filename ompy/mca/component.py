@@ -111,8 +111,9 @@ class Offer:
         functions: of a `coll` component, the names that it serves (`bcast`: all forms; `ibcast`, `bcast_init`: that
             form alone); None for all.
         again: of a `coll` component: `again(communicator)` makes the module for another communicator of the first one's kind:
-            as many ranks on each side, a topology or none, as much known of their hosts (`Communicator.placement`); to which the component's answer would be the same as long as no
-            parameter is set; it is then not asked.  None where that can't be promised.
+            as many ranks on each side, a topology or none, as much known of their hosts (`Communicator.placement`).  To it the
+            component's answer would be the same as long as no parameter is set, and it is not asked.  None where that can't be
+            promised.
         certain: False where a transport may turn out not to reach a peer that its `reach` includes: those that reach
             farther are then opened too.
     """

@@ -25,19 +25,19 @@ def employ(maker: Make, freer: Free) -> None:
     make, free = maker, freer
 
 
-def part(comm: Communicator, parts: int, number: int, ranks: Sequence[int], placement: int) -> Communicator | None:
+def part(comm: Communicator, count: int, number: int, ranks: Sequence[int], placement: int) -> Communicator | None:
     """A communicator of some ranks, collective over all of `comm`; None for who is not among them.
 
     It fails with any process of `comm`, and what waits on it shows the operation of `purpose`.
 
     Parameters:
-        parts: how many disjoint ones are made at the same time, by calls like this.
+        count: how many disjoint ones are made at the same time, by calls like this.
         number: of this process's.
         ranks: whose it is, in order.
         placement: what all of them know of their hosts (`ompy/core/communicator.pxd`).
     """
     assert make is not None, "before bring-up there are no communicators"
-    return make(comm, parts, number, ranks, None, placement, comm)
+    return make(comm, count, number, ranks, None, placement, comm)
 
 
 def let_go(part: Communicator) -> None:

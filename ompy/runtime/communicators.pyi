@@ -27,7 +27,7 @@ def duplicate(comm: Communicator, attributes: dict[str, Any] | None = ...) -> Co
 def first_ranks(comm: Communicator, count: int, attributes: dict[str, Any] | None = ...) -> Communicator | None: ...
 def part(
     comm: Communicator,
-    parts: int,
+    count: int,
     number: int,
     ranks: Sequence[int],
     attributes: dict[str, Any] | None = ...,

@@ -437,18 +437,18 @@ cpdef Communicator first_ranks(Communicator comm, int count, dict attributes=Non
     return make_communicator(context, group, attributes, reserve, comm.placement)
 
 
-def part(Communicator comm not None, int parts, int number, ranks, dict attributes=None, int placement=ANYWHERE,
+def part(Communicator comm not None, int count, int number, ranks, dict attributes=None, int placement=ANYWHERE,
          Communicator whole=None):
     """A communicator for each part of one, where every member knows how it is divided; None for who is in none.
 
     Parameters:
-        parts: how many there are.
+        count: how many there are.
         number: of this process's part.
         ranks: whose part it is, in order.
         placement: what all members of each know of their hosts, beyond what those of `comm` do.
         whole: `comm`, where the part is to carry its collectives out.
     """
-    cdef uint64_t reserve, context = reserved(comm, parts, number, &reserve)
+    cdef uint64_t reserve, context = reserved(comm, count, number, &reserve)
     if comm.rank not in ranks:
         return None
     return make_communicator(context, members_of(comm.group, ranks), attributes, reserve,

@@ -52,7 +52,9 @@ SETTLE = 10.0
 PAUSE = 0.02
 
 
-UNSHARE = ("unshare", "--net", "--uts", "--ipc", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c")
+# What dies with the process that began it, however that ends.
+BOUND = ("setpriv", "--pdeathsig", "KILL")
+UNSHARE = (*BOUND, "unshare", "--net", "--uts", "--ipc", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c")
 PROBE = "ip link add name probe type bridge && mount -t tmpfs tmpfs /dev/shm"
 SWITCH = "ip link add name bridge type bridge && ip link set dev bridge up && exec cat"
 
@@ -61,7 +63,7 @@ def reason_against() -> str:
     """Why there can be no hosts on this machine; empty when there can."""
     if os.geteuid() != 0:
         return "hosts are made of namespaces, which only root can make"
-    for command in ("unshare", "nsenter", "ip", "/usr/sbin/sshd", "ssh", "ssh-keygen"):
+    for command in ("setpriv", "taskset", "unshare", "nsenter", "ip", "/usr/sbin/sshd", "ssh", "ssh-keygen"):
         if shutil.which(command) is None:
             return f"there is no {command} (Debian: apt-get install openssh-server openssh-client iproute2 util-linux)"
     tried = subprocess.run([*UNSHARE, PROBE], capture_output=True, text=True)
@@ -71,19 +73,26 @@ def reason_against() -> str:
 class Machine:
     """One host.
 
+    Parameters:
+        number: of its address.
+        folder: for keys, configurations and logs.
+        processors: that its processes run on, as taskset(1) takes them; empty for all.
+
     Attributes:
         pid: its first process, which holds the namespaces.
     """
 
-    def __init__(self, name: str, number: int, folder: Path) -> None:
+    def __init__(self, name: str, number: int, folder: Path, processors: str = "") -> None:
         self.name = name
+        self.bound = ["taskset", "--cpu-list", processors] if processors else []
         self.machines: list[Machine] = []
         self.address = f"10.77.0.{number}"
         self.wire = f"v{number}"
-        words = [*UNSHARE, BEGIN.format(name=name, folder=folder)]
-        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        words = [*self.bound, *UNSHARE, BEGIN.format(name=name, folder=folder)]
+        with open(folder / f"begin.{name}", "wb") as errors:
+            self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
         assert self.process.stdout is not None
-        assert self.process.stdout.readline() == b"ready\n"
+        assert self.process.stdout.readline() == b"ready\n", (folder / f"begin.{name}").read_text()
         with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children") as stream:
             self.pid = int(stream.read().split()[0])
 
@@ -96,7 +105,7 @@ class Machine:
     def command(self, *words: str, folder: Path | str = "/") -> list[str]:
         """What runs a command there, in a folder."""
         spaces = ("--net", "--uts", "--ipc", "--pid", "--mount")
-        return ["nsenter", f"--target={self.pid}", *spaces, f"--wdns={folder}", *words]
+        return [*self.bound, "nsenter", f"--target={self.pid}", *spaces, f"--wdns={folder}", *words]
 
     def processes(self) -> dict[int, str]:
         """Number (outside) -> command line of what runs there, but for sshd and what it began by itself."""
@@ -134,18 +143,30 @@ class Machines:
     Parameters:
         folder: for keys, configurations and logs.
         count: number of hosts, n1 and following.
+        processors: those of each host, as taskset(1) takes them; none: all have all.
     """
 
-    def __init__(self, folder: Path, count: int) -> None:
+    def __init__(self, folder: Path, count: int, processors: Sequence[str] = ()) -> None:
         self.folder = folder
+        self.machines: list[Machine] = []
+        self.switch: subprocess.Popen[bytes] | None = None
+        try:
+            self.begin(count, processors)
+        except BaseException:
+            self.end()
+            raise
+
+    def begin(self, count: int, processors: Sequence[str]) -> None:
+        folder = self.folder
         names = [f"n{number}" for number in range(1, count + 1)]
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / "key"], check=True)
         (folder / "sshd_config").write_text(SSHD.format(folder=folder))
         (folder / "ssh_config").write_text(SSH.format(folder=folder))
         lines = [f"10.77.0.{number} {name}" for number, name in enumerate(names, 1)]
         (folder / "hosts").write_text("\n".join(["127.0.0.1 localhost", *lines]) + "\n")
-        self.switch = subprocess.Popen(["unshare", "--net", "--kill-child", "sh", "-c", SWITCH], stdin=subprocess.PIPE)
-        self.machines = [Machine(name, number, folder) for number, name in enumerate(names, 1)]
+        self.switch = subprocess.Popen([*BOUND, "unshare", "--net", "sh", "-c", SWITCH], stdin=subprocess.PIPE)
+        for number, name in enumerate(names):
+            self.machines.append(Machine(name, number + 1, folder, processors[number] if processors else ""))
         while not self.in_switch("ip", "link", "show", "dev", "bridge"):
             time.sleep(PAUSE)
         for it in self.machines:
@@ -169,6 +190,7 @@ class Machines:
 
     @property
     def switch_pid(self) -> int:
+        assert self.switch is not None
         return self.switch.pid
 
     def wait_for_sshd(self, machine: Machine) -> None:
@@ -203,8 +225,9 @@ class Machines:
     def end(self) -> None:
         for it in self.machines:
             it.end()
-        self.switch.kill()
-        self.switch.wait()
+        if self.switch is not None:
+            self.switch.kill()
+            self.switch.wait()
 
 
 class Launched:

@@ -35,7 +35,7 @@ COMPONENT = Component(
             "",
             level=8,
             scope="all",
-            help="numbers of hosts on which the ranks of the job pretend to be, in turn from the first again, to try the component "
+            help="numbers of hosts on which the ranks of the job pretend to be, in turn from the first again, to try it "
             "on one host: 0,0,1 puts ranks 2, 5, 8 on a host of their own",
         ),
         Parameter(

@@ -46,8 +46,8 @@ COMPONENT = Component(
             range=(0, 1 << 30),
             level=6,
             scope="all",
-            help="calls on a communicator that go to the next component before it is divided: one that is used but a few times "
-            "isn't worth two more",
+            help="calls on a communicator that would have gone by two levels before it is divided: one that is used but a few "
+            "times isn't worth two more",
         ),
         *CATALOGUE.parameters(),
     ),

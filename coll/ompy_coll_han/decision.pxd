@@ -1,4 +1,4 @@
-# Which calls of a function go by the two levels: by the bytes of a block, and by the operation, both the same on every rank.
+# Which calls of a function go by the two levels: by the bytes of a block, the same on every rank.
 from ompy.core.communicator cimport Communicator
 from ompy.mca.coll cimport CollectiveCall
 
@@ -17,5 +17,5 @@ cdef class Decision:
     cdef readonly Candidate left                 # stands for what the levels can't do
 
     cdef Candidate of_size(self, Py_ssize_t nbytes)
-    # None: the call is the next component's.  `in_order`: the two levels keep the order of ranks.
-    cdef Candidate choose(self, CollectiveCall call, Communicator comm, bint in_order)
+    # None: the call is the next component's.
+    cdef Candidate choose(self, CollectiveCall call, Communicator comm)

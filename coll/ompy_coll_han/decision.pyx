@@ -56,12 +56,9 @@ cdef class Decision:
             chosen = candidate
         return chosen
 
-    cdef Candidate choose(self, CollectiveCall call, Communicator comm, bint in_order):
-        cdef Py_ssize_t nbytes
+    cdef Candidate choose(self, CollectiveCall call, Communicator comm):
+        cdef Py_ssize_t nbytes = block_bytes(self.function, call, comm)
         cdef Candidate chosen
-        if call.operation is not None and not call.operation.commutative and not in_order:
-            return None
-        nbytes = block_bytes(self.function, call, comm)
         # Where there are no data nobody need wait for anybody, but in a barrier.
         if nbytes == 0 and self.function != BARRIER:
             return None

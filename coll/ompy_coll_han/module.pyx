@@ -43,15 +43,17 @@ cdef class HanModule(CollModule):
         cdef Candidate chosen
         cdef Schedule schedule
         cdef Steps steps
-        if not self.settled and self.calls < self.first_calls:
-            # Calls come in the same order on every rank.
-            self.calls += 1
-        elif not self.settled:
-            self.set_up(comm)
-        if self.levels is None:
+        if self.settled and self.levels is None:
             return self.hand_on(function, call, comm)
-        chosen = self.decision(function, comm).choose(call, comm, self.levels.in_order)
+        chosen = self.decision(function, comm).choose(call, comm)
         if chosen is None:
+            return self.hand_on(function, call, comm)
+        if not self.settled:
+            # Calls come in the same order on every rank, and each is judged alike there.
+            self.calls += 1
+            if self.calls > self.first_calls:
+                self.set_up(comm)
+        if self.levels is None or not self.keeps_order(call.operation):
             return self.hand_on(function, call, comm)
         schedule = take_schedule(comm, operations[function])
         # What goes on after an exception keeps all memory alive by it.
@@ -88,10 +90,13 @@ cdef class HanModule(CollModule):
 
     def explain(self, int function, Communicator comm not None, Py_ssize_t nbytes, bint commutative=True):
         """[(algorithm, whether it would serve a block of so many bytes, when it is taken)], by ascending bytes."""
-        cdef bint in_order = self.levels is not None and self.levels.in_order
         if self.settled and self.levels is None:
             return [(self.settings.catalogue.algorithm(FUNCTIONS[function], "flat"), True, "its ranks make no two levels")]
-        return self.decision(function, comm).explain(nbytes, commutative or in_order)
+        return self.decision(function, comm).explain(nbytes, commutative or (self.settled and self.levels.in_order))
+
+    cdef bint keeps_order(self, Operation operation) noexcept:
+        """Whether the two levels apply an operation as it has to be."""
+        return operation is None or operation.commutative or self.levels.in_order
 
     cdef Decision decision(self, int function, Communicator comm):
         cdef Decision decision = self.decisions[function]

@@ -55,7 +55,9 @@ def test_a_quick_run_compares_with_bare_sockets(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=str)
 def test_nothing_is_left_of_the_hosts_however_it_ends(number: signal.Signals) -> None:
-    with subprocess.Popen([sys.executable, "-c", HOLDER], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as holder:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as holder:
         assert holder.stdout is not None
         watched = [os.pidfd_open(int(word)) for word in holder.stdout.readline().split()]
         assert len(watched) == 3

@@ -1,4 +1,4 @@
-"""coll/han between real hosts: right results on any layout of ranks, within each host by shared memory, and rules measured there."""
+"""coll/han between real hosts: right results on any layout of ranks, shared memory within each host, rules measured there."""
 
 from __future__ import annotations
 

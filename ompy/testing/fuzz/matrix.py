@@ -37,7 +37,9 @@ CHAOS = {
 LEVELLED = ("barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall")
 TWO_LEVELS = {
     **{f"coll_han_{function}_algorithm": "two_level" for function in LEVELLED},
-    **{"coll_han_first_calls": 1, "coll_han_priority": 50, "coll_han_allreduce_segmentsize": 8192},
+    "coll_han_first_calls": 1,
+    "coll_han_priority": 50,
+    "coll_han_allreduce_segmentsize": 8192,
 }
 SIMULATED = ("threads", "signals", "fork", "floods")
 

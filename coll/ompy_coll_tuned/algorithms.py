@@ -1,56 +1,11 @@
 """The named algorithms of each collective as data: what each is called, what it can serve, and what serves where it can't.
 
-Which of them is chosen for a call is no matter of theirs but of the rules (`rules.py`).
+Which of them is chosen for a call is no matter of theirs but of the rules (`ompy.mca.coll_rules`).
 """
 
 from __future__ import annotations
 
-ANY, EVEN, POWER_OF_TWO = "any", "even", "a power of two"
-
-
-class Algorithm:
-    """One way to carry a collective out.
-
-    Attributes:
-        name: as the parameter takes it.
-        summary: one line for people.
-        ordered: keeps the ranks' order in a reduction, and so serves operations that don't commute.
-        sizes: numbers of ranks that it can serve: any, even ones, powers of two.
-        otherwise: the algorithm that serves a call which this one can't: for its number of ranks, or for its operation.
-        segmented: takes a segment size: a long message then travels in pieces.
-        fanout: how the parameter of its fan-out is called, "tree_fanout" or "chain_fanout"; empty when it takes none.
-    """
-
-    __slots__ = ("fanout", "name", "ordered", "otherwise", "segmented", "sizes", "summary")
-
-    def __init__(
-        self,
-        name: str,
-        summary: str,
-        *,
-        ordered: bool = True,
-        sizes: str = ANY,
-        otherwise: str = "",
-        segmented: bool = False,
-        fanout: str = "",
-    ) -> None:
-        self.name = name
-        self.summary = summary
-        self.ordered = ordered
-        self.sizes = sizes
-        self.otherwise = otherwise
-        self.segmented = segmented
-        self.fanout = fanout
-
-    @property
-    def tunings(self) -> tuple[str, ...]:
-        """What can be set of it."""
-        return (("segmentsize",) if self.segmented else ()) + ((self.fanout,) if self.fanout else ())
-
-    def serves(self, size: int) -> bool:
-        """Whether it can serve so many ranks."""
-        return self.sizes == ANY or (size % 2 == 0 if self.sizes == EVEN else size & (size - 1) == 0)
-
+from ompy.mca.coll_rules import EVEN, POWER_OF_TWO, Algorithm, Catalogue
 
 LINEAR_TREE = Algorithm("linear", "the root and each rank, straight")
 TREES = (
@@ -127,18 +82,4 @@ ALGORITHMS: dict[str, tuple[Algorithm, ...]] = {
     "reduce_scatter": BY_PARTS,
 }
 
-# What can be set of some of a function's algorithms beside which of them: default, least and most.
-TUNINGS = {
-    "segmentsize": (0, 0, 1 << 40),
-    "tree_fanout": (2, 2, 16),
-    "chain_fanout": (4, 1, 32),
-}
-
-
-def algorithm(function: str, name: str) -> Algorithm:
-    return next(it for it in ALGORITHMS[function] if it.name == name)
-
-
-def tunings(function: str) -> list[str]:
-    """What can be set of a function's algorithms."""
-    return [name for name in TUNINGS if any(name in it.tunings for it in ALGORITHMS[function])]
+CATALOGUE = Catalogue("tuned", ALGORITHMS)

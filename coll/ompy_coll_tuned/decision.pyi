@@ -1,9 +1,8 @@
 from collections.abc import Sequence
 
 from ompy.core.communicator import Communicator
+from ompy.mca.coll_rules import Algorithm, Rule
 from ompy_coll_tuned.algorithm import Builder
-from ompy_coll_tuned.algorithms import Algorithm
-from ompy_coll_tuned.rules import Rule
 
 class Candidate:
     algorithm: Algorithm

@@ -8,7 +8,7 @@ from ompy.mca.scheduled_coll cimport block_bytes
 from ompy_coll_tuned.algorithm cimport Builder
 
 from ompy.mca.coll import FUNCTIONS
-from ompy_coll_tuned.algorithms import algorithm
+from ompy_coll_tuned.algorithms import CATALOGUE
 
 
 cdef class Candidate:
@@ -57,12 +57,12 @@ cdef class Decision:
         self.source = source
         self.candidates = []
         for rule in rules:
-            chosen = algorithm(name, rule.algorithm)
+            chosen = CATALOGUE.algorithm(name, rule.algorithm)
             while not chosen.serves(comm.size):
-                chosen = algorithm(name, chosen.otherwise)
+                chosen = CATALOGUE.algorithm(name, chosen.otherwise)
             candidate = Candidate(chosen, builders[name, chosen.name], rule)
             if not chosen.ordered:
-                instead = algorithm(name, chosen.otherwise)
+                instead = CATALOGUE.algorithm(name, chosen.otherwise)
                 (<Candidate> candidate).ordered_one = Candidate(instead, builders[name, instead.name], rule)
             self.candidates.append(candidate)
 

@@ -5,7 +5,7 @@ from ompy_coll_tuned.decision cimport Decision
 
 
 cdef class TunedModule(ScheduledColl):
-    cdef readonly object settings                # `settings.py`: the algorithms asked for by name, and the rules
+    cdef readonly object settings                # TunedSettings
     cdef list decisions                          # by function; None until it is first used
 
     cdef Decision decision(self, int function, Communicator comm)

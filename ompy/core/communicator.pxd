@@ -4,6 +4,13 @@ from libc.stdint cimport uint64_t
 from ompy.core.group cimport Group
 from ompy.core.proc cimport Proc
 
+# What every member knows of where they are.
+cdef enum Placement:
+    ANYWHERE                                     # nothing
+    TOGETHER                                     # all share a host
+    APART                                        # each has a host of its own
+
+
 cdef class Communicator:
     cdef readonly uint64_t context               # the same number in every member, unique in the universe while it lives
     cdef readonly int rank                       # of this process in the local group
@@ -17,6 +24,9 @@ cdef class Communicator:
     cdef public object coll                      # CollTable: which module serves each function
     cdef public object local_communicator        # an inter-communicator's intra-communicator over its local group
     cdef public dict attributes                  # what the MPI layer keeps: name, keyvals, topology, error handler, info
+    # Of a part of another communicator, made to carry that one's collectives out: this one's fail with a process of that one.
+    cdef public Communicator whole
+    cdef public int placement                    # a `Placement`
     cdef public str name
     cdef public int purpose                      # an `Operation` (board.pxd) that the library uses it for just now, or 0
     cdef readonly bint freed                     # the program can begin nothing here any more

@@ -15,6 +15,8 @@ class Communicator:
     coll: Any
     local_communicator: Communicator | None
     attributes: dict[Any, Any]
+    whole: Communicator | None
+    placement: int
     name: str
     freed: bool
     under_way: int

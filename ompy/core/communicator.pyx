@@ -27,6 +27,8 @@ cdef class Communicator:
         cdef Proc proc
         if failures == 0:
             return None
+        if self.whole is not None:
+            return self.whole.failure()
         for proc in table.known():
             if proc.failure is not None and (self.group.rank_of(proc.index) >= 0 or self.remote_group.rank_of(proc.index) >= 0):
                 return self.named(proc.failure)
@@ -52,11 +54,13 @@ cdef class Communicator:
         return self.collective_tag()
 
     def shares_host(self, bint job_does):
-        """Whether all members are on this host.
+        """Whether all members are known to be on this host.
 
         Parameters:
             job_does: whether those of this process's job are.
         """
+        if self.placement == TOGETHER:
+            return True
         return self.all_local() if self.spans_jobs else job_does
 
     def all_local(self):

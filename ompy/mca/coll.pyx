@@ -107,8 +107,8 @@ cdef class CollPlan:
         """Serve all communicators of one's kind until a parameter is set.
 
         Parameters:
-            comm: the communicator; two are of one kind when they have as many ranks on each side, and both a topology or
-                neither.
+            comm: the communicator; two are of one kind when they have as many ranks on each side, both a topology or
+                neither, and when the same is known of where they are (`Placement`).
             makers: what makes each module for a communicator, by their numbers.
             told: what became of each component.
         """
@@ -165,8 +165,8 @@ cdef enum:
 
 cdef object kind_of(Communicator comm):
     """What communicators that are served alike have in common."""
-    cdef unsigned long long kind = (<unsigned long long> comm.size << 33) | (<unsigned long long> comm.remote_size << 2)
-    return kind | comm.is_inter << 1 | ("topology" in comm.attributes)
+    cdef unsigned long long kind = (<unsigned long long> comm.size << 34) | (<unsigned long long> comm.remote_size << 4)
+    return kind | comm.placement << 2 | comm.is_inter << 1 | ("topology" in comm.attributes)
 
 
 cdef CollTable ready_table(Communicator comm):

@@ -3,7 +3,7 @@
 # distutils: extra_compile_args=-Os
 """Communicators: what intra- and inter-communicators share (MPI-4.1, chapter 7)."""
 
-from ompy.core.communicator cimport Communicator
+from ompy.core.communicator cimport TOGETHER, Communicator
 from ompy.core.constants cimport PROC_NULL, TAG_UPPER_BOUND, UNDEFINED
 from ompy.core.request cimport CompletedRequest, Request as CoreRequest
 from ompy.mpi.errhandler cimport (
@@ -17,6 +17,7 @@ from ompy.mpi.request cimport new_request
 from ompy.runtime.communicators cimport duplicate, free_communicator, split
 
 from ompy.core.errors import ERR_ARG, ERR_COMM, MPIError
+from ompy.core.host import host_number
 from ompy.mpi import attributes, dynamic_processes, error_codes
 from ompy.mpi.exceptions import hand_over
 from ompy.runtime import communicators
@@ -264,7 +265,7 @@ cdef class Comm(ObjectCollectives):
             takes_part = split_type in (COMM_TYPE_SHARED, COMM_TYPE_HW_UNGUIDED)
             if split_type in (COMM_TYPE_HW_GUIDED, COMM_TYPE_RESOURCE_GUIDED):
                 takes_part = hints(info).get(RESOURCE_KEY) == SHARED_MEMORY
-            made = split(parent, communicators.host_number() if takes_part else UNDEFINED, key)
+            made = split(parent, host_number() if takes_part else UNDEFINED, key, None, TOGETHER)
             if made is not None and split_type == COMM_TYPE_HW_UNGUIDED:
                 if made.size == parent.size:
                     free_communicator(made)

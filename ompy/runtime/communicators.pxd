@@ -10,6 +10,6 @@ cdef tuple meet(Communicator comm, list numbers)
 # New communicators, and their end; see `communicators.pyx`.
 cpdef Communicator duplicate(Communicator comm, dict attributes=*)
 cpdef Communicator first_ranks(Communicator comm, int count, dict attributes=*)
-cpdef Communicator split(Communicator comm, long long color, int key, dict attributes=*)
+cpdef Communicator split(Communicator comm, long long color, int key, dict attributes=*, int placement=*)
 cpdef Communicator create_group(Communicator comm, Group group, int tag)
 cpdef int free_communicator(Communicator comm) except -1

@@ -39,7 +39,7 @@ from libc.stdlib cimport qsort
 
 from ompy.core.basic cimport BASIC_BYTE
 from ompy.core.checksum cimport crc32c
-from ompy.core.communicator cimport Communicator, new_communicator
+from ompy.core.communicator cimport ANYWHERE, Communicator, new_communicator
 from ompy.core.constants cimport MODE_STANDARD, TAG_AGREEMENT, TAG_CONTEXT, TAGS, UNDEFINED
 from ompy.core.group cimport Group, make_group, subgroup
 from ompy.core.progress cimport wait
@@ -50,7 +50,7 @@ from ompy.mca.coll cimport BARRIER, BCAST, CollectiveCall, CollModule, CollTable
 from ompy.mca.pml cimport pml
 
 from ompy.core.errors import ERR_GROUP, ERR_INTERN, ERR_PROC_FAILED, ERR_RANK, ERR_UNSUPPORTED_OPERATION, MPIError
-from ompy.mca import coll_selection
+from ompy.mca import coll_selection, parts
 from ompy.runtime.dpm import acquaintances
 
 cdef enum:
@@ -97,6 +97,7 @@ def begin(instance) -> None:
     rte, world, own = instance.rte, instance.world, instance.own
     freed, spanning = [], []
     on_parting = instance.part_from
+    parts.employ(part, free_communicator)
     next_context = first_context(rte.job, world.rank) + FIRST_CONTEXT
     contexts_left = (1 << RANK_SHIFT) - FIRST_CONTEXT
 
@@ -246,17 +247,21 @@ cdef int agreement_tag(int tag):
 # --- construction and destruction
 
 cdef Communicator make_communicator(uint64_t context, Group group, dict attributes=None, uint64_t reserve=SPAN - 1,
-                                    Group remote_group=None, Communicator local_communicator=None):
+                                    int placement=ANYWHERE, Communicator whole=None, Group remote_group=None,
+                                    Communicator local_communicator=None):
     """A core communicator that can be used at once: known to the PML, its collectives chosen.
 
     Parameters:
         context: agreed among the members.
         reserve: how many contexts behind it are in reserve.
         group, remote_group: local members, and those of the other side of an inter-communicator.
-        local_communicator: an inter-communicator's own intra-communicator over `group`.
         attributes: what must be there when collectives are chosen (the topology).
+        placement: what all members know of their hosts.
+        whole: the communicator whose collectives this part is to carry out.
+        local_communicator: an inter-communicator's own intra-communicator over `group`.
     """
     cdef Communicator comm = new_communicator(context, group, remote_group, "")
+    comm.placement, comm.whole = placement, whole
     if freed:
         give_back()
     comm.next_context, comm.contexts_left = context + 1, reserve
@@ -405,28 +410,7 @@ def gather_values(Communicator comm not None, value, int root) -> list:
 def bridge(context: int, local_context: int, Communicator local not None, list indices not None) -> Communicator:
     """The inter-communicator of a group and the one of these processes, who do the same with the same context."""
     own = make_communicator(local_context, local.group)
-    return make_communicator(context, local.group, None, 0, make_group(indices), own)
-
-
-# Of this process's host, once it was asked for.
-cdef object host = None
-
-
-def host_number() -> int:
-    """A number that processes have in common exactly when they can share memory: drawn from host name and boot."""
-    global host
-    if host is not None:
-        return host
-    from hashlib import blake2b
-    from os import uname
-
-    try:
-        with open("/proc/sys/kernel/random/boot_id", "rb") as source:
-            boot = source.read()
-    except OSError:
-        boot = b""
-    host = int.from_bytes(blake2b(uname().nodename.encode() + boot, digest_size=7).digest(), "little")
-    return host
+    return make_communicator(context, local.group, None, 0, ANYWHERE, None, make_group(indices), own)
 
 
 # --- from one communicator
@@ -437,7 +421,7 @@ cpdef Communicator duplicate(Communicator comm, dict attributes=None):
     if comm.is_inter:
         return duplicate_inter(comm, attributes)
     context = reserved(comm, 1, 0, &reserve)
-    return make_communicator(context, comm.group, attributes, reserve)
+    return make_communicator(context, comm.group, attributes, reserve, comm.placement)
 
 
 def duplicate_inter(Communicator comm, dict attributes):
@@ -450,19 +434,25 @@ cpdef Communicator first_ranks(Communicator comm, int count, dict attributes=Non
     if comm.rank >= count:
         return None
     group = comm.group if count == comm.size else members_of(comm.group, range(count))
-    return make_communicator(context, group, attributes, reserve)
+    return make_communicator(context, group, attributes, reserve, comm.placement)
 
 
-def part(Communicator comm not None, int parts, int number, ranks, dict attributes=None):
-    """A communicator for each part of one, where every member knows how it is divided.
+def part(Communicator comm not None, int count, int number, ranks, dict attributes=None, int placement=ANYWHERE,
+         Communicator whole=None):
+    """A communicator for each part of one, where every member knows how it is divided; None for who is in none.
 
     Parameters:
-        parts: how many there are.
+        count: how many there are.
         number: of this process's part.
         ranks: whose part it is, in order.
+        placement: what all members of each know of their hosts, beyond what those of `comm` do.
+        whole: `comm`, where the part is to carry its collectives out.
     """
-    cdef uint64_t reserve, context = reserved(comm, parts, number, &reserve)
-    return make_communicator(context, members_of(comm.group, ranks), attributes, reserve)
+    cdef uint64_t reserve, context = reserved(comm, count, number, &reserve)
+    if comm.rank not in ranks:
+        return None
+    return make_communicator(context, members_of(comm.group, ranks), attributes, reserve,
+                             placement or comm.placement, whole)
 
 
 cdef class Duplication:
@@ -474,7 +464,8 @@ cdef class Duplication:
 cdef int duplication_arrived(object state, Request request) except -1:
     cdef Duplication duplication = state
     if request.error is None:
-        duplication.made(make_communicator(duplication.context[0], duplication.parent.group, duplication.attributes))
+        duplication.made(make_communicator(duplication.context[0], duplication.parent.group, duplication.attributes, SPAN - 1,
+                                           duplication.parent.placement))
     return 0
 
 
@@ -502,9 +493,15 @@ def iduplicate(Communicator comm not None, made, dict attributes=None):
     return request
 
 
-cpdef Communicator split(Communicator comm, long long color, int key, dict attributes=None):
-    """One communicator for each color, ordered by key, then by rank; None for color UNDEFINED (MPI-4.1, 7.4.2)."""
-    return split_inter(comm, color, key) if comm.is_inter else split_intra(comm, color, key, attributes)
+cpdef Communicator split(Communicator comm, long long color, int key, dict attributes=None, int placement=ANYWHERE):
+    """One communicator for each color, ordered by key, then by rank; None for color UNDEFINED (MPI-4.1, 7.4.2).
+
+    Parameters:
+        placement: what all of one color know of their hosts, beyond what those of `comm` do.
+    """
+    if comm.is_inter:
+        return split_inter(comm, color, key)
+    return split_intra(comm, color, key, attributes, placement or comm.placement)
 
 
 def split_inter(Communicator comm, long long color, int key):
@@ -530,7 +527,7 @@ cdef int before(const void *first, const void *second) noexcept nogil:
     return -1 if one.rank < other.rank else 1
 
 
-cdef Communicator split_intra(Communicator comm, long long color, int key, dict attributes):
+cdef Communicator split_intra(Communicator comm, long long color, int key, dict attributes, int placement):
     cdef Member mine = Member(0, color, key, comm.rank)
     cdef Member *everyone = <Member *> PyMem_Malloc(comm.size * (sizeof(Member) + sizeof(int)))
     cdef int *ranks = <int *> (everyone + comm.size)
@@ -549,7 +546,7 @@ cdef Communicator split_intra(Communicator comm, long long color, int key, dict 
         qsort(everyone, size, sizeof(Member), before)
         for rank in range(size):
             ranks[rank] = everyone[rank].rank
-        return make_communicator(everyone[0].context, subgroup(comm.group, size, ranks), attributes)
+        return make_communicator(everyone[0].context, subgroup(comm.group, size, ranks), attributes, SPAN - 1, placement)
     finally:
         PyMem_Free(everyone)
 
@@ -569,12 +566,12 @@ def create(Communicator comm not None, Group group not None):
     rows = allgather(comm, [new_context()])
     if group.rank == UNDEFINED:
         return None
-    return make_communicator(rows[comm.group.rank_of(group.members[0])][0], group)
+    return make_communicator(rows[comm.group.rank_of(group.members[0])][0], group, None, SPAN - 1, comm.placement)
 
 
 cpdef Communicator create_group(Communicator comm, Group group, int tag):
     """`create`, called by the members of the group alone; `tag` keeps concurrent calls apart (MPI-4.1, 7.4.2)."""
-    return make_communicator(lead(comm, group, tag), group)
+    return make_communicator(lead(comm, group, tag), group, None, SPAN - 1, comm.placement)
 
 
 def from_group(Group group not None, str stringtag):
@@ -649,7 +646,7 @@ cdef object paired(Communicator comm, tuple sides, taken, dict attributes, order
     group = members_of(comm.group, mine)
     local = make_communicator(local_leader[1], group)
     remote_group = members_of(comm.remote_group, theirs)
-    return make_communicator(min(local_leader[0], remote_leader[0]), group, attributes, 0, remote_group, local)
+    return make_communicator(min(local_leader[0], remote_leader[0]), group, attributes, 0, ANYWHERE, None, remote_group, local)
 
 
 def connect(Communicator local not None, int local_leader, Communicator peer, int remote_leader, int tag):
@@ -689,7 +686,7 @@ cdef object joined(Communicator local, object context, object local_context, obj
     if set(indices) & set(local.group.indices()):
         raise MPIError(ERR_GROUP, "the two groups of an inter-communicator must not share a process")
     own = make_communicator(local_context, local.group)
-    return make_communicator(context, local.group, None, 0, make_group(indices), own)
+    return make_communicator(context, local.group, None, 0, ANYWHERE, None, make_group(indices), own)
 
 
 def from_groups(Group local_group not None, int local_leader, Group remote_group not None, int remote_leader, str stringtag):

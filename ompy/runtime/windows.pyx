@@ -9,6 +9,7 @@ from ompy.mca.agreement cimport shared_memory
 from ompy.runtime.communicators cimport allgather
 
 from ompy.core.errors import ERR_COMM, ERR_DISP, ERR_RMA_SHARED, ERR_SIZE, MPIError
+from ompy.core.host import host_number
 from ompy.mca import selection
 from ompy.mca.window_hints import WindowHints
 from ompy.runtime import communicators
@@ -85,7 +86,7 @@ cdef tuple agreed(Communicator comm, Py_ssize_t size, Py_ssize_t unit, dict info
         raise MPIError(ERR_COMM, "comm: an intra-communicator expected for a window")
     hints = WindowHints()
     mine = hints.known(info).encode(errors="surrogatepass") if info else b""
-    rows = allgather(comm, [size, unit, communicators.host_number(), crc32c(0, <const char *> mine, len(mine))])
+    rows = allgather(comm, [size, unit, host_number(), crc32c(0, <const char *> mine, len(mine))])
     for rank, (nbytes, displacement, _, _) in enumerate(rows):
         if nbytes < 0:
             raise MPIError(ERR_SIZE, f"size: rank {rank} gave {nbytes} bytes for its part of the window")

@@ -1,1 +1,1 @@
-"""`ompy tune`: decision rules for coll/tuned, measured on one's own machine."""
+"""`ompy tune`: decision rules for collective components, measured on one's own machine."""

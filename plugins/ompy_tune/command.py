@@ -1,4 +1,4 @@
-"""`ompy tune`: measure every algorithm of coll/tuned here, and write the rules that choose the fastest."""
+"""`ompy tune`: measure every algorithm of a collective component here, and write the rules that choose the fastest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import click
 
 from ompy_tune import picture, table
 from ompy_tune.table import AUTO, WITHOUT, Times
-from ompy_tune.ways import declared, ways
+from ompy_tune.ways import MEASURED, TUNED, declared, ways
 
 UNITS = {"K": 10, "M": 20}
 SIZES = "8,32,128,512,2K,8K,32K,128K,512K,1M"
@@ -45,25 +45,25 @@ def ranks_of(_context: click.Context, _parameter: click.Parameter, value: str) -
     return found
 
 
-def order(functions: Sequence[str], ranks: int, sizes: list[int], rounds: int, compare: bool) -> dict[str, Any]:
+def order(functions: Sequence[str], ranks: int, sizes: list[int], rounds: int, compare: bool, component: str) -> dict[str, Any]:
     """What `program.py` is told."""
     labelled: dict[str, dict[str, dict[str, Any]]] = {}
     least: dict[str, int] = {}
     for function in functions:
-        labelled[function] = {WITHOUT: {"coll_tuned_priority": 0}}
+        labelled[function] = {WITHOUT: {f"coll_{component}_priority": 0}}
         if compare:
             labelled[function][AUTO] = {}
             continue
-        for way in ways(function, ranks):
-            labelled[function][str(way)] = way.parameters(function)
+        for way in ways(function, ranks, component):
+            labelled[function][str(way)] = way.parameters(function, component)
             least[str(way)] = way.numbers.get("segmentsize", -1) + 1
     return {"functions": labelled, "bytes": sizes, "least": least, "rounds": rounds}
 
 
-def run(order: dict[str, Any], ranks: int, mca: Sequence[tuple[str, str]]) -> Iterator[dict[str, Any]]:
-    """The lines that a job prints.  Raises ClickException when it fails."""
-    options = [word for name, value in (("coll", "tuned,basic"), *mca) for word in ("--mca", name, value)]
-    command = [sys.executable, "-m", "ompy.cli.ompyrun", "-n", str(ranks), *options, sys.executable]
+def run(order: dict[str, Any], ranks: int, mca: Sequence[tuple[str, str]], where: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The lines that a job prints; `where` are the launcher's words for its hosts.  Raises ClickException when it fails."""
+    options = [word for name, value in mca for word in ("--mca", name, value)]
+    command = [sys.executable, "-m", "ompy.cli.ompyrun", *where, "-n", str(ranks), *options, sys.executable]
     command += ["-m", "ompy_tune.program", json.dumps(order)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -90,8 +90,8 @@ def watching(functions: int, sizes: int) -> Iterator[Callable[[str], None]]:
         yield advance
 
 
-def show_comparison(times: Times) -> None:
-    """How much faster the rules in force are than coll/basic: its time as a multiple of theirs."""
+def show_comparison(times: Times, component: str) -> None:
+    """How much faster the component's rules in force are than what serves without it: that time as a multiple of theirs."""
     from rich.console import Console
     from rich.table import Table
 
@@ -99,7 +99,8 @@ def show_comparison(times: Times) -> None:
     for ranks in sorted({ranks for by_ranks in times.values() for ranks in by_ranks}):
         found = {function: by_ranks[ranks] for function, by_ranks in times.items() if ranks in by_ranks}
         sizes = sorted({size for by_size in found.values() for size in by_size})
-        shown = Table(title=f"time of coll/basic against that of the rules in force, {ranks} ranks: above 1 they are faster")
+        words = f"time without coll/{component} against that of the rules in force"
+        shown = Table(title=f"{words}, {ranks} ranks: above 1 they are faster")
         for heading in ("function", *map(table.readable, sizes)):
             shown.add_column(heading, justify="right")
         for function, by_size in found.items():
@@ -110,6 +111,9 @@ def show_comparison(times: Times) -> None:
 
 @click.command("tune")
 @click.option("--mca", "mca", nargs=2, multiple=True, metavar="NAME VALUE", help="As for ompyrun: btl zmq,self.")
+@click.option("--component", type=click.Choice(list(MEASURED)), default=TUNED, show_default=True, help="Whose algorithms.")
+@click.option("--host", "hosts", metavar="HOSTS", help="As for ompyrun: the job runs there.  n1:2,n2:2")
+@click.option("--hostfile", metavar="FILE", help="The same.")
 @click.option("-n", "-np", "ranks", default="2,4,8", show_default=True, callback=ranks_of, help="Numbers of ranks.")
 @click.option("--bytes", "sizes", default=SIZES, show_default=True, callback=sizes_of, help="Sizes of a block.")
 @click.option("--only", multiple=True, metavar="FUNCTION", help="This function alone, such as bcast; repeatable.")
@@ -117,9 +121,12 @@ def show_comparison(times: Times) -> None:
 @click.option("--times", type=click.Path(path_type=Path), help="Keep all times here; a later run goes on from them.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="The rules: TOML, or Python where it ends with .py.")
 @click.option("--picture", "pictures", type=click.Path(path_type=Path), help="Time over size; {n} stands for the ranks.")
-@click.option("--compare", is_flag=True, help="Measure what the rules in force gain over coll/basic, and write none.")
+@click.option("--compare", is_flag=True, help="Measure what the rules in force gain, and write none.")
 def command(
     mca: tuple[tuple[str, str], ...],
+    component: str,
+    hosts: str | None,
+    hostfile: str | None,
     ranks: list[int],
     sizes: list[int],
     only: tuple[str, ...],
@@ -129,34 +136,38 @@ def command(
     pictures: Path | None,
     compare: bool,
 ) -> None:
-    """Measure every algorithm of coll/tuned on this machine, and write the rules that choose the fastest.
+    """Measure every algorithm of a collective component, and write the rules that choose the fastest.
 
     \b
     ompy tune --mca btl zmq,self -n 2,4,8 -o rules.toml --picture "rules-{n}.png"
     ompyrun --mca coll_tuned_dynamic_rules_filename rules.toml ...
     ompy tune --compare --mca coll_tuned_dynamic_rules_filename rules.toml -n 4
+    ompy tune --component han --host node1:4,node2:4 -n 8 -o han.toml
     """
-    known = list(declared())
+    known = list(declared(component))
     if unknown := [name for name in only if name not in known]:
-        raise click.UsageError(f"--only {unknown[0]}: coll/tuned has no such function; known: {', '.join(known)}")
+        raise click.UsageError(f"--only {unknown[0]}: coll/{component} has no such function; known: {', '.join(known)}")
     if not compare and out is None and times is None:
         raise click.UsageError("where to: -o FILE for the rules, or --times FILE for the times alone")
     kept = table.load(times) if times and not compare else {}
     functions = list(only) or known
+    mca = (*MEASURED[component], *mca)
+    places = [*(("--host", hosts) if hosts else ()), *(("--hostfile", hostfile) if hostfile else ())]
     with watching(len(functions) * len(ranks), len(sizes)) as advance:
         for count in ranks:
             wanted = [name for name in functions if count not in kept.get(name, {})]
-            for line in run(order(wanted, count, sizes, rounds, compare), count, mca) if wanted else ():
+            asked = order(wanted, count, sizes, rounds, compare, component)
+            for line in run(asked, count, mca, places) if wanted else ():
                 advance(f"{line['function']}, {count} ranks, {table.readable(line['bytes'])} bytes")
                 kept.setdefault(line["function"], {}).setdefault(count, {})[line["bytes"]] = line["seconds"]
             if times and not compare:
                 table.save(times, kept)
     if compare:
-        show_comparison(kept)
+        show_comparison(kept, component)
         return
-    where = " ".join(f"--mca {name} {value}" for name, value in mca)
+    where = " ".join([*places, *(f"--mca {name} {value}" for name, value in mca[len(MEASURED[component]) :])])
     heading = [
-        "Decision rules of coll/tuned, measured by `ompy tune`.",
+        f"Decision rules of coll/{component}, measured by `ompy tune`.",
         f"{platform.machine()}, {platform.system()}, {where or 'default transports'}.",
     ]
     if out:

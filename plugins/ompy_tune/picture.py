@@ -40,7 +40,7 @@ def draw_one(axes: Axes, function: str, sizes: dict[int, dict[str, float]]) -> N
         alpha=0.25,
     )
     if all(WITHOUT in seconds for seconds in sizes.values()):
-        axes.plot(list(sizes), [it[WITHOUT] * 1e6 for it in sizes.values()], label="coll/basic", color="black", linestyle=":")
+        axes.plot(list(sizes), [it[WITHOUT] * 1e6 for it in sizes.values()], label="without it", color="black", linestyle=":")
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_title(function, fontsize=10)

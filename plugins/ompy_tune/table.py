@@ -12,7 +12,7 @@ from ompy_tune.ways import Way
 # Seconds of a call, in all ways, by function, ranks and bytes.
 Times = dict[str, dict[int, dict[int, dict[str, float]]]]
 
-# Besides coll/tuned's own ways: what serves now, and what would serve without coll/tuned.
+# Besides the component's own ways: what serves now, and what would serve without it.
 AUTO, WITHOUT = "auto", "basic"
 
 # A change of algorithm must be worth so much (10% of a call): less is noise.
@@ -37,7 +37,7 @@ def save(path: Path, times: Times) -> None:
 
 
 def own(seconds: Mapping[str, float]) -> dict[str, float]:
-    """Those of the ways of coll/tuned."""
+    """Those of the component's ways."""
     return {label: second for label, second in seconds.items() if label not in (AUTO, WITHOUT)}
 
 

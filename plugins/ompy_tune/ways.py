@@ -7,6 +7,12 @@ from typing import Any
 
 from ompy.mca import discovery, loading
 
+# Whose algorithms are measured, unless it is said, and whose can be: beside which components, and with which parameters.
+TUNED = "tuned"
+MEASURED: dict[str, tuple[tuple[str, str], ...]] = {
+    TUNED: (("coll", "tuned,basic"),),
+    "han": (("coll", "han,sm,tuned,basic"), ("coll_han_first_calls", "0")),
+}
 SEGMENTS = (0, 8 << 10, 64 << 10)
 FANOUTS = {"tree_fanout": (2, 3, 4), "chain_fanout": (2, 4)}
 # On two ranks every tree is this one.
@@ -35,16 +41,17 @@ class Way:
         pairs = (word.partition("=") for word in numbers)
         return cls(algorithm, {name: int(number) for name, _, number in pairs})
 
-    def parameters(self, function: str) -> dict[str, Any]:
+    def parameters(self, function: str, component: str = TUNED) -> dict[str, Any]:
         """MCA parameters that force it."""
-        numbers = {f"coll_tuned_{function}_{name}": number for name, number in self.numbers.items()}
-        return {f"coll_tuned_{function}_algorithm": self.algorithm, **numbers}
+        numbers = {f"coll_{component}_{function}_{name}": number for name, number in self.numbers.items()}
+        return {f"coll_{component}_{function}_algorithm": self.algorithm, **numbers}
 
 
-def declared(what: str = "tunings") -> Mapping[str, Any]:
-    """Of each function of coll/tuned, its algorithms, and what can be set of each (or, "sizes", which numbers of ranks it
+def declared(component: str = TUNED, what: str = "tunings") -> Mapping[str, Any]:
+    """Of each function of a component, its algorithms, and what can be set of each (or, "sizes", which numbers of ranks it
     serves)."""
-    found: Mapping[str, Any] = loading.load(discovery.installed()["coll"]["tuned"]).component.capabilities[what]  # type: ignore
+    capabilities = loading.load(discovery.installed()["coll"][component]).component.capabilities
+    found: Mapping[str, Any] = capabilities[what]  # type: ignore
     return found
 
 
@@ -52,11 +59,11 @@ def serves(sizes: str, ranks: int) -> bool:
     return {"even": ranks % 2 == 0, "a power of two": ranks & (ranks - 1) == 0}.get(sizes, True)
 
 
-def ways(function: str, ranks: int) -> Iterator[Way]:
+def ways(function: str, ranks: int, component: str = TUNED) -> Iterator[Way]:
     """All ways of a function on so many ranks that differ from each other."""
-    algorithms: Mapping[str, tuple[str, ...]] = declared()[function]
+    algorithms: Mapping[str, tuple[str, ...]] = declared(component)[function]
     for name, taken in algorithms.items():
-        if not serves(declared("sizes")[function][name], ranks):
+        if not serves(declared(component, "sizes")[function][name], ranks):
             continue
         if ranks == 2 and "segmentsize" in taken and name != ONLY_TREE:
             continue

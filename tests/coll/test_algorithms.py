@@ -7,9 +7,9 @@ from in_memory import InMemoryPml, finish, inter, intra
 from ompy_coll_basic.algorithms import INTER, INTRA
 from ompy_coll_basic.module import BasicModule
 from ompy_coll_tuned.algorithms import ALGORITHMS as TUNED
-from ompy_coll_tuned.algorithms import tunings
+from ompy_coll_tuned.algorithms import CATALOGUE
 from ompy_coll_tuned.module import TunedModule
-from ompy_coll_tuned.settings import Settings
+from ompy_coll_tuned.settings import TunedSettings
 
 from ompy.core.errors import ERR_PROC_FAILED, MPIError
 from ompy.core.progress import progress_once
@@ -45,7 +45,7 @@ class Way:
     def module(self, comm, crossover=4, **numbers):
         if self.component == "basic":
             return BasicModule(comm, crossover, {self.function: self.name})
-        return TunedModule(Settings({self.function: self.name}, {self.function: numbers}))
+        return TunedModule(TunedSettings({self.function: self.name}, {self.function: numbers}))
 
     def __str__(self):
         return f"{self.component}-{self.function}-{self.name}"
@@ -136,7 +136,7 @@ def test_any_rank_can_be_the_root(messages, way):
             run(messages, way, intra(size), cases_of(way, size, 2, PLAIN, root, False, FIRST))
 
 
-@pytest.mark.parametrize("way", [way for way in WAYS if way.component == "tuned" and tunings(way.function)], ids=str)
+@pytest.mark.parametrize("way", [way for way in WAYS if way.component == "tuned" and CATALOGUE.tunings(way.function)], ids=str)
 def test_long_messages_travel_in_pieces_along_trees_of_any_fanout(messages, way):
     """Pieces of 1, 4 (one element), 12 bytes and more than the message, of elements with and without gaps."""
     fanouts = ({}, {"tree_fanout": 3, "chain_fanout": 1}, {"tree_fanout": 7, "chain_fanout": 3})

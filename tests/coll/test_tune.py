@@ -7,8 +7,7 @@ import sys
 import tomllib
 
 import pytest
-from ompy_coll_tuned import rules as decision_rules
-from ompy_coll_tuned.algorithms import ALGORITHMS
+from ompy_coll_tuned.algorithms import ALGORITHMS, CATALOGUE
 from ompy_tune import table
 from ompy_tune.ways import Way, ways
 
@@ -77,7 +76,7 @@ def test_both_forms_of_the_rules_say_the_same(tmp_path):
             "4": {"0": "binomial", "512": {"algorithm": "chain", "segmentsize": "8KiB", "chain_fanout": 2}},
         }
     }
-    decision_rules.parse(toml, "test")
+    CATALOGUE.parse(toml, "test")
 
 
 def test_times_are_kept_for_the_next_run(tmp_path):
@@ -96,7 +95,7 @@ def test_a_run_writes_rules_that_a_job_takes(tune, run, tmp_path):
     result = tune("--mca", "btl", "sm,self", *sizes, "-o", str(out))
     assert result.returncode == 0, result.stderr
     assert set(json.loads(times.read_text())) == {"bcast", "alltoallw", "barrier"}
-    assert set(decision_rules.read(str(out)).tables) == {"bcast", "alltoallw", "barrier"}
+    assert set(CATALOGUE.read(str(out)).tables) == {"bcast", "alltoallw", "barrier"}
     program = "from ompy import MPI; import ompy; MPI.COMM_WORLD.Barrier(); print(ompy.explain_collective('bcast', 8))"
     options = ("--mca", "coll", "tuned,basic", "--mca", "coll_tuned_dynamic_rules_filename", str(out))
     said = run("-m", "ompy.cli.ompyrun", "-n", "3", *options, sys.executable, "-c", program)

@@ -7,12 +7,10 @@ import sys
 
 import pytest
 from in_memory import InMemoryPml, finish, intra
-from ompy_coll_tuned import rules
-from ompy_coll_tuned.algorithms import ALGORITHMS
+from ompy_coll_tuned.algorithms import ALGORITHMS, CATALOGUE
 from ompy_coll_tuned.component import COMPONENT
 from ompy_coll_tuned.module import TunedModule
-from ompy_coll_tuned.rules import parse
-from ompy_coll_tuned.settings import Settings, built_in
+from ompy_coll_tuned.settings import TunedSettings, built_in
 
 from ompy.mca import pml
 from ompy.mca.errors import ParameterError
@@ -61,7 +59,7 @@ def test_where_the_rules_that_come_with_it_switch_the_conformance_kit_tries():
 
 
 def test_a_file_decides_by_ranks_and_bytes(file):
-    settings = Settings(file=rules.read(str(file)))
+    settings = TunedSettings(file=CATALOGUE.read(str(file)))
     for size, nbytes, expected in (
         (2, 1 << 20, "binomial"),
         (3, 0, "binomial"),
@@ -76,19 +74,19 @@ def test_a_file_decides_by_ranks_and_bytes(file):
 
 
 def test_what_the_file_says_nothing_about_is_decided_as_measured(file):
-    settings = Settings(file=rules.read(str(file)))
+    settings = TunedSettings(file=CATALOGUE.read(str(file)))
     for nbytes in (8, 4096, 1 << 20):
-        assert chosen(settings, "reduce", 4, nbytes) == chosen(Settings(), "reduce", 4, nbytes)
+        assert chosen(settings, "reduce", 4, nbytes) == chosen(TunedSettings(), "reduce", 4, nbytes)
 
 
 def test_an_algorithm_that_cannot_serve_has_another_in_its_place(file):
-    settings = Settings(file=rules.read(str(file)))
+    settings = TunedSettings(file=CATALOGUE.read(str(file)))
     assert chosen(settings, "bcast", 6, 1 << 20)[0] == "scatter_allgather_ring"
     assert chosen(settings, "allgather", 6, 8)[0] == "neighbor_exchange"
     assert chosen(settings, "allgather", 7, 8)[0] == "ring"
     assert chosen(settings, "allreduce", 7, 5000)[0] == "ring"
     assert chosen(settings, "allreduce", 7, 5000, commutative=False)[0] == "recursive_doubling"
-    forced = Settings({"reduce": "rabenseifner"})
+    forced = TunedSettings({"reduce": "rabenseifner"})
     assert chosen(forced, "reduce", 7, 5000)[0] == "rabenseifner"
     assert chosen(forced, "reduce", 7, 5000, commutative=False)[0] == "binomial"
 
@@ -102,7 +100,7 @@ def test_every_algorithm_has_an_ordered_one_that_serves_all_ranks_behind_it():
 
 
 def test_a_name_goes_before_the_file(file):
-    settings = Settings({"bcast": "binary"}, {"bcast": {"segmentsize": 512}}, rules.read(str(file)))
+    settings = TunedSettings({"bcast": "binary"}, {"bcast": {"segmentsize": 512}}, CATALOGUE.read(str(file)))
     name, when = chosen(settings, "bcast", 8, 1 << 20)
     assert name == "binary"
     assert "asked for by name" in when
@@ -113,10 +111,10 @@ def test_the_rules_that_come_with_it_cover_every_function():
     for function in ALGORITHMS:
         for size in (*range(1, 20), 70):
             for nbytes in (0, 8, 1 << 14, 1 << 30):
-                chosen(Settings(), function, size, nbytes)
-    assert "measured over a network" in chosen(Settings(), "bcast", 8, 8)[1]
-    assert "measured within a host" in chosen(Settings(within_host=True), "bcast", 8, 8)[1]
-    assert "Thakur" in chosen(Settings(), "bcast", 9, 8)[1]
+                chosen(TunedSettings(), function, size, nbytes)
+    assert "measured over a network" in chosen(TunedSettings(), "bcast", 8, 8)[1]
+    assert "measured within a host" in chosen(TunedSettings(within_host=True), "bcast", 8, 8)[1]
+    assert "Thakur" in chosen(TunedSettings(), "bcast", 9, 8)[1]
     for size, within_host in ((2, False), (2, True), (100, True)):
         assert set(built_in(size, within_host).tables) == set(ALGORITHMS)
 
@@ -146,14 +144,14 @@ def test_a_wrong_file_is_an_error_that_names_it_the_entry_and_what_was_expected(
     path = tmp_path / "wrong.toml"
     path.write_text(text)
     with pytest.raises(ParameterError) as caught:
-        rules.read(str(path))
+        CATALOGUE.read(str(path))
     for word in (str(path), *words):
         assert word in str(caught.value)
 
 
 def test_a_file_that_is_not_there_is_an_error_that_names_the_parameter(tmp_path):
     with pytest.raises(ParameterError, match=r"missing.toml: No such file .*coll_tuned_dynamic_rules_filename"):
-        rules.read(str(tmp_path / "missing.toml"))
+        CATALOGUE.read(str(tmp_path / "missing.toml"))
 
 
 def test_calls_on_all_sides_of_the_thresholds_find_every_rank_of_one_mind(rng):
@@ -165,7 +163,7 @@ def test_calls_on_all_sides_of_the_thresholds_find_every_rank_of_one_mind(rng):
     try:
         for function, algorithms in ALGORITHMS.items():
             entries = {str(8 * number): it.name for number, it in enumerate(algorithms)}
-            settings = Settings(file=parse({function: {"1": entries}}, "test"))
+            settings = TunedSettings(file=CATALOGUE.parse({function: {"1": entries}}, "test"))
             for _ in range(25):
                 size = rng.randrange(1, 10)
                 count, shape, root = rng.randrange(len(entries) * 3), rng.choice(SHAPES), rng.randrange(size)

@@ -116,6 +116,7 @@ NAMED = {
     "btl_zmq": ["btl", "zmq,self"], "btl_sm": ["btl", "sm,self"], "btl_gdn": ["btl", "gdn,self"], "pml_dr": ["pml", "dr"],
     "btl_portals": ["btl", "portals,self"], "mtl_portals": ["pml", "cm"], "coll_portals": ["coll", "portals,basic"],
     "coll_sm": ["coll", "sm,basic"], "coll_tuned": ["coll", "tuned,basic"], "coll_basic": ["coll", "basic"],
+    "coll_han": ["coll", "han,basic"],
 }  # fmt: skip
 PROGRAM = """
 import numpy

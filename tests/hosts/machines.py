@@ -66,8 +66,10 @@ SETTLE = 30.0
 PAUSE = 0.02
 
 
-UNSHARE = ("unshare", "--net", "--uts", "--ipc", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c")
-UNSHARE_LIGHT = ("unshare", "--net", "--uts", "--ipc", "--mount", "--kill-child", "sh", "-c")
+# What dies with the process that began it, however that ends.
+BOUND = ("setpriv", "--pdeathsig", "KILL")
+UNSHARE = (*BOUND, "unshare", "--net", "--uts", "--ipc", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c")
+UNSHARE_LIGHT = (*BOUND, "unshare", "--net", "--uts", "--ipc", "--mount", "--kill-child", "sh", "-c")
 PROBE = "ip link add name probe type bridge && mount -t tmpfs tmpfs /dev/shm"
 SWITCH = "ip link add name bridge type bridge && ip link set dev bridge up && exec cat"
 
@@ -76,7 +78,7 @@ def reason_against() -> str:
     """Why there can be no hosts on this machine; empty when there can."""
     if os.geteuid() != 0:
         return "hosts are made of namespaces, which only root can make"
-    for command in ("unshare", "nsenter", "ip", "/usr/sbin/sshd", "ssh", "ssh-keygen"):
+    for command in ("setpriv", "taskset", "unshare", "nsenter", "ip", "/usr/sbin/sshd", "ssh", "ssh-keygen"):
         if shutil.which(command) is None:
             return f"there is no {command} (Debian: apt-get install openssh-server openssh-client iproute2 util-linux)"
     tried = subprocess.run([*UNSHARE, PROBE], capture_output=True, text=True)
@@ -87,24 +89,29 @@ class Machine:
     """One host.
 
     Parameters:
+        number: of its address.
+        folder: for keys, configurations and logs.
+        processors: that its processes run on, as taskset(1) takes them; empty for all.
         is_light: without sshd and a process namespace: many of them are up soon.
 
     Attributes:
         pid: its first process, which holds the namespaces.
     """
 
-    def __init__(self, name: str, number: int, folder: Path, is_light: bool = False) -> None:
+    def __init__(self, name: str, number: int, folder: Path, processors: str = "", is_light: bool = False) -> None:
         self.name = name
+        self.bound = ["taskset", "--cpu-list", processors] if processors else []
         self.machines: list[Machine] = []
         self.address = f"10.77.0.{number}"
         self.wire = f"v{number}"
         self.is_light = is_light
         self.spaces = ["--net", "--uts", "--ipc", "--mount", *([] if is_light else ["--pid"])]
         unshare, begin = (UNSHARE_LIGHT, BEGIN_LIGHT) if is_light else (UNSHARE, BEGIN)
-        words = [*unshare, begin.format(name=name, folder=folder)]
-        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        words = [*self.bound, *unshare, begin.format(name=name, folder=folder)]
+        with open(folder / f"begin.{name}", "wb") as errors:
+            self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
         assert self.process.stdout is not None
-        assert self.process.stdout.readline() == b"ready\n"
+        assert self.process.stdout.readline() == b"ready\n", (folder / f"begin.{name}").read_text()
         with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children") as stream:
             self.pid = int(stream.read().split()[0])
         (folder / f"{name}.pid").write_text(str(self.pid))
@@ -117,7 +124,7 @@ class Machine:
 
     def command(self, *words: str, folder: Path | str = "/") -> list[str]:
         """What runs a command there, in a folder."""
-        return ["nsenter", f"--target={self.pid}", *self.spaces, f"--wdns={folder}", *words]
+        return [*self.bound, "nsenter", f"--target={self.pid}", *self.spaces, f"--wdns={folder}", *words]
 
     def ip(self, *words: str) -> None:
         """`ip` in its network."""
@@ -162,23 +169,36 @@ class Machines:
     Parameters:
         folder: for keys, configurations and logs.
         count: number of hosts, n1 and following.
+        processors: those of each host, as taskset(1) takes them; none: all have all.
         are_light: as of `Machine`.
 
     Attributes:
         agent: command of ssh's form that reaches each from each.
     """
 
-    def __init__(self, folder: Path, count: int, are_light: bool = False) -> None:
+    def __init__(self, folder: Path, count: int, processors: Sequence[str] = (), are_light: bool = False) -> None:
         self.folder = folder
         self.are_cut: set[str] = set()
+        self.machines: list[Machine] = []
+        self.switch: subprocess.Popen[bytes] | None = None
+        try:
+            self.begin(count, processors, are_light)
+        except BaseException:
+            self.end()
+            raise
+
+    def begin(self, count: int, processors: Sequence[str], are_light: bool) -> None:
+        folder = self.folder
         names = [f"n{number}" for number in range(1, count + 1)]
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / "key"], check=True)
         (folder / "sshd_config").write_text(SSHD.format(folder=folder))
         (folder / "ssh_config").write_text(SSH.format(folder=folder))
         lines = [f"10.77.0.{number} {name}" for number, name in enumerate(names, 1)]
         (folder / "hosts").write_text("\n".join(["127.0.0.1 localhost", *lines]) + "\n")
-        self.switch = subprocess.Popen(["unshare", "--net", "--kill-child", "sh", "-c", SWITCH], stdin=subprocess.PIPE)
-        self.machines = [Machine(name, number, folder, are_light) for number, name in enumerate(names, 1)]
+        self.switch = subprocess.Popen([*BOUND, "unshare", "--net", "sh", "-c", SWITCH], stdin=subprocess.PIPE)
+        for number, name in enumerate(names):
+            processor = processors[number] if processors else ""
+            self.machines.append(Machine(name, number + 1, folder, processor, are_light))
         while not self.in_switch("ip", "link", "show", "dev", "bridge"):
             time.sleep(PAUSE)
         for it in self.machines:
@@ -207,6 +227,7 @@ class Machines:
 
     @property
     def switch_pid(self) -> int:
+        assert self.switch is not None
         return self.switch.pid
 
     def wait_for_sshd(self, machine: Machine, start: Machine | None = None) -> None:
@@ -258,8 +279,9 @@ class Machines:
     def end(self) -> None:
         for it in self.machines:
             it.end()
-        self.switch.kill()
-        self.switch.wait()
+        if self.switch is not None:
+            self.switch.kill()
+            self.switch.wait()
 
 
 class Launched:

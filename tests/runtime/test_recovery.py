@@ -22,6 +22,12 @@ def tried(call):
         print(f"{rank}: done", flush=True)
 comm.Barrier()
 """
+# What has coll/han divide the world at once.
+TWO_HOSTS = tuple(
+    word
+    for name, value in (("pretended_hosts", "0,0,1,1"), ("first_calls", "0"), ("priority", "50"))
+    for word in ("--mca", f"coll_han_{name}", value)
+)
 # Rank 1 fails when the others are out of what was before.
 AFTER_ALL = "comm.gather(None, root=1)"
 COLLECTIVES = {
@@ -51,11 +57,11 @@ def survivors(job: Launch, ranks: int = 4) -> dict[int, str]:
     return {int(rank): words for rank, words in told.items()}
 
 
-@pytest.mark.parametrize("coll", ["sm,tuned,basic", "tuned,basic", "basic"])
+@pytest.mark.parametrize("coll", ["sm,tuned,basic", "tuned,basic", "basic", "han,sm,tuned,basic"])
 @pytest.mark.parametrize("call", COLLECTIVES.values(), ids=COLLECTIVES)
 def test_a_collective_with_a_failed_rank_is_an_error_on_every_rank_that_waits(call: str, coll: str) -> None:
     # The job ends by finalisation: the survivors meet without the rank that failed.
-    told = survivors(survive("", call, "--mca", "coll", coll))
+    told = survivors(survive("", call, "--mca", "coll", coll, *TWO_HOSTS * ("han" in coll)))
     if "Scan" in call:
         del told[0]  # it needs nobody
     for words in told.values():

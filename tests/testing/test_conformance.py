@@ -22,8 +22,15 @@ TRANSPORTS = [
     pytest.param("portals,self", 2, marks=pytest.mark.long),
 ]
 MORE_TRANSPORTS = [("sm,self", 3), ("sm,self", 5), ("zmq,self", 2), ("zmq,self", 5), ("portals,self", 3)]
-COLLECTIVES = [("basic", 3), ("sm,basic", 3), ("tuned,basic", 3)]
-MORE_COLLECTIVES = [("basic", 17), ("sm,basic", 17), ("tuned,basic", 2), ("tuned,basic", 5), ("tuned,basic", 17)]
+COLLECTIVES = [("basic", 3), ("sm,basic", 3), ("tuned,basic", 3), ("han,tuned,basic", 5)]
+MORE_COLLECTIVES = [
+    ("basic", 17),
+    ("sm,basic", 17),
+    ("tuned,basic", 2),
+    ("tuned,basic", 5),
+    ("tuned,basic", 17),
+    ("han,basic", 17),
+]
 WINDOWS = [("pt2pt", 2), ("sm,pt2pt", 3), ("rdma,pt2pt", 2), ("portals,pt2pt", 2)]
 MORE_WINDOWS = [("portals,pt2pt", 3), ("rdma,pt2pt", 3), ("pt2pt", 3), ("pt2pt", 5), ("sm,pt2pt", 2), ("sm,pt2pt", 5)]
 # Framework, names, ranks, further parameters.

@@ -4,6 +4,7 @@
     python tools/bench                    every row
     python tools/bench --rows latency     rows whose name begins so
     python tools/bench --json out.json --plot docs/figures --markdown docs/benchmarks.md
+    python tools/bench --hosts            between two hosts, which are network namespaces: as root
 
 Libraries take turns (A B C, C B A, ...), ranks are bound to cores while there are enough, and each round gives one ratio
 against the better peer; the table shows their median, lowest and highest.  Losses are shown like gains, and so is a library
@@ -25,7 +26,7 @@ from memory import bare
 from plots import plot
 from rich.console import Console
 from rich.progress import Progress
-from table import tables, write_markdown
+from table import MARKS, MARKS_OF_HOSTS, Table, between_hosts, tables, write_markdown
 
 SIZES = (0, 8, 64, 256, 1024, 4096, 8192, 65536, 1 << 20, 4 << 20)
 COLLECTIVES = ("bcast", "reduce", "allreduce", "allgather", "alltoall", "reduce_scatter", "scan")
@@ -71,6 +72,19 @@ IN_HEAP = {"OMPY_MCA_mpi_numpy_heap": "65536"}
 START_UP = (1, 2, 4, 8, 16)
 RESIDENT = (2, 8, 32, 64)
 SOCKETS = [*(f"sockets:{size}" for size in (8, 4096, 1 << 20)), *(f"sockets_window:{size}" for size in (65536, 1 << 20))]
+
+# Between two hosts, half of the ranks on each.
+BETWEEN_HOSTS = {
+    2: [
+        *(f"latency:{size}" for size in SIZES if size),
+        "window:8:64",
+        "window:1024:64",
+        "window:65536:64",
+        f"window:{1 << 20}:16",
+        f"window:{4 << 20}:8",
+    ],
+    4: [f"{name}:{size}" for size in (8, 1024, 65536, 1 << 20) for name in ("allreduce", "alltoall")],
+}
 
 # Seconds that a launch may take, and each of its rows besides; `rows.py` itself stops sampling a row after a few.
 LONGEST_LAUNCH = 120.0
@@ -168,12 +182,21 @@ class Resident(Job):
             row.failures[library.name] = printed.failure or "not there"
 
 
-def jobs(wanted: tuple[str, ...]) -> list[Job]:
-    """What there is to measure; only rows that begin as wanted, if anything is."""
+class OnHosts(Job):
+    """Rows between hosts; the programs on bare sockets have those of two ranks."""
+
+    def measures(self, library: Library) -> bool:
+        return self.ranks == 2 or library.name != "bare sockets"
+
+
+def jobs(wanted: tuple[str, ...], hosts: bool) -> list[Job]:
+    """What there is to measure, on this host or between hosts; only rows that begin as wanted, if anything is."""
 
     def chosen(rows: list[str], ranks: int) -> list[str]:
         return [row for row in rows if not wanted or any(f"{row}@{ranks}".startswith(begin) for begin in wanted)]
 
+    if hosts:
+        return [job for job in (OnHosts(ranks, chosen(rows, ranks)) for ranks, rows in BETWEEN_HOSTS.items()) if job.rows]
     found = [Job(ranks, chosen(rows, ranks)) for ranks, rows in ROWS.items()]
     found += [Files(ranks, chosen(FILES, ranks)) for ranks in (2, 4)]
     found += [InHeap(2, chosen(NUMPY_HEAP, 2)), Sockets(2, chosen(SOCKETS, 2))]
@@ -197,6 +220,27 @@ def compare(group: list[Library], rounds: int, todo: list[Job], console: Console
     return figures
 
 
+def names_between_hosts() -> tuple[str, ...]:
+    """The libraries that can be compared between hosts."""
+    from hosts import NAMES, installed
+
+    return tuple(name for name in NAMES if installed(name))
+
+
+def compare_hosts(
+    names: tuple[str, ...], rounds: int, todo: list[Job], console: Console
+) -> tuple[Figures, list[tuple[str, Table]]]:
+    """The same between two hosts; raises ClickException where there can be none."""
+    import hosts
+
+    try:
+        with hosts.two_hosts() as machines:
+            figures = compare([hosts.library(name, machines) for name in names], rounds, todo, console)
+    except hosts.NoHosts as error:
+        raise click.ClickException(f"no hosts on this machine: {error}") from None
+    return figures, between_hosts(figures, names, hosts.PEERS, hosts.BARE)
+
+
 @click.command(help=__doc__)
 @click.option("--rows", multiple=True, metavar="NAME", help="Only rows that begin so, e.g. latency:8@2.  Repeatable.")
 @click.option("--rounds", default=5, show_default=True, help="Turns of each library.")
@@ -206,6 +250,7 @@ def compare(group: list[Library], rounds: int, todo: list[Job], console: Console
     "--markdown", "markdown_file", type=click.Path(path_type=Path), help="Write the tables; in a page that has them, in place."
 )
 @click.option("--plot", "plot_folder", type=click.Path(path_type=Path), help="Draw latency and bandwidth over size.")
+@click.option("--hosts", is_flag=True, help="Between two hosts, made of namespaces with half of the processors each.")
 def main(
     rows: tuple[str, ...],
     rounds: int,
@@ -213,24 +258,33 @@ def main(
     json_file: Path | None,
     markdown_file: Path | None,
     plot_folder: Path | None,
+    hosts: bool,
 ) -> None:
+    if hosts:
+        # The tests' hosts.
+        sys.path.append(str(HERE.parent.parent / "tests" / "hosts"))
+    known = names_between_hosts() if hosts else NAMES
     for name in only:
-        if name not in NAMES:
-            raise click.BadParameter(f"{name}: one of {', '.join(NAMES)} expected", param_hint="--only")
-    todo = jobs(rows)
+        if name not in known:
+            raise click.BadParameter(f"{name}: one of {', '.join(known)} expected", param_hint="--only")
+    todo = jobs(rows, hosts)
     if not todo:
         raise click.BadParameter(f"no row begins with {' or '.join(rows)}", param_hint="--rows")
     if plot_folder and not find_spec("matplotlib"):
         raise click.BadParameter("pictures need matplotlib: tools/setup plots", param_hint="--plot")
     console = Console(stderr=not sys.stdout.isatty(), width=None if sys.stdout.isatty() else 160)
-    figures = compare([library(name) for name in only or NAMES], rounds, todo, console)
+    if hosts:
+        figures, found = compare_hosts(only or known, rounds, todo, console)
+    else:
+        figures = compare([library(name) for name in only or known], rounds, todo, console)
+        found = tables(figures)
     wide = Console(width=None if sys.stdout.isatty() else 200)
-    for title, table in tables(figures):
+    for title, table in found:
         table.show(wide, title)
     if json_file:
         json_file.write_text(json.dumps(figures.as_json(), indent=1))
     if markdown_file:
-        write_markdown(figures, rounds, markdown_file)
+        write_markdown(found, rounds, markdown_file, MARKS_OF_HOSTS if hosts else MARKS)
     if plot_folder:
         plot(figures, plot_folder)
 

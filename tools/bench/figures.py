@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 from typing import NamedTuple
 
 
@@ -49,9 +50,9 @@ class Row:
     def median(self, library: str) -> float:
         return statistics.median(each.median for each in self.rounds[library])
 
-    def ratios(self) -> list[float]:
-        """For each round, how many times better the first library was than the best of the others."""
-        own, *peers = self.rounds.values()
+    def ratios(self, library: str, others: Sequence[str]) -> list[float]:
+        """For each round, how many times better a library was than the best of the others."""
+        own, *peers = (self.rounds[name] for name in (library, *others) if name in self.rounds)
         together = zip(own, *peers, strict=False)
         return [min(value.median for value in values) / mine.median for mine, *values in together if values and mine.median]
 

@@ -1,4 +1,4 @@
-"""The libraries compared: how each is installed and started."""
+"""The libraries compared: how each is installed and started, on this host or on several."""
 
 from __future__ import annotations
 

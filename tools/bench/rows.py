@@ -6,14 +6,15 @@ Rank 0 prints a JSON object a line, as soon as it has it: {"row": name, "samples
 "cpu": CPU seconds of one operation, all ranks together}.  A sample is the mean of a batch that takes at least 200
 microseconds; the first 50 operations are not counted, or fewer where they are very slow.  Of collectives the slowest rank
 counts.  Messages go between neighbours, all pairs at once.  Two bound ranks probe how far their cores are apart before and
-after each sample, and drop it when that has changed; the last row, `line`, is what they found, one way.  What is done in a
-second way has its samples under a name of their own.
+after each sample, and drop it when that has changed; the last row, `line`, is what they found, one way, on one host.  What is
+done in a second way has its samples under a name of their own.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
+import os
 import sys
 from collections.abc import Callable
 from time import perf_counter, process_time
@@ -42,7 +43,7 @@ STEADY = 1.3
 # Memory that cold rows rotate over, bytes: more than any cache.
 COLD = 96 << 20
 
-line = Line(comm) if size == 2 else None
+line = Line(comm) if size == 2 and len(set(comm.allgather(os.uname().nodename))) == 1 else None
 cpu_seconds: dict[str, float] = {}
 probes: list[float] = []
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import statistics
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from rich.console import Console
 from rich.table import Table as Drawn
 
 # What stands between these lines of a page is the last run's.
-BEGIN, END = "<!-- begin of the last run -->", "<!-- end of the last run -->"
+MARKS = ("<!-- begin of the last run -->", "<!-- end of the last run -->")
+MARKS_OF_HOSTS = ("<!-- begin of the last run between hosts -->", "<!-- end of the last run between hosts -->")
 
 
 def cell(row: Row, library: str) -> str:
@@ -37,19 +39,33 @@ class Table:
 
     Parameters:
         rows: lines of the table.
-        libraries: its columns; the first is compared with the best of the others.
+        libraries: its columns.
         with_limits: has a column for what the machine allows.
+        compared: heading -> the others with whose best the first library is compared; all, unless it is given.
     """
 
-    def __init__(self, rows: list[Row], libraries: tuple[str, ...], *, with_limits: bool) -> None:
-        self.headings = ["row@ranks", *libraries, "ratio", "lowest to highest", *(["limit"] if with_limits else [])]
-        self.ratio = 1 + len(libraries)
-        self.lines = [self.line(row, libraries, with_limits=with_limits) for row in rows]
+    def __init__(
+        self,
+        rows: list[Row],
+        libraries: tuple[str, ...],
+        *,
+        with_limits: bool,
+        compared: Mapping[str, tuple[str, ...]] | None = None,
+    ) -> None:
+        self.libraries = libraries
+        self.compared = {"ratio": libraries[1:]} if compared is None else compared
+        ratios = [heading for ratio in self.compared for heading in (ratio, "lowest to highest")]
+        self.headings = ["row@ranks", *libraries, *ratios, *(["limit"] if with_limits else [])]
+        first = 1 + len(libraries)
+        self.ratios = range(first, first + len(ratios), 2)
+        self.lines = [self.line(row, with_limits=with_limits) for row in rows]
 
-    def line(self, row: Row, libraries: tuple[str, ...], *, with_limits: bool) -> list[str]:
-        each = row.ratios() if libraries[0] in row.rounds and not row.name.startswith("line") else []
-        told = [f"{statistics.median(each):.2f}", f"{min(each):.2f} to {max(each):.2f}"] if each else ["-", "-"]
-        cells = [row.name, *(cell(row, library) for library in libraries), *told]
+    def line(self, row: Row, *, with_limits: bool) -> list[str]:
+        cells = [row.name, *(cell(row, library) for library in self.libraries)]
+        for others in self.compared.values():
+            known = self.libraries[0] in row.rounds and not row.name.startswith("line")
+            each = row.ratios(self.libraries[0], others) if known else []
+            cells += [f"{statistics.median(each):.2f}", f"{min(each):.2f} to {max(each):.2f}"] if each else ["-", "-"]
         if with_limits:
             factor, name = row.unit
             limit = limit_of(row.name)
@@ -60,15 +76,25 @@ class Table:
         """On a terminal; losses in red."""
         drawn = Drawn(*self.headings, title=title)
         for cells in self.lines:
-            ratio = cells[self.ratio]
-            colour = "white" if ratio == "-" else "green" if float(ratio) >= 1 else "red"
-            drawn.add_row(*(f"[{colour}]{text}[/]" if text is ratio else text for text in cells))
+            drawn.add_row(*(coloured(text) if at in self.ratios else text for at, text in enumerate(cells)))
         console.print(drawn)
 
     def markdown(self) -> str:
         return "\n".join(
             "| " + " | ".join(cells) + " |" for cells in (self.headings, ["---"] * len(self.headings), *self.lines)
         )
+
+
+def coloured(ratio: str) -> str:
+    colour = "white" if ratio == "-" else "green" if float(ratio) >= 1 else "red"
+    return f"[{colour}]{ratio}[/]"
+
+
+def between_hosts(figures: Figures, libraries: tuple[str, ...], peers: tuple[str, ...], limit: str) -> list[tuple[str, Table]]:
+    """The table of libraries between hosts: the first compared with the better peer, and with what the network allows."""
+    title = "Between two hosts: median of rounds; ratio of the first library against the better peer, and against bare sockets"
+    compared = {"ratio": peers, f"to {limit}": (limit,)}
+    return [(title, Table(list(figures.rows.values()), libraries, with_limits=False, compared=compared))]
 
 
 def tables(figures: Figures) -> list[tuple[str, Table]]:
@@ -102,11 +128,12 @@ def machine(rounds: int) -> str:
     return f"{datetime.now(UTC):%Y-%m-%d}, {cores}{of}, {system}, rounds: {rounds}."
 
 
-def write_markdown(figures: Figures, rounds: int, file: Path) -> None:
-    """The tables for the documentation: into their place in a page that has one, else a file of their own."""
-    parts = [machine(rounds), *(f"{title}.\n\n{table.markdown()}" for title, table in tables(figures))]
-    text = f"{BEGIN}\n\n" + "\n\n".join(parts) + f"\n\n{END}"
+def write_markdown(found: list[tuple[str, Table]], rounds: int, file: Path, marks: tuple[str, str] = MARKS) -> None:
+    """Tables for the documentation: into their place in a page that has one, between the marks, else a file of their own."""
+    begin, end = marks
+    parts = [machine(rounds), *(f"{title}.\n\n{table.markdown()}" for title, table in found)]
+    text = f"{begin}\n\n" + "\n\n".join(parts) + f"\n\n{end}"
     page = file.read_text() if file.exists() else ""
-    before, begins, rest = page.partition(BEGIN)
-    _, ends, after = rest.partition(END)
+    before, begins, rest = page.partition(begin)
+    _, ends, after = rest.partition(end)
     file.write_text(before + text + after if begins and ends else text + "\n")

@@ -115,12 +115,12 @@ class Order(NamedTuple):
 
     @property
     def trial(self) -> tuple[tuple[str, str], ...]:
-        """Parameters under which a launcher of processes can be tried on one machine, but for those that are given."""
-        if self.framework != "plm":
+        """Parameters under which what needs several hosts can be tried on one machine, but for those that are given."""
+        if self.framework not in ("plm", "coll"):
             return ()
         told = limits.declared(self.framework, self.component).capabilities.get("trial", {})
         assert isinstance(told, Mapping)
-        pairs = ((f"plm_{self.component}_{name}", str(value).format(**PYTHON)) for name, value in told.items())
+        pairs = ((f"{self.framework}_{self.component}_{name}", str(value).format(**PYTHON)) for name, value in told.items())
         given = {name for name, _ in self.mca}
         return tuple(pair for pair in pairs if pair[0] not in given)
 

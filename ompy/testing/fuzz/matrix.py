@@ -34,6 +34,13 @@ HEAP = {"btl": "sm,self", "btl_sm_single_copy": "none", "mpi_numpy_heap": 4096, 
 CHAOS = {
     f"btl_chaos_{what}": share for what, share in {"drop": 0.01, "duplicate": 0.01, "corrupt": 0.001, "delay": 0.05}.items()
 }
+LEVELLED = ("barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall")
+TWO_LEVELS = {
+    **{f"coll_han_{function}_algorithm": "two_level" for function in LEVELLED},
+    "coll_han_first_calls": 1,
+    "coll_han_priority": 50,
+    "coll_han_allreduce_segmentsize": 8192,
+}
 SIMULATED = ("threads", "signals", "fork", "floods")
 
 MATRIX = (
@@ -56,6 +63,8 @@ MATRIX = (
     Row("coll basic", mca(coll="basic"), (2, 3, 5, 7)),
     Row("coll tuned", mca(coll="tuned,basic"), (2, 3, 5, 7)),
     Row("coll sm", mca(coll="sm,basic"), (2, 3, 5, 7)),
+    Row("coll han", mca(**TWO_LEVELS, coll_han_pretended_hosts="0,0,1,1,2"), (3, 5, 7)),
+    Row("coll han in turn", mca(**TWO_LEVELS, coll_han_pretended_hosts="0,1"), (3, 5)),
     Row("osc pt2pt", mca(osc="pt2pt"), (2, 3, 5), share=2),
     Row("osc sm", mca(osc="sm,pt2pt"), (2, 3, 5), share=2),
     Row("osc rdma", mca(osc="rdma,pt2pt", osc_rdma_priority=50, btl_sm_single_copy="cma"), (2, 3, 5), share=2),

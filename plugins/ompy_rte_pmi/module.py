@@ -10,11 +10,11 @@ A PMI value is one word of at most 1024 characters, so bytes are published as ba
 from __future__ import annotations
 
 import os
-import sys
 from binascii import a2b_base64, b2a_base64
 
 from ompy.core.errors import ERR_INTERN, MPIError
 from ompy.core.progress import serve_until_readable
+from ompy.mca.last_words import say
 from ompy.mca.pmi_services import ELSEWHERE_KEY, PARENT_KEY, PmiServices
 from ompy.mca.pmi_wire import Wire, connect
 from ompy.mca.rte import Rte
@@ -58,16 +58,6 @@ def decode(text: str) -> str:
         return bytes.fromhex(text).decode("utf-8", "replace")
     except ValueError:
         return "it can't be understood how"
-
-
-def say(text: str) -> None:
-    """On standard error, as far as there is one, and out of both streams."""
-    for stream, words in ((sys.stdout, ""), (sys.stderr, text)):
-        try:
-            stream.write(words)
-            stream.flush()
-        except (OSError, ValueError, AttributeError):
-            continue  # closed, full or missing: no reason to stay
 
 
 class PmiRte(PmiServices, Rte):

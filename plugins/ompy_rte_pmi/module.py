@@ -34,6 +34,7 @@ LONGEST_VALUE = 1 << 20
 MOST_PIECES = 1 << 16
 MOST_RANKS = 1 << 28
 DIGITS = 9
+UNKNOWN = "-1"  # Slurm's number of the program
 # Jobs of ompy's own launcher: it has put the secret where ranks find it, and reads the message of an abort.
 OWN_PREFIX = "ompy-"
 GREETING = (
@@ -107,13 +108,15 @@ class PmiRte(PmiServices, Rte):
         rank = int(told.get("rank", environment.get("PMI_RANK", "0")))
         size = int(told.get("size", environment.get("PMI_SIZE", "1")))
         local_rank = environment.get("MPI_LOCALRANKID", environment.get("SLURM_LOCALID", "0"))
-        local_size = environment.get("MPI_LOCALNRANKS", environment.get("SLURM_NTASKS_PER_NODE", "1"))
+        # Slurm names the ranks of the node: 0,1,2
+        local_size = environment.get("MPI_LOCALNRANKS", str(1 + environment.get("SLURM_GTIDS", "").count(",")))
         return cls(wire, rank, size, int(local_rank), int(local_size))
 
     @property
     def appnum(self) -> int:
         """Number of this process's program among those of the command line; asked for by the few that want to know."""
-        return number(self.wire.ask("get_appnum", "appnum").get("appnum", "0"), "the program's number", 0, 1 << 20)
+        told = self.wire.ask("get_appnum", "appnum").get("appnum", UNKNOWN)
+        return 0 if told == UNKNOWN else number(told, "the program's number", 0, 1 << 20)
 
     def _ask(self, questions: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
         if self.is_own:

@@ -91,6 +91,8 @@ cdef struct Answer:
 # One process has one connection, and its handler no argument of its own.
 cdef void *happenings = NULL
 cdef int bell = -1
+cdef char[256] own_nspace
+cdef bint server_is_lost = False
 
 cdef pmix_status_t[13] heard = [
     ERR_PROC_ABORTED, ERR_PROC_REQUESTED_ABORT, ERR_PROC_ABORTING, ERR_LOST_CONNECTION, ERR_LOST_CONNECTION_TO_SERVER,
@@ -127,10 +129,15 @@ cdef int64_t number_of(const pmix_value_t *value, int64_t otherwise) noexcept no
     return otherwise
 
 
+cdef bint is_of_job(const pmix_proc_t *who) noexcept nogil:
+    return who != NULL and strcmp(who.nspace, own_nspace) == 0
+
+
 cdef void happened(
     size_t reference, pmix_status_t status, const pmix_proc_t *source, pmix_info_t *info, size_t count,
     pmix_info_t *results, size_t results_count, pmix_event_notification_cbfunc_fn_t done, void *context,
 ) noexcept nogil:
+    global server_is_lost
     cdef Event *event = <Event *> malloc(sizeof(Event))
     cdef const pmix_proc_t *who = source
     cdef size_t place
@@ -143,6 +150,8 @@ cdef void happened(
                 event.code = number_of(&info[place].value, NO_CODE)
         memset(event.nspace, 0, sizeof(event.nspace))
         event.rank = RANK_WILDCARD
+        if (status == ERR_LOST_CONNECTION or status == ERR_LOST_CONNECTION_TO_SERVER) and not is_of_job(who):
+            server_is_lost = True
         if who != NULL:
             strncpy(event.nspace, who.nspace, MAX_NSLEN)
             event.rank = who.rank
@@ -396,6 +405,7 @@ cdef class Client:
             pthread_sigmask(SIG_SETMASK, &before, NULL)
         self.check(status, "does not let this process in")
         self.nspace, self.rank, self.process = proc.nspace.decode("utf-8", "replace"), proc.rank, os.getpid()
+        strncpy(own_nspace, proc.nspace, MAX_NSLEN)
         bell = self.descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
         it = self.begin_operation()
         with nogil:
@@ -408,7 +418,6 @@ cdef class Client:
             return
         with nogil:
             self.finalize_(NULL, 0)
-        self.events()
         self.close()
 
     def close(self) -> None:
@@ -467,10 +476,14 @@ cdef class Client:
         while not it.wait(3600):
             pass  # ranks come when they come
         self.unanswered.discard(it)
-        self.check(it.answer.status, "says of a fence")
+        if it.answer.status in (ERR_LOST_CONNECTION, ERR_PARTIAL_SUCCESS) and not server_is_lost:
+            return  # a rank has failed on its way: all others are here
+        self.check(it.answer.status, "has given up a fence")
 
-    def get(self, rank: int, key: str, seconds: float, at_hand: bool = False) -> bytes | int:
+    def get(self, rank: int, key: str, seconds: float, at_hand: bool = False) -> bytes | int | None:
         """What a rank has published, or the launcher says of it; of the whole job where `rank` is negative.
+
+        None where the server has found nothing: for a moment that is so of what another server has just taken, too.
 
         Parameters:
             seconds: the longest that it may take.
@@ -491,8 +504,14 @@ cdef class Client:
             info.value.data.integer = max(1, int(seconds))
         with nogil:
             status = self.get_nb(&it.proc, text, info, 1, answered, &it.answer)
-        whose = f"rank {rank}" if rank >= 0 else "the job"
-        self.end_operation(it, status, f"has nothing of {whose} under {key}", seconds + 1)
+        if status == ERR_NOT_FOUND:
+            return None
+        try:
+            self.end_operation(it, status, f"does not say what is published under {key}", seconds + 1)
+        except MPIError:
+            if it.answer.status == ERR_NOT_FOUND:
+                return None
+            raise
         return it.result()
 
     # -- names
@@ -568,7 +587,12 @@ cdef class Client:
     # -- what happens
 
     def events(self) -> list[tuple[str, int, int, int | None]]:
-        """All since the last time: whom it befell (namespace, rank), the PMIx status, the exit code where it is told."""
+        """All since the last time: whom it befell (namespace, rank), the PMIx status, the exit code where it is told.
+
+        Errors: EOFError when the server has gone.
+        """
+        if server_is_lost:
+            raise EOFError
         cdef uint64_t rings
         read(self.descriptor, &rings, sizeof(rings))
         cdef Event *event = <Event *> take(&happenings)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import _signal as signal  # type: ignore[import-not-found]
 import os
+import time
 
 from ompy.core.errors import ERR_INTERN, SUCCESS, MPIError
 from ompy.core.progress import serve_until_readable
@@ -30,11 +31,12 @@ SECRET_BYTES = 32
 SECRET_KEY = "secret"
 # Beyond which a peer's values, or a server's answer, are given up, in seconds; processes take longer to start.
 PATIENCE, START = 60.0, 120.0
+# For which servers may say that there is nothing where there is something, and the first time until they are asked again.
+LAG, LEAST_PAUSE = 10.0, 0.001
 MOST_RANKS = 1 << 28
 # In the environment of spawned processes.
 PARENT_PORT = "OMPY_PARENT_PORT"
 PARENTS_ELSEWHERE = "OMPY_PARENTS_ELSEWHERE"
-LOST = (-61, -101)  # PMIX_ERR_LOST_CONNECTION, and its name in PMIx 3
 # What names this rank, and leads to its server.
 HEIRLOOMS = ("PMIX_NAMESPACE", "PMIX_RANK", "PMIX_SERVER_", "PMIX_ID", "PMIX_DSTORE", "PMIX_GDS_MODULE")
 SIGNALLED = 128  # the exit code of who was killed by signal N is this and N
@@ -52,7 +54,7 @@ class PmixRte(Rte):
         self.job, self.rank = client.nspace, client.rank
         self.descriptor = client.descriptor
         self.size = self._number(-1, "pmix.job.size", 1, MOST_RANKS)
-        self.local_size = self._number(-1, "pmix.local.size", 1, self.size)
+        self.local_size = self._local_size()
         self.local_rank = self._number(self.rank, "pmix.lrank", 0, self.local_size - 1)
         self.fences = 0
         self.entered: Operation | None = None
@@ -74,6 +76,11 @@ class PmixRte(Rte):
         if not isinstance(found, int) or not least <= found <= most:
             raise MPIError(ERR_INTERN, f"the PMIx server says {found!r} of {key}; a number from {least} to {most} was expected")
         return found
+
+    def _local_size(self) -> int:
+        if isinstance(peers := self.client.get(-1, "pmix.lpeers", PATIENCE, at_hand=True), bytes):
+            return len(peers.split(b","))
+        return self._number(-1, "pmix.local.size", 1, self.size)
 
     # -- what ranks publish, and where they meet
 
@@ -106,9 +113,14 @@ class PmixRte(Rte):
         return self._value(rank, key, at_hand)
 
     def _value(self, rank: int, key: str, at_hand: bool = False) -> bytes:
-        found = self.client.get(rank, f"ompy.{key}", PATIENCE, at_hand)
+        """What is known to be there; a server of another host's may not have heard of it yet."""
+        end = time.monotonic() + (0 if at_hand else LAG)
+        pause = LEAST_PAUSE
+        while (found := self.client.get(rank, f"ompy.{key}", PATIENCE, at_hand)) is None and time.monotonic() < end:
+            time.sleep(pause)
+            pause *= 2
         if not isinstance(found, bytes):
-            raise MPIError(ERR_INTERN, f"what rank {rank} has published under {key} came as a number")
+            raise MPIError(ERR_INTERN, f"what rank {rank} has published under {key} in job {self.job} is not to be had")
         return found
 
     # -- what becomes of ranks
@@ -116,8 +128,6 @@ class PmixRte(Rte):
     def listen(self) -> list[tuple[str, int, str]]:
         told = []
         for job, rank, status, code in self.client.events():
-            if status in LOST and (job != self.job or rank >= self.size):
-                raise EOFError
             if (job, rank) in self.failed or rank >= (self.size if job == self.job else MOST_RANKS):
                 continue
             self.failed.add((job, rank))

@@ -264,15 +264,13 @@ cdef class Operation:
         return 0
 
     cdef bint is_answered(self) noexcept:
-        cdef pollfd asked
-        asked.fd, asked.events, asked.revents = self.answer.bell, POLLIN, 0
+        cdef pollfd asked = pollfd(self.answer.bell, POLLIN, 0)
         return poll(&asked, 1, 0) > 0
 
     cdef bint wait(self, double seconds) except -1:
         """Until the answer is here; False when it is not in that time.  Signals' handlers run meanwhile, and may raise."""
-        cdef pollfd asked
+        cdef pollfd asked = pollfd(self.answer.bell, POLLIN, 0)
         cdef double end = time.monotonic() + seconds
-        asked.fd, asked.events, asked.revents = self.answer.bell, POLLIN, 0
         while True:
             with nogil:
                 poll(&asked, 1, SLICE)
@@ -565,6 +563,7 @@ cdef class Client:
         cdef size_t place
         cdef pmix_app_t *apps = <pmix_app_t *> it.room(count * sizeof(pmix_app_t))
         cdef pmix_app_t *app
+        cdef pmix_info_t *unbound = it.infos(1)
         cdef char **variables = it.strings([os.fsencode(word) for word in environment])
         cdef pmix_status_t status
         for place in range(count):
@@ -579,18 +578,29 @@ cdef class Client:
                 app.info, app.ninfo = it.infos(1), 1
                 it.label(app.info, b"pmix.host", TYPE_STRING)
                 app.info.value.data.string = it.string(os.fsencode(order.info["host"]))
+        # To cores of their own, as PRRTE would, more processes than there are cores left would not start.
+        it.label(unbound, b"pmix.bindto", TYPE_STRING)
+        unbound.value.data.string = it.string(b"none")
         with nogil:
-            status = self.spawn_nb(NULL, 0, apps, count, started, &it.answer)
+            status = self.spawn_nb(unbound, 1, apps, count, started, &it.answer)
         self.end_operation(it, status, f"has started nothing of {orders[0].command}", seconds, serve, ERR_SPAWN)
         return it.result().decode("utf-8", "replace") if it.answer.content != NULL else ""
 
     # -- what happens
 
-    def events(self) -> list[tuple[str, int, int, int | None]]:
+    def events(self, seconds: float = 0) -> list[tuple[str, int, int, int | None]]:
         """All since the last time: whom it befell (namespace, rank), the PMIx status, the exit code where it is told.
+
+        Parameters:
+            seconds: where there is nothing, wait for it as long.
 
         Errors: EOFError when the server has gone.
         """
+        cdef pollfd asked = pollfd(self.descriptor, POLLIN, 0)
+        cdef int milliseconds = int(1000 * seconds)
+        if milliseconds:
+            with nogil:
+                poll(&asked, 1, milliseconds)
         if server_is_lost:
             raise EOFError
         cdef uint64_t rings

@@ -33,6 +33,7 @@ SECRET_KEY = "secret"
 PATIENCE, START = 60.0, 120.0
 # For which servers may say that there is nothing where there is something, and the first time until they are asked again.
 LAG, LEAST_PAUSE = 10.0, 0.001
+NOTICE = 5.0  # in which libpmix sees that its server has gone
 MOST_RANKS = 1 << 28
 # In the environment of spawned processes.
 PARENT_PORT = "OMPY_PARENT_PORT"
@@ -60,6 +61,7 @@ class PmixRte(Rte):
         self.entered: Operation | None = None
         self.names: list[str] = []
         self.failed: set[tuple[str, int]] = set()
+        self.parent = os.getppid()
         self.parent_port = os.environ.pop(PARENT_PORT, "")
         self.parents_elsewhere = os.environ.pop(PARENTS_ELSEWHERE, "") == "yes"
         # They stand for this rank: a program that is started from here is none, and may have a launcher of its own.
@@ -127,7 +129,9 @@ class PmixRte(Rte):
 
     def listen(self) -> list[tuple[str, int, str]]:
         told = []
-        for job, rank, status, code in self.client.events():
+        # Who is told of his parent's end by a signal may be here before libpmix has seen the server's, where these are one.
+        parent, self.parent = self.parent, os.getppid()
+        for job, rank, status, code in self.client.events(NOTICE if parent != self.parent else 0):
             if (job, rank) in self.failed or rank >= (self.size if job == self.job else MOST_RANKS):
                 continue
             self.failed.add((job, rank))
@@ -182,10 +186,12 @@ class PmixRte(Rte):
         return Started(job, [SUCCESS] * sum(order.count for order in orders))
 
     def publish(self, service: str, port: str) -> bool:
+        if self.lookup(service):
+            return False  # PRRTE would let one hide the other
         try:
             self.client.publish(name_of(service), port, PATIENCE)
         except MPIError:
-            return False  # it is taken, or this server keeps no names: Slurm's
+            return False  # a server need not keep names: Slurm's does not
         return True
 
     def lookup(self, service: str) -> str:

@@ -455,12 +455,19 @@ cdef class Client:
             status = self.commit_()
         self.check(status, "does not take what is published")
 
-    def begin_fence(self) -> Operation:
-        """Enter a fence of the whole job, which moves no data."""
+    def begin_fence(self, collect: bool) -> Operation:
+        """Enter a fence of the whole job.
+
+        Parameters:
+            collect: have the servers swap all that was committed; else no data moves.
+        """
         it = self.begin_operation()
+        cdef pmix_info_t *info = it.infos(1)
         cdef pmix_status_t status
+        it.label(info, b"pmix.collect", TYPE_BOOL)
+        info.value.data.flag = collect
         with nogil:
-            status = self.fence_nb(NULL, 0, NULL, 0, finished, &it.answer)
+            status = self.fence_nb(NULL, 0, info, 1, finished, &it.answer)
         self.check(status, "does not take part in a fence")
         if status == OPERATION_SUCCEEDED:
             finished(SUCCESS, &it.answer)

@@ -1,7 +1,7 @@
 """A job that a PMIx server has started.
 
-What a rank publishes stays with the server of its host until a peer asks for it: fences move no data.  Since a server may
-let who asks for what is not there wait for it, each fence publishes the names of all that there is:
+What a rank publishes stays with the server of its host until a peer asks for it: fences move no data, but under Slurm.  Since
+a server may let who asks for what is not there wait for it, each fence publishes the names of all that there is:
 
     key  "ompy.card"   -> the value
     key  "ompy.2"      -> "secret card"        what there is after the second fence
@@ -31,6 +31,9 @@ SECRET_BYTES = 32
 SECRET_KEY = "secret"
 # Beyond which a peer's values, or a server's answer, are given up, in seconds; processes take longer to start.
 PATIENCE, START = 60.0, 120.0
+# Namespaces of Slurm's, whose servers (22.05) let the ranks of a node through a fence without those of the others, unless they
+# swap data in it; they hold the key-value spaces of PMI whole as well.
+SLURM = "slurm.pmix."
 # For which servers may say that there is nothing where there is something, and the first time until they are asked again.
 LAG, LEAST_PAUSE = 10.0, 0.001
 NOTICE = 5.0  # in which libpmix sees that its server has gone
@@ -99,7 +102,7 @@ class PmixRte(Rte):
         if self.entered is None:
             self.client.put(f"ompy.{self.fences + 1}", " ".join(self.names).encode())
             self.client.commit()
-            self.entered = self.client.begin_fence()
+            self.entered = self.client.begin_fence(self.job.startswith(SLURM))
         # Who was called away by a signal's handler, and comes again, is in it already.
         self.client.end_fence(self.entered, serve)
         self.entered = None

@@ -152,6 +152,25 @@ def test_the_main_job_of_the_readme(slurm: Cluster, srun: list[str]) -> None:
     assert "4 ranks" in job.stdout
 
 
+def test_nobody_leaves_a_fence_before_the_ranks_of_the_other_node_are_in_it(slurm: Cluster, srun: list[str]) -> None:
+    program = """
+import os, sys
+from ompy.mca import selection
+rte = selection.select("rte")[0]
+folder = sys.argv[1]
+for turn in range(20):
+    open(f"{folder}/{turn}.{rte.rank}", "w").close()
+    rte.commit_and_fence()
+    late = [rank for rank in range(rte.size) if not os.path.exists(f"{folder}/{turn}.{rank}")]
+    assert not late, f"fence {turn}: without {late}"
+rte.finalize()
+"""
+    folder = slurm.folder / srun[-1].removeprefix("--mpi=")
+    folder.mkdir()
+    job = slurm.run(*srun, sys.executable, "-c", program, str(folder))
+    assert job.returncode == 0, job.stderr
+
+
 @pytest.mark.parametrize("waiting", ["comm.recv(source=3)", "comm.Barrier()"])
 def test_a_killed_rank_ends_the_step(slurm: Cluster, srun: list[str], waiting: str) -> None:
     body = f"{HEAD}comm.Barrier()\nif comm.rank == 3: os.kill(os.getpid(), signal.SIGKILL)\n{waiting}"

@@ -69,6 +69,9 @@ class PmiRte(PmiServices, Rte):
         rank, size, local_rank, local_size: of this process.
     """
 
+    barrier = "barrier_in", "barrier_out"
+    farewell = "finalize", "finalize_ack"
+
     def __init__(self, wire: Wire, rank: int, size: int, local_rank: int, local_size: int) -> None:
         self.wire = wire
         self.rank = rank
@@ -80,13 +83,7 @@ class PmiRte(PmiServices, Rte):
         board = os.environ.get("OMPY_BOARD_FD")
         self.is_own = board is not None
         self.uncommitted: list[tuple[str, str]] = []
-        greeting = [*GREETING, ("hear_of_failures", "hears_of_failures")] if self.is_own else GREETING
-        greeted, limits, space, *_ = self._ask(greeting)
-        if greeted.get("rc") != "0":
-            raise MPIError(ERR_INTERN, f"the PMI server refuses version 1.1: {greeted}")
-        self.piece = number(limits.get("vallen_max", "1024"), "the longest value", MARGIN + 1, LONGEST_VALUE) - MARGIN
-        self.job = space.get("kvsname", "")
-        self.is_own = self.job.startswith(OWN_PREFIX)
+        self._greet()
         self.secret = self._agree_on_secret()
         if os.environ.get("PMI_SPAWNED") == "1":
             self.parent_port = self._lookup(PARENT_KEY)
@@ -96,6 +93,15 @@ class PmiRte(PmiServices, Rte):
             from ompy.core.board import Board
 
             self.board = Board.attach(int(board), rank)
+
+    def _greet(self) -> None:
+        greeting = [*GREETING, ("hear_of_failures", "hears_of_failures")] if self.is_own else GREETING
+        greeted, limits, space, *_ = self._ask(greeting)
+        if greeted.get("rc") != "0":
+            raise MPIError(ERR_INTERN, f"the PMI server refuses version 1.1: {greeted}; --mca rte_pmi_version 2 asks for 2.0")
+        self.piece = number(limits.get("vallen_max", "1024"), "the longest value", MARGIN + 1, LONGEST_VALUE) - MARGIN
+        self.job = space.get("kvsname", "")
+        self.is_own = self.job.startswith(OWN_PREFIX)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> PmiRte:
@@ -142,8 +148,10 @@ class PmiRte(PmiServices, Rte):
         pieces = [text[i : i + self.piece] for i in range(0, len(text), self.piece)] or [""]
         pieces[0] = f"{len(pieces)}.{pieces[0]}"
         for number, piece in enumerate(pieces):
-            command = f"put kvsname={self.job} key={self.rank}.{key}.{number} value={piece}"
-            self.uncommitted.append((command, "put_result"))
+            self.uncommitted.append(self._store(f"{self.rank}.{key}.{number}", piece))
+
+    def _store(self, key: str, value: str) -> tuple[str, str]:
+        return f"put kvsname={self.job} key={key} value={value}", "put_result"
 
     def commit_and_fence(self) -> None:
         # The first fence is that of the initialisation, the second that of the finalisation.
@@ -151,9 +159,9 @@ class PmiRte(PmiServices, Rte):
             self.board.meet(self.has_met)
         if self.has_met:
             stored = self._ask(self.uncommitted)
-            self.wire.ask("barrier_in", "barrier_out", serve_until_readable)
+            self.wire.ask(*self.barrier, serve_until_readable)
         else:
-            *stored, _ = self._ask([*self.uncommitted, ("barrier_in", "barrier_out")])
+            *stored, _ = self._ask([*self.uncommitted, self.barrier])
         self.uncommitted.clear()
         for answer in stored:
             if answer.get("rc", "0") != "0":
@@ -186,16 +194,14 @@ class PmiRte(PmiServices, Rte):
 
     def abort(self, code: int, message: str) -> NoReturn:
         try:
-            command = f"abort exitcode={code}"
-            told = ""
-            if self.is_own:
-                command += f" message={message[:LONGEST_MESSAGE].encode('utf-8', 'backslashreplace').hex()}"
-            elif message:
-                told = f"ompy: rank {self.rank}: {message}\n"
-            say(told)
-            self.wire.tell(command)
+            say(f"ompy: rank {self.rank}: {message}\n" if message and not self.is_own else "")
+            self.wire.tell(self._last_command(code, message))
         finally:
             os._exit(code & 0xFF or 1 if code else 0)
+
+    def _last_command(self, code: int, message: str) -> str:
+        words = f" message={message[:LONGEST_MESSAGE].encode('utf-8', 'backslashreplace').hex()}" if self.is_own else ""
+        return f"abort exitcode={code}{words}"
 
     def outlive_launcher(self) -> NoReturn:
         try:
@@ -211,6 +217,6 @@ class PmiRte(PmiServices, Rte):
         if self.wire.descriptor >= 0:
             if self.board is not None:
                 self.board.leave()
-            self.wire.ask("finalize", "finalize_ack")
+            self.wire.ask(*self.farewell)
             self.wire.close()
             self.descriptor = -1

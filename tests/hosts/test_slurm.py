@@ -133,6 +133,13 @@ def test_srun_starts_one_job(slurm: Cluster, srun: list[str]) -> None:
     assert sorted(job.stdout.splitlines()) == ["0 4 6", "1 4 6", "2 4 6", "3 4 6"]
 
 
+def test_srun_starts_one_job_of_pmi_2(slurm: Cluster) -> None:
+    told = ["env", "OMPY_MCA_rte_pmi_version=2"]
+    job = slurm.run("srun", "-N2", "--ntasks-per-node=2", "--mpi=pmi2", *told, sys.executable, "-c", PROGRAM)
+    assert job.returncode == 0, job.stderr
+    assert sorted(job.stdout.splitlines()) == ["0 4 6", "1 4 6", "2 4 6", "3 4 6"]
+
+
 def test_ranks_know_their_place(slurm: Cluster, srun: list[str]) -> None:
     program = (
         "from ompy import MPI\nfrom ompy.mca.selection import record\nrte = record.rte\n"

@@ -1,6 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 # distutils: extra_compile_args=-Os
-"""PMI-1 as a client speaks it: a line out, a line back.
+"""PMI-1 as a client speaks it: a line out, a line back.  PMI-2: as much, behind its length, and with semicolons.
+
+    PMI-1   cmd=get kvsname=1.0 key=0.card.0\\n
+    PMI-2   "    27" cmd=kvs-get;key=0.card.0;      the length in 6 characters; only the first greeting is as in PMI-1
 
 Compiled, because a signal's handler runs between any two steps of the interpreter's, and may raise: here it does so in a system
 call that waits, when nothing is half done.
@@ -8,7 +11,7 @@ call that waits, when nothing is half done.
 import os
 from _thread import allocate_lock
 
-from ompy.core.errors import ERR_INTERN, MPIError
+from ompy.core.errors import ERR_ARG, ERR_INTERN, MPIError
 from ompy.core.progress import is_readable
 
 LONGEST_LINE = 4 << 20
@@ -45,7 +48,7 @@ class Wire:
         Servers differ in the fields beside `cmd` (`info`, `msg`, `rc`), so only the command word is checked.
         Raises MPIError when the server has gone or answers something else.
         """
-        return self.request(f"cmd={command}\n", expected, wait)
+        return self.request(self.framed(command), expected, wait)
 
     def request(self, text: str, expected: str, wait=None) -> dict[str, str]:
         """As `ask`, of lines as they are."""
@@ -60,7 +63,7 @@ class Wire:
         """
         with self.lock:
             if questions:
-                self.put("".join(f"cmd={command}\n" for command, _ in questions), len(questions))
+                self.put("".join(self.framed(command) for command, _ in questions), len(questions))
             return [self.answer(command, expected) for command, expected in questions]
 
     def put(self, text: str, answers: int, wait=None) -> None:
@@ -71,14 +74,20 @@ class Wire:
 
     def answer(self, command: str, expected: str, wait=None) -> dict[str, str]:
         line = self.next_line(wait)
-        fields = fields_of(line)
+        fields = self.fields(line)
         if fields.get("cmd") != expected:
             raise MPIError(ERR_INTERN, f"the PMI server answered {line!r} to {command.split()[0]!r}, expected cmd={expected}")
         return fields
 
     def tell(self, command: str) -> None:
         """What is not answered."""
-        self.say(f"cmd={command}\n", 0)
+        self.say(self.framed(command), 0)
+
+    def framed(self, command: str) -> str:
+        return f"cmd={command}\n"
+
+    def fields(self, line: str) -> dict[str, str]:
+        return fields_of(line)
 
     def say(self, text: str, answers: int) -> None:
         data = text.encode("utf-8", "surrogateescape")
@@ -145,6 +154,36 @@ class Wire:
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1
+
+
+LENGTH = 6  # characters of it before each message of PMI-2
+
+
+class SecondWire(Wire):
+    """A connection to a PMI server that was greeted as one of PMI-2."""
+
+    def framed(self, command: str) -> str:
+        text = f"cmd={command};"
+        length = len(text.encode("utf-8", "surrogateescape"))
+        if length >= 10**LENGTH:
+            raise MPIError(ERR_ARG, f"PMI-2 takes commands of less than {10**LENGTH} bytes; this one has {length}")
+        return f"{length:{LENGTH}d}{text}"
+
+    def fields(self, line: str) -> dict[str, str]:
+        return dict(field.partition("=")[::2] for field in line.split(";") if field)
+
+    def take_line(self) -> str | None:
+        if len(self.partial) < LENGTH:
+            return None
+        digits = self.partial[:LENGTH].strip()
+        if not digits.isdigit():
+            raise MPIError(ERR_INTERN, f"the PMI server sent {self.partial[:LENGTH]!r}, where a length was expected")
+        end = LENGTH + int(digits)
+        if len(self.partial) < end:
+            return None
+        data, self.partial = self.partial[LENGTH:end], self.partial[end:]
+        self.due = max(0, self.due - 1)
+        return data.decode("ascii", "replace")
 
 
 def connect(address: str, identifier: str) -> tuple[Wire, dict[str, str]]:

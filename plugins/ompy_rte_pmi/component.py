@@ -1,18 +1,21 @@
-"""rte/pmi: a rank that was started by a launcher which speaks PMI-1: ompyrun, Hydra's mpiexec, Slurm."""
+"""rte/pmi: a rank that was started by a launcher which speaks PMI: ompyrun, Hydra's mpiexec, Slurm."""
 
 from __future__ import annotations
 
 import os
 import stat
 
-from ompy.mca.component import Component, Context, Offer, Refusal, hookimpl
+from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
 
 COMPONENT = Component(
     framework="rte",
     name="pmi",
     version="0.1.0",
     interface=1,
-    summary="PMI-1 over an inherited descriptor (PMI_FD) or a port (PMI_PORT): ompyrun, Hydra, Slurm",
+    summary="PMI-1 or PMI-2 over an inherited descriptor (PMI_FD) or a port (PMI_PORT): ompyrun, Hydra, Slurm",
+    parameters=(
+        Parameter("version", int, 1, choices=(1, 2), level=5, help="of PMI: nearly all who speak the second speak the first"),
+    ),
     capabilities={"hosts": "many", "name_service": True, "recovery": ("--enable-recovery",)},
 )
 
@@ -33,7 +36,12 @@ def ompy_query(context: Context) -> Offer | Refusal:
         )
     from ompy_rte_pmi.module import PmiRte
 
-    rte = PmiRte.from_environment(os.environ)
+    chosen = PmiRte
+    if context.value("version") == 2:
+        from ompy_rte_pmi.second import Pmi2Rte
+
+        chosen = Pmi2Rte
+    rte = chosen.from_environment(os.environ)
     # What led here is this rank's alone: a program that it starts would find another descriptor of that number, or be a
     # second process of the rank's at the port.
     for name in ("PMI_FD", "PMI_PORT", "OMPY_BOARD_FD"):

@@ -10,11 +10,11 @@ A PMI value is one word of at most 1024 characters, so bytes are published as ba
 from __future__ import annotations
 
 import os
-import sys
 from binascii import a2b_base64, b2a_base64
 
 from ompy.core.errors import ERR_INTERN, MPIError
 from ompy.core.progress import serve_until_readable
+from ompy.mca.last_words import say
 from ompy.mca.pmi_services import ELSEWHERE_KEY, PARENT_KEY, PmiServices
 from ompy.mca.pmi_wire import Wire, connect
 from ompy.mca.rte import Rte
@@ -34,6 +34,7 @@ LONGEST_VALUE = 1 << 20
 MOST_PIECES = 1 << 16
 MOST_RANKS = 1 << 28
 DIGITS = 9
+UNKNOWN = "-1"  # Slurm's number of the program
 # Jobs of ompy's own launcher: it has put the secret where ranks find it, and reads the message of an abort.
 OWN_PREFIX = "ompy-"
 GREETING = (
@@ -60,16 +61,6 @@ def decode(text: str) -> str:
         return "it can't be understood how"
 
 
-def say(text: str) -> None:
-    """On standard error, as far as there is one, and out of both streams."""
-    for stream, words in ((sys.stdout, ""), (sys.stderr, text)):
-        try:
-            stream.write(words)
-            stream.flush()
-        except (OSError, ValueError, AttributeError):
-            continue  # closed, full or missing: no reason to stay
-
-
 class PmiRte(PmiServices, Rte):
     """This process's place in a job that a PMI-1 server started.
 
@@ -77,6 +68,9 @@ class PmiRte(PmiServices, Rte):
         wire: open connection.
         rank, size, local_rank, local_size: of this process.
     """
+
+    barrier = "barrier_in", "barrier_out"
+    farewell = "finalize", "finalize_ack"
 
     def __init__(self, wire: Wire, rank: int, size: int, local_rank: int, local_size: int) -> None:
         self.wire = wire
@@ -89,13 +83,7 @@ class PmiRte(PmiServices, Rte):
         board = os.environ.get("OMPY_BOARD_FD")
         self.is_own = board is not None
         self.uncommitted: list[tuple[str, str]] = []
-        greeting = [*GREETING, ("hear_of_failures", "hears_of_failures")] if self.is_own else GREETING
-        greeted, limits, space, *_ = self._ask(greeting)
-        if greeted.get("rc") != "0":
-            raise MPIError(ERR_INTERN, f"the PMI server refuses version 1.1: {greeted}")
-        self.piece = number(limits.get("vallen_max", "1024"), "the longest value", MARGIN + 1, LONGEST_VALUE) - MARGIN
-        self.job = space.get("kvsname", "")
-        self.is_own = self.job.startswith(OWN_PREFIX)
+        self._greet()
         self.secret = self._agree_on_secret()
         if os.environ.get("PMI_SPAWNED") == "1":
             self.parent_port = self._lookup(PARENT_KEY)
@@ -105,6 +93,15 @@ class PmiRte(PmiServices, Rte):
             from ompy.core.board import Board
 
             self.board = Board.attach(int(board), rank)
+
+    def _greet(self) -> None:
+        greeting = [*GREETING, ("hear_of_failures", "hears_of_failures")] if self.is_own else GREETING
+        greeted, limits, space, *_ = self._ask(greeting)
+        if greeted.get("rc") != "0":
+            raise MPIError(ERR_INTERN, f"the PMI server refuses version 1.1: {greeted}; --mca rte_pmi_version 2 asks for 2.0")
+        self.piece = number(limits.get("vallen_max", "1024"), "the longest value", MARGIN + 1, LONGEST_VALUE) - MARGIN
+        self.job = space.get("kvsname", "")
+        self.is_own = self.job.startswith(OWN_PREFIX)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> PmiRte:
@@ -117,13 +114,15 @@ class PmiRte(PmiServices, Rte):
         rank = int(told.get("rank", environment.get("PMI_RANK", "0")))
         size = int(told.get("size", environment.get("PMI_SIZE", "1")))
         local_rank = environment.get("MPI_LOCALRANKID", environment.get("SLURM_LOCALID", "0"))
-        local_size = environment.get("MPI_LOCALNRANKS", environment.get("SLURM_NTASKS_PER_NODE", "1"))
+        # Slurm names the ranks of the node: 0,1,2
+        local_size = environment.get("MPI_LOCALNRANKS", str(1 + environment.get("SLURM_GTIDS", "").count(",")))
         return cls(wire, rank, size, int(local_rank), int(local_size))
 
     @property
     def appnum(self) -> int:
         """Number of this process's program among those of the command line; asked for by the few that want to know."""
-        return number(self.wire.ask("get_appnum", "appnum").get("appnum", "0"), "the program's number", 0, 1 << 20)
+        told = self.wire.ask("get_appnum", "appnum").get("appnum", UNKNOWN)
+        return 0 if told == UNKNOWN else number(told, "the program's number", 0, 1 << 20)
 
     def _ask(self, questions: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
         if self.is_own:
@@ -149,8 +148,10 @@ class PmiRte(PmiServices, Rte):
         pieces = [text[i : i + self.piece] for i in range(0, len(text), self.piece)] or [""]
         pieces[0] = f"{len(pieces)}.{pieces[0]}"
         for number, piece in enumerate(pieces):
-            command = f"put kvsname={self.job} key={self.rank}.{key}.{number} value={piece}"
-            self.uncommitted.append((command, "put_result"))
+            self.uncommitted.append(self._store(f"{self.rank}.{key}.{number}", piece))
+
+    def _store(self, key: str, value: str) -> tuple[str, str]:
+        return f"put kvsname={self.job} key={key} value={value}", "put_result"
 
     def commit_and_fence(self) -> None:
         # The first fence is that of the initialisation, the second that of the finalisation.
@@ -158,9 +159,9 @@ class PmiRte(PmiServices, Rte):
             self.board.meet(self.has_met)
         if self.has_met:
             stored = self._ask(self.uncommitted)
-            self.wire.ask("barrier_in", "barrier_out", serve_until_readable)
+            self.wire.ask(*self.barrier, serve_until_readable)
         else:
-            *stored, _ = self._ask([*self.uncommitted, ("barrier_in", "barrier_out")])
+            *stored, _ = self._ask([*self.uncommitted, self.barrier])
         self.uncommitted.clear()
         for answer in stored:
             if answer.get("rc", "0") != "0":
@@ -193,16 +194,14 @@ class PmiRte(PmiServices, Rte):
 
     def abort(self, code: int, message: str) -> NoReturn:
         try:
-            command = f"abort exitcode={code}"
-            told = ""
-            if self.is_own:
-                command += f" message={message[:LONGEST_MESSAGE].encode('utf-8', 'backslashreplace').hex()}"
-            elif message:
-                told = f"ompy: rank {self.rank}: {message}\n"
-            say(told)
-            self.wire.tell(command)
+            say(f"ompy: rank {self.rank}: {message}\n" if message and not self.is_own else "")
+            self.wire.tell(self._last_command(code, message))
         finally:
             os._exit(code & 0xFF or 1 if code else 0)
+
+    def _last_command(self, code: int, message: str) -> str:
+        words = f" message={message[:LONGEST_MESSAGE].encode('utf-8', 'backslashreplace').hex()}" if self.is_own else ""
+        return f"abort exitcode={code}{words}"
 
     def outlive_launcher(self) -> NoReturn:
         try:
@@ -218,6 +217,6 @@ class PmiRte(PmiServices, Rte):
         if self.wire.descriptor >= 0:
             if self.board is not None:
                 self.board.leave()
-            self.wire.ask("finalize", "finalize_ack")
+            self.wire.ask(*self.farewell)
             self.wire.close()
             self.descriptor = -1

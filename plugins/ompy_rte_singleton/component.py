@@ -27,6 +27,5 @@ def ompy_query(context: Context) -> Offer | Refusal:
 
     if reason := started_with_peers(os.environ):
         return Refusal(reason)
-    if warning := mismatch(os.environ):
-        context.inform(warning)
-    return Offer(modules=[SingletonRte()], priority=0)
+    warning = mismatch(os.environ)
+    return Offer(modules=[SingletonRte(lambda: context.inform(warning) if warning else None)], priority=0)

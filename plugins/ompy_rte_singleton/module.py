@@ -13,28 +13,35 @@ from ompy.mca.rte import Rte
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import NoReturn
 
 # What launchers that ompy can't hear tell a process of the number of its peers, and the command that does start ompy there.
 LAUNCHERS = {
     "OMPI_COMM_WORLD_SIZE": ("Open MPI's mpiexec", "ompyrun, or the mpiexec of MPICH (Hydra)"),
     "MV2_COMM_WORLD_SIZE": ("MVAPICH's mpirun_rsh", "ompyrun, or the mpiexec of MPICH (Hydra)"),
-    "SLURM_STEP_NUM_TASKS": ("srun without PMI", "srun --mpi=pmi2"),
+    "SLURM_STEP_NUM_TASKS": ("srun without PMI", "srun --mpi=pmi2 or srun --mpi=pmix"),
     "PALS_SIZE": ("PALS' mpiexec", "ompyrun, or the mpiexec of MPICH (Hydra)"),
 }
 
+# Of rte/pmix: where the library is.
+LIBRARY = "OMPY_MCA_rte_pmix_library"
 
 # The launcher that is started behind this process where it spawns others.
 LAUNCHER = "ompy.runtime.singleton_launcher"
 
 
 class SingletonRte(PmiServices, Rte):
-    """A world of one, which still has a name and a secret: it may spawn others, or be connected to."""
+    """A world of one, which still has a name and a secret: it may spawn others, or be connected to.
+
+    Parameters:
+        begin: called once, when this process goes on as such a world: another component may have been chosen.
+    """
 
     is_own = True
 
-    def __init__(self) -> None:
+    def __init__(self, begin: Callable[[], object]) -> None:
+        self.begin: Callable[[], object] | None = begin
         self.launcher: Wire | None = None
         self.job = f"single-{os.getpid()}-{os.urandom(4).hex()}"
         self.secret = os.urandom(32)
@@ -44,7 +51,9 @@ class SingletonRte(PmiServices, Rte):
         self.published[key] = value
 
     def commit_and_fence(self) -> None:
-        pass
+        if self.begin is not None:
+            self.begin()
+            self.begin = None
 
     def get(self, rank: int, key: str) -> bytes:
         if rank != 0 or key not in self.published:
@@ -117,6 +126,12 @@ def started_with_peers(environment: Mapping[str, str]) -> str:
 
 def mismatch(environment: Mapping[str, str]) -> str:
     """A warning when another launcher started several tasks, each of which believes that it is alone; else ""."""
+    if "PMIX_NAMESPACE" in environment:
+        who = f"rank {environment.get('PMIX_RANK', '?')} of {environment['PMIX_NAMESPACE']}"
+        return (
+            f"a PMIx launcher started this process as {who}, which ompy can't join: each rank is a job of one. "
+            f"OMPY_MCA_rte=pmix in the environment has it say why; {LIBRARY} names the launcher's libpmix.so.2."
+        )
     for variable, (launcher, remedy) in LAUNCHERS.items():
         size = environment.get(variable, "1")
         if size.isdigit() and int(size) > 1:

@@ -112,19 +112,90 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     cluster.end()
 
 
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+HEAD = "import os, signal\nfrom ompy import MPI\ncomm = MPI.COMM_WORLD\n"
 PROGRAM = "import os\nfrom ompy import MPI\ncomm = MPI.COMM_WORLD\nprint(comm.rank, comm.Get_size(), comm.allreduce(comm.rank))"
 
 
-def test_srun_with_pmi2_starts_one_job(slurm: Cluster) -> None:
-    job = slurm.run("srun", "-N2", "-n4", "--mpi=pmi2", sys.executable, "-c", PROGRAM)
+@pytest.fixture(params=["pmi2", "pmix"])
+def srun(request: pytest.FixtureRequest, slurm: Cluster) -> list[str]:
+    """Four tasks on two nodes."""
+    if request.param not in slurm.run("srun", "--mpi=list").stdout.split():
+        pytest.skip(f"this Slurm has no --mpi={request.param}")
+    if request.param == "pmix" and slurm.run("srun", "-n1", "--mpi=pmix", "true").returncode:
+        pytest.skip("Slurm's plugin finds no libpmix (Debian: apt-get install libpmix-dev)")
+    return ["srun", "-N2", "--ntasks-per-node=2", f"--mpi={request.param}"]
+
+
+def test_srun_starts_one_job(slurm: Cluster, srun: list[str]) -> None:
+    job = slurm.run(*srun, sys.executable, "-c", PROGRAM)
     assert job.returncode == 0, job.stderr
     assert sorted(job.stdout.splitlines()) == ["0 4 6", "1 4 6", "2 4 6", "3 4 6"]
+
+
+def test_srun_starts_one_job_of_pmi_2(slurm: Cluster) -> None:
+    told = ["env", "OMPY_MCA_rte_pmi_version=2"]
+    job = slurm.run("srun", "-N2", "--ntasks-per-node=2", "--mpi=pmi2", *told, sys.executable, "-c", PROGRAM)
+    assert job.returncode == 0, job.stderr
+    assert sorted(job.stdout.splitlines()) == ["0 4 6", "1 4 6", "2 4 6", "3 4 6"]
+
+
+def test_ranks_know_their_place(slurm: Cluster, srun: list[str]) -> None:
+    program = (
+        "from ompy import MPI\nfrom ompy.mca.selection import record\nrte = record.rte\n"
+        "print(rte.rank, rte.local_rank, rte.local_size, MPI.COMM_WORLD.Get_attr(MPI.APPNUM))"
+    )
+    job = slurm.run(*srun, sys.executable, "-c", program)
+    assert sorted(job.stdout.splitlines()) == ["0 0 2 0", "1 1 2 0", "2 0 2 0", "3 1 2 0"], job.stderr
+
+
+def test_the_main_job_of_the_readme(slurm: Cluster, srun: list[str]) -> None:
+    from ompy.compat import folder
+
+    path = os.pathsep.join(filter(None, [folder(), os.environ.get("PYTHONPATH")]))
+    words = ["env", f"PYTHONPATH={path}", sys.executable, str(EXAMPLES / "jacobi.py"), "--size", "400", "--steps", "20"]
+    job = slurm.run(*srun, *words)
+    assert job.returncode == 0, job.stderr
+    assert "4 ranks" in job.stdout
+
+
+def test_nobody_leaves_a_fence_before_the_ranks_of_the_other_node_are_in_it(slurm: Cluster, srun: list[str]) -> None:
+    program = """
+import os, sys
+from ompy.mca import selection
+rte = selection.select("rte")[0]
+folder = sys.argv[1]
+for turn in range(20):
+    open(f"{folder}/{turn}.{rte.rank}", "w").close()
+    rte.commit_and_fence()
+    late = [rank for rank in range(rte.size) if not os.path.exists(f"{folder}/{turn}.{rank}")]
+    assert not late, f"fence {turn}: without {late}"
+rte.finalize()
+"""
+    folder = slurm.folder / srun[-1].removeprefix("--mpi=")
+    folder.mkdir()
+    job = slurm.run(*srun, sys.executable, "-c", program, str(folder))
+    assert job.returncode == 0, job.stderr
+
+
+@pytest.mark.parametrize("waiting", ["comm.recv(source=3)", "comm.Barrier()"])
+def test_a_killed_rank_ends_the_step(slurm: Cluster, srun: list[str], waiting: str) -> None:
+    body = f"{HEAD}comm.Barrier()\nif comm.rank == 3: os.kill(os.getpid(), signal.SIGKILL)\n{waiting}"
+    assert slurm.run(*srun, sys.executable, "-c", body).returncode != 0
 
 
 def test_srun_without_pmi_says_what_to_do(slurm: Cluster) -> None:
     job = slurm.run("srun", "-N2", "-n2", "--mpi=none", sys.executable, "-c", PROGRAM)
     assert job.stdout == "0 1 0\n0 1 0\n"
     assert "srun --mpi=pmi2" in job.stderr
+
+
+def test_srun_with_a_pmix_that_cannot_be_joined_says_what_to_do(slurm: Cluster, srun: list[str]) -> None:
+    told = ["env", "OMPY_MCA_rte_pmix_library=/nowhere/libpmix.so.2"]
+    job = slurm.run(*srun, *told, sys.executable, "-c", PROGRAM)
+    if srun[-1] == "--mpi=pmix":
+        assert job.stdout == "0 1 0\n" * 4
+        assert "OMPY_MCA_rte_pmix_library" in job.stderr
 
 
 def test_ompyrun_in_an_allocation_runs_a_rank_a_task(slurm: Cluster) -> None:

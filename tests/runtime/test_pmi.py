@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import sysconfig
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from launching import DEADLINE, Launch, launch, mpi, python
 
+from ompy.core.errors import MPIError
+from ompy.mca.pmi_wire import SecondWire
 from ompy.runtime.pmi_server import KeyValueSpace, Session
 
 
@@ -177,7 +182,7 @@ def hydra() -> str:
     return found
 
 
-@pytest.mark.parametrize("options", [[], ["-pmi-port"]])
+@pytest.mark.parametrize("options", [[], ["-pmi-port"], ["-genv", "OMPY_MCA_rte_pmi_version", "2"]])
 def test_ranks_under_hydra(options: list[str]) -> None:
     command = [hydra(), *options, "-n", "3", *python(EXCHANGE)]
     job = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE)
@@ -199,6 +204,60 @@ def test_exception_under_hydra_ends_the_job() -> None:
     job = subprocess.run([hydra(), "-n", "3", *mpi(source)], capture_output=True, text=True, timeout=DEADLINE)
     assert job.returncode != 0
     assert "ValueError: boom" in job.stderr
+
+
+@pytest.fixture
+def second() -> Iterator[tuple[SecondWire, socket.socket]]:
+    """A client of PMI-2, and the server's end."""
+    ours, theirs = socket.socketpair()
+    wire = SecondWire(ours.detach())
+    yield wire, theirs
+    wire.close()
+    theirs.close()
+
+
+def test_messages_of_pmi_2_arrive_in_any_pieces(second: tuple[SecondWire, socket.socket]) -> None:
+    wire, server = second
+    body = b"cmd=kvs-get-response;rc=0;found=TRUE;value=a b=c;"
+    answer = f"{len(body):6d}".encode() + body
+
+    def serve() -> None:
+        assert server.recv(100) == b"    18cmd=kvs-get;key=k;"
+        for place in range(len(answer)):
+            server.sendall(answer[place : place + 1])
+
+    served = threading.Thread(target=serve)
+    served.start()
+    told = wire.ask("kvs-get;key=k", "kvs-get-response")
+    served.join()
+    assert (told["rc"], told["found"], told["value"]) == ("0", "TRUE", "a b=c")
+
+
+@pytest.mark.parametrize(
+    "words", [b"cmd=kvs", b"-00001", b"999999" + b"x" * 999998, b"     0", b"    10cmd=other;", b"\xff" * 9]
+)
+def test_words_that_are_no_pmi_2_are_an_error(second: tuple[SecondWire, socket.socket], words: bytes) -> None:
+    wire, server = second
+
+    def serve() -> None:
+        server.sendall(words)
+        server.shutdown(socket.SHUT_WR)
+
+    served = threading.Thread(target=serve)
+    served.start()
+    with pytest.raises(MPIError, match=r"PMI server|launcher has gone"):
+        wire.ask("kvs-fence", "kvs-fence-response")
+    served.join()
+
+
+@pytest.mark.parametrize("length", [999_999 - 5, 1_000_000 - 5])
+def test_a_command_longer_than_its_length_can_say_is_an_error(second: tuple[SecondWire, socket.socket], length: int) -> None:
+    wire, _ = second
+    if length == 999_999 - 5:
+        assert wire.framed("x" * length).startswith("999999cmd=")
+    else:
+        with pytest.raises(MPIError, match="less than 1000000 bytes"):
+            wire.framed("x" * length)
 
 
 def test_program_alone_is_a_job_of_one() -> None:
@@ -227,7 +286,8 @@ def test_ranks_of_one_launcher_are_not_those_of_another() -> None:
     assert job.stdout.splitlines() == ["2"] * 6
 
 
-def test_ranks_under_hydra_spawn_others_which_it_starts(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_ranks_under_hydra_spawn_others_which_it_starts(tmp_path: Path, version: str) -> None:
     child = tmp_path / "child.py"
     child.write_text(
         "from ompy import MPI\nparent = MPI.Comm.Get_parent()\nassert parent.remote_size == 2\n"
@@ -237,6 +297,8 @@ def test_ranks_under_hydra_spawn_others_which_it_starts(tmp_path: Path) -> None:
         f"import sys\nworkers = comm.Spawn(sys.executable, [{str(child)!r}], 3)\nassert workers.allreduce(10) == 3\n"
         "workers.Disconnect()"
     )
-    job = subprocess.run([hydra(), "-n", "2", *mpi(source)], capture_output=True, text=True, timeout=DEADLINE)
+    command = [hydra(), "-genv", "OMPY_MCA_rte_pmi_version", version, "-n", "2", *mpi(source)]
+    job = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE)
     assert job.returncode == 0, job.stderr
-    assert job.stdout.splitlines() == ["sum 20"] * 3
+    # Hydra mixes what ranks write.
+    assert "".join(sorted(job.stdout)) == "".join(sorted("sum 20\n" * 3))

@@ -57,7 +57,8 @@ cdef extern from *:
         return epoll_ctl(epoll, EPOLL_CTL_DEL, number, &event);
     }
     struct ompy_tcp_ready { int number, readable, writable; };
-    static int ompy_tcp_look(int epoll, struct ompy_tcp_ready *found, int most) {
+    static int ompy_tcp_look(int epoll, void *ready, int most) {
+        struct ompy_tcp_ready *found = ready;
         struct epoll_event events[64];
         int count = epoll_wait(epoll, events, most < 64 ? most : 64, 0);
         for (int index = 0; index < count; index++) {

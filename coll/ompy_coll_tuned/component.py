@@ -70,8 +70,6 @@ def ompy_query(context: Context) -> Offer | Refusal:
         return Refusal("collectives are offered to a communicator, and none was named")
     if communicator.is_inter:
         return Refusal("it does not serve inter-communicators", lasting=True)
-    if communicator.size < 2:
-        return Refusal("there is nothing to choose for one process", lasting=True)
     if is_simulated():
         return Refusal("time is simulated: its rules were measured on real machines", lasting=True)
     from ompy_coll_tuned.module import TunedModule

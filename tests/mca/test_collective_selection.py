@@ -35,7 +35,7 @@ from ompy import MPI
 MPI.COMM_SELF.Bcast(bytearray(1))
 MPI.COMM_SELF.Barrier()
 MPI.COMM_SELF.Ibcast(bytearray(1)).Wait()
-told = [it for it in ompy.explain_collective("bcast", 1) if it.component in ("basic", "soft", "loud")]
+told = [it for it in ompy.explain_collective("bcast", 1) if it.component in ("tuned", "soft", "loud")]
 print([(it.component, it.chosen, it.priority) for it in told])
 """
 
@@ -49,7 +49,7 @@ def test_the_highest_priority_serves_a_function_and_the_others_keep_theirs(outsi
     install(outside, "loud", 90, ("reduce", "ibarrier"))
     install(outside, "soft", 80, ("barrier",))
     result = run("-c", PROGRAM)
-    assert result.stdout.splitlines() == ["soft serves barrier on MPI_COMM_SELF", "[('basic', True, 10)]"], result.stderr
+    assert result.stdout.splitlines() == ["soft serves barrier on MPI_COMM_SELF", "[('tuned', True, 30)]"], result.stderr
 
 
 def test_a_component_serves_only_the_forms_that_its_module_has(outside: Outside, run) -> None:
@@ -57,13 +57,13 @@ def test_a_component_serves_only_the_forms_that_its_module_has(outside: Outside,
     result = run("-c", PROGRAM)
     assert result.stdout.splitlines() == [
         "soft serves bcast on MPI_COMM_SELF",
-        "[('soft', True, 80), ('basic', False, 10)]",
+        "[('soft', True, 80), ('tuned', False, 30)]",
     ], result.stderr
 
 
 def test_a_lower_priority_is_told_who_came_before_it(outside: Outside, run) -> None:
     install(outside, "loud", 5, ("bcast",))
-    assert run("-c", PROGRAM).stdout == "[('basic', True, 10), ('loud', False, 5)]\n"
+    assert run("-c", PROGRAM).stdout == "[('tuned', True, 30), ('loud', False, 5)]\n"
 
 
 def test_a_component_that_is_excluded_serves_nothing(outside: Outside, run) -> None:

@@ -79,6 +79,7 @@ cdef class Engine(Endpoint):
     cdef dict pulling                            # number -> OfiRecv
     cdef list stalled                            # Peers
     cdef bint ending
+    cdef int looks                               # in a row that are worth it: something has moved just now, or was posted
     cdef readonly uint64_t unexpected, pulled, stalls, swept
 
     cdef Peer peer_of(self, Communicator comm, int rank)

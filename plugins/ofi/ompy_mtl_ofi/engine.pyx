@@ -24,6 +24,16 @@ CARD = "mtl_ofi"
 
 cdef enum:
     WORDS = 32                                   # receives of words
+    LOOKS = 2000                                 # some hundred microseconds, after which a body is waited for like all else
+
+
+cdef bint is_moving(void *context) noexcept nogil:
+    """A body is moved on by the provider while it is looked at, and by nothing else."""
+    cdef int *looks = <int *> context
+    if looks[0] <= 0:
+        return False
+    looks[0] -= 1
+    return True
 
 
 cdef class Peer:
@@ -59,6 +69,8 @@ cdef class Engine(Endpoint):
         self.announced = {}
         self.pulling = {}
         self.stalled = []
+        self.ready = is_moving
+        self.ready_context = &self.looks
         for _index in range(WORDS):
             self.await_word()
 
@@ -125,6 +137,7 @@ cdef class Engine(Endpoint):
     cdef int post(self, Peer peer, Operation *operation) except -1:
         cdef int status = NO_ROOM
         operation.address = peer.address
+        self.looks = LOOKS
         if peer.head == NULL:
             status = self.send(operation)
         if status == NO_ROOM:
@@ -309,6 +322,8 @@ cdef class Engine(Endpoint):
         while self.next_event(&event):
             handled += 1
             self.completed(&event)
+        if handled:
+            self.looks = LOOKS
         return handled
 
     cdef int completed(self, Event *event) except -1:

@@ -358,7 +358,7 @@ def test_shared_memory_loses_nothing_when_a_timer_raises_all_the_time():
     interrupted_tests(5000)
 
 
-def tests_until_done(request):
+def until_done(request):
     """A function of its own: from Python 3.12 on a handler's exception at the end of a loop may pass by the `try` around it."""
     while not request.Test():
         pass
@@ -381,7 +381,7 @@ def interrupted_tests(count):
         while request:
             try:
                 signal.setitimer(signal.ITIMER_REAL, 0.0005)
-                tests_until_done(request)
+                until_done(request)
                 signal.setitimer(signal.ITIMER_REAL, 0)
             except Late:
                 interrupted += 1

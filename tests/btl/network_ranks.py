@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import select
@@ -89,6 +90,26 @@ class Rank:
 
     def wait_for(self, count: int) -> None:
         self.progress_until(lambda: len(self.inbox.messages) >= count)
+
+
+def is_outlived_by_its_child(rank: Rank) -> None:
+    """Rank 1 is killed, a child of its has every descriptor still, and rank 0 is told all the same; of two."""
+    rank.post(1 - rank.rank, b"hello")
+    rank.wait_for(1)
+    pids = rank.gather(os.getpid())
+    if rank.rank == 0:
+        rank.gather()
+        os.kill(pids[1], signal.SIGKILL)
+        rank.progress_until(lambda: bool(rank.errors))
+        assert [lost for lost, _ in rank.errors] == [1]
+        return
+    if os.fork() == 0:
+        rank.wire.close()
+        with contextlib.suppress(ProcessLookupError):
+            select.select([os.pidfd_open(pids[0])], [], [], 60)
+        os._exit(0)
+    rank.gather()
+    signal.pause()
 
 
 def frame(value: object) -> bytes:

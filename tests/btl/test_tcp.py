@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import random
 import resource
-import select
 import signal
 import socket
 import time
 from ctypes import create_string_buffer
 
 import pytest
+from network_ranks import is_outlived_by_its_child
 from ompy_btl_tcp.card import Address, Card, candidates, pack, unpack
 from ompy_btl_tcp.interfaces import choose
 from tcp_ranks import TAG, Rank, open_btl, run
@@ -258,7 +258,7 @@ def test_a_killed_peer_is_reported_and_sends_to_it_fail() -> None:
         else:
             signal.pause()
 
-    run(body, expect_killed=(1,))
+    run(is_outlived_by_its_child, expect_killed=(1,))
 
 
 def test_a_socket_that_the_program_has_closed_is_a_lost_peer_that_says_so() -> None:
@@ -309,7 +309,7 @@ def test_what_waits_for_a_killed_peer_completes_once_with_an_error() -> None:
         assert statuses[0] == [0]
         assert statuses[-1] == [ERR_PROC_FAILED]
 
-    run(body, expect_killed=(1,))
+    run(is_outlived_by_its_child, expect_killed=(1,))
 
 
 def test_a_peer_that_finalizes_first_is_not_taken_for_a_failure() -> None:
@@ -384,24 +384,7 @@ def test_an_address_where_nobody_answers_is_named_and_another_one_is_tried() -> 
 
 
 def test_a_child_made_by_fork_keeps_no_connection_open() -> None:
-    def body(rank: Rank) -> None:
-        rank.post(1 - rank.rank, b"hello")
-        rank.wait_for(1)
-        pids = rank.gather(os.getpid())
-        if rank.rank == 0:
-            rank.gather()
-            os.kill(pids[1], signal.SIGKILL)
-            rank.progress_until(lambda: bool(rank.errors))
-            assert [lost for lost, _ in rank.errors] == [1]
-        else:
-            if os.fork() == 0:
-                rank.wire.close()
-                select.select([os.pidfd_open(pids[0])], [], [], 60)
-                os._exit(0)
-            rank.gather()
-            signal.pause()
-
-    run(body, expect_killed=(1,))
+    run(is_outlived_by_its_child, expect_killed=(1,))
 
 
 def test_finalize_leaves_no_descriptor_and_the_transport_opens_again() -> None:

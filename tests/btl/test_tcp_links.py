@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import random
-import select
 import signal
 import socket
 import stat
 from ctypes import create_string_buffer
 
 import pytest
+from network_ranks import is_outlived_by_its_child
 from ompy_btl_tcp.card import Address, Card, Way, ways
 from ompy_btl_tcp.handshake import TWICE, WELCOME
 from tcp_ranks import SECRET, TAG, Rank, run
@@ -273,7 +273,7 @@ def test_a_killed_peer_is_reported_without_waiting_for_the_failover(kind: dict[s
         assert raised.value.code == ERR_PROC_FAILED
         assert len(rank.errors) == 1
 
-    run(body, expect_killed=(1,), **kind)
+    run(is_outlived_by_its_child, expect_killed=(1,), **kind)
 
 
 def test_a_peer_out_of_reach_for_longer_than_it_may_be_is_an_error_that_names_it() -> None:
@@ -359,24 +359,7 @@ def test_a_socket_that_the_program_has_closed_is_a_link_that_is_made_again() -> 
 
 
 def test_a_child_made_by_fork_keeps_no_link_open() -> None:
-    def body(rank: Rank) -> None:
-        rank.post(1 - rank.rank, b"hello")
-        rank.wait_for(1)
-        pids = rank.gather(os.getpid())
-        if rank.rank == 0:
-            rank.gather()
-            os.kill(pids[1], signal.SIGKILL)
-            rank.progress_until(lambda: bool(rank.errors))
-            assert [lost for lost, _ in rank.errors] == [1]
-        else:
-            if os.fork() == 0:
-                rank.wire.close()
-                select.select([os.pidfd_open(pids[0])], [], [], 60)
-                os._exit(0)
-            rank.gather()
-            signal.pause()
-
-    run(body, expect_killed=(1,), links=2, failover_timeout=PATIENCE)
+    run(is_outlived_by_its_child, expect_killed=(1,), links=2, failover_timeout=PATIENCE)
 
 
 def frame(kind: int, sequence: int, data: bytes = b"", acknowledged: int = FIRST, asks: int = 0) -> bytes:

@@ -6,11 +6,11 @@ import contextlib
 import gc
 import os
 import random
-import select
 import signal
 import time
 
 import pytest
+from network_ranks import is_outlived_by_its_child
 from ompy_btl_zmq.address import Card, pack, unpack
 from zmq_ranks import TAG, Rank, open_btl, run
 
@@ -169,29 +169,7 @@ def test_a_killed_peer_is_reported_and_sends_to_it_fail() -> None:
 
 
 def test_a_killed_peer_is_reported_though_a_child_of_its_lives_on() -> None:
-    def outlive(rank: Rank, pid: int) -> None:
-        """As a child with every descriptor of its parent's, until the other rank has ended."""
-        rank.wire.close()
-        with contextlib.suppress(ProcessLookupError):
-            select.select([os.pidfd_open(pid)], [], [], 60)
-        os._exit(0)
-
-    def body(rank: Rank) -> None:
-        rank.post(1 - rank.rank, b"hello")
-        rank.wait_for(1)
-        pids = rank.gather(os.getpid())
-        if rank.rank == 0:
-            rank.gather()
-            os.kill(pids[1], signal.SIGKILL)
-            rank.progress_until(lambda: bool(rank.errors))
-            assert [lost for lost, _ in rank.errors] == [1]
-        else:
-            if os.fork() == 0:
-                outlive(rank, pids[0])
-            rank.gather()
-            signal.pause()
-
-    run(body, expect_killed=(1,))
+    run(is_outlived_by_its_child, expect_killed=(1,))
 
 
 def test_a_peer_that_finalizes_first_is_not_taken_for_a_failure() -> None:

@@ -14,7 +14,7 @@ import click
 SEEDS = 1 << 32
 
 
-class Counts(click.ParamType[tuple[int, ...]]):
+class Counts(click.ParamType):  # type: ignore[type-arg]  # which click 8.1 does not take
     """Numbers of ranks: 2,3,5."""
 
     name = "N,N,..."
@@ -28,7 +28,7 @@ class Counts(click.ParamType[tuple[int, ...]]):
         return tuple(int(part) for part in parts)
 
 
-class Bytes(click.ParamType[int]):
+class Bytes(click.ParamType):  # type: ignore[type-arg]  # as above
     """A number of bytes, with K, M or G behind it."""
 
     name = "BYTES"

@@ -104,8 +104,6 @@ cdef void open_outbox(Outbox *outbox, uint64_t mailbox, const Reach *reach, Bell
 
 # A slot to write an order in, or NULL: the kernel is to do it.
 cdef Slot *slot_for(Outbox *outbox) noexcept
-# A slot to write an order in, or NULL: the kernel is to do it.
-cdef Slot *slot_for(Outbox *outbox) noexcept
 # Where an order's data are, `nbytes` in all.
 cdef inline char *data_of(Mailbox *mailbox, Slot *slot, size_t nbytes) noexcept nogil:
     if nbytes <= INLINE:

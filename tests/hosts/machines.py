@@ -126,9 +126,20 @@ class Machine:
         """What runs a command there, in a folder."""
         return [*self.bound, "nsenter", f"--target={self.pid}", *self.spaces, f"--wdns={folder}", *words]
 
+    def run(self, *words: str) -> None:
+        """A command in its network."""
+        subprocess.run(["nsenter", f"--target={self.pid}", "--net", *words], check=True)
+
     def ip(self, *words: str) -> None:
-        """`ip` in its network."""
-        subprocess.run(["nsenter", f"--target={self.pid}", "--net", "ip", *words], check=True)
+        self.run("ip", *words)
+
+    def wait_until_up(self, device: str) -> None:
+        """Until it carries something, which is a while after it was set up."""
+        end = time.monotonic() + SETTLE
+        words = ["nsenter", f"--target={self.pid}", "--net", "ip", "-brief", "link", "show", "dev", device]
+        while " UP " not in subprocess.run(words, capture_output=True, text=True, check=True).stdout:
+            assert time.monotonic() < end, f"{device} of {self.name} does not come up"
+            time.sleep(PAUSE)
 
     def processes(self) -> dict[int, str]:
         """Number (outside) -> command line of what runs there, but for sshd and what it began by itself."""
@@ -249,6 +260,8 @@ class Machines:
         for number, it in enumerate(ends, 1):
             it.ip("address", "add", f"{subnet}.{number}/24", "dev", device)
             it.ip("link", "set", "dev", device, "up")
+        for it in ends:
+            it.wait_until_up(device)
 
     def cut(self, name: str) -> None:
         """Nothing arrives there or leaves any more."""

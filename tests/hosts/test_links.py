@@ -7,12 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 from conftest import Start
+from links import DEVICES, OVER
 from machines import Machines
 
 pytestmark = pytest.mark.long
-
-DEVICES = {"link1": "10.78.1", "link2": "10.78.2"}
-OVER = ("--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", ",".join(DEVICES))
 
 # Both ranks send and check; rank 0 says how far it is, and waits until it is told that the network has changed.
 EXCHANGES = """

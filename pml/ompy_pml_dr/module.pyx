@@ -171,9 +171,12 @@ cdef class ReliableBtl(FramedBtl):
 
     cdef int repeat(self, Channel channel, Packet *packet, int64_t now) except -1:
         packet.tries += 1
-        if self.transmit(channel, packet, now) != OK:
-            packet.tries -= 1
-            return OUT_OF_RESOURCE
+        try:
+            if self.transmit(channel, packet, now) != OK:
+                packet.tries -= 1
+                return OUT_OF_RESOURCE
+        except MPIError as error:
+            return self.give_up(channel, error)      # whoever makes progress has not asked for this packet
         self.sent_again += 1
         return OK
 
@@ -185,10 +188,14 @@ cdef class ReliableBtl(FramedBtl):
         frame.acknowledged = channel.expected
         frame.received = channel.received
         self.seal(&frame)
-        if self.inner.sendi(channel.inner, <char *> &frame, sizeof(Frame), NULL, 0, self.tag) == OK:
-            channel.debt = 0
-            channel.debt_due = 0
+        try:
+            if self.inner.sendi(channel.inner, <char *> &frame, sizeof(Frame), NULL, 0, self.tag) != OK:
+                return 0
             self.acknowledgements += 1
+        except MPIError:
+            pass                                     # a peer that has gone, as after the last fence, waits for none
+        channel.debt = 0
+        channel.debt_due = 0
         return 0
 
     # -- arrival
@@ -287,7 +294,8 @@ cdef class ReliableBtl(FramedBtl):
         if self.repeat(channel, packet, now) == OK:
             channel.timeout = min(2 * channel.timeout, self.patience.longest)
             events += 1
-        channel.deadline = now + channel.timeout
+        if not channel.lost:
+            channel.deadline = now + channel.timeout
         return events
 
     cpdef bint may_sleep(self) except -1:

@@ -10,7 +10,7 @@ import pytest
 from ompy_pml_dr.module import ReliableBtl
 from wire import Pair, Side, WireBtl, ob1
 
-from ompy.core.errors import ERR_PROC_FAILED
+from ompy.core.errors import ERR_PROC_FAILED, MPIError
 from ompy.core.request import Request
 from ompy.mca.bml import Bml
 from ompy.mca.btl import SEND, TAKEN, Descriptor, Endpoint
@@ -27,16 +27,19 @@ class LossyWire(WireBtl):
     Attributes:
         chances: of each, 0 to 1.
         cut: everything is lost.
+        gone: nobody is there, and whoever sends is told so.
         most_waiting: packets that have waited at the other end at once.
     """
 
     chances = (0.0, 0.0, 0.0)
     generator = random.Random(0)
-    cut = False
+    cut = gone = False
     most_waiting = 0
     lost = repeated = damaged = 0
 
     def send(self, endpoint: Endpoint, descriptor: Descriptor, tag: int) -> int:
+        if self.gone:
+            raise MPIError(ERR_PROC_FAILED, "nobody is there")
         taken = super().send(endpoint, descriptor, tag)
         if taken != TAKEN:
             return taken
@@ -252,3 +255,25 @@ def test_a_peer_that_its_transport_reports_lost_is_lost_at_once(make) -> None:
     end = time.monotonic() + 0.02
     drive(pair, lambda: time.monotonic() > end)
     assert reliable(left).statistics()["packets_sent_again"] == before
+
+
+def test_a_peer_that_has_gone_is_not_answered_and_that_is_nobody_s_error(make) -> None:
+    left, right = (pair := make()).sides
+    receive = right.irecv(buffer := bytearray(8), 1)
+    left.isend(bytearray(b"received"), 1)
+    right.btls[0].gone = True
+    before = reliable(left).statistics()["packets_sent_again"]
+    drive(pair, lambda: receive.complete and reliable(left).statistics()["packets_sent_again"] > before)
+    assert (buffer, reliable(right).statistics()["acknowledgements_sent"]) == (b"received", 0)
+
+
+def test_a_peer_that_has_gone_before_it_has_answered_is_lost(make) -> None:
+    pair = make()
+    left = pair.sides[0]
+    receive = left.irecv(bytearray(8), 1)
+    left.isend(bytearray(8), 1)
+    left.btls[0].peer.queue.clear()
+    left.btls[0].gone = True
+    drive(pair, complete(receive))
+    assert "nobody is there" in str(receive.error)
+    assert reliable(left).statistics()["peers_lost"] == 1

@@ -10,7 +10,7 @@ ranks or with an error; one that goes wrong later, when the others may count on 
 
 from __future__ import annotations
 
-from ompy.mca.component import Offer, Refusal
+from ompy.mca.component import Component, Offer, Refusal
 from ompy.mca.errors import ComponentError, suggestion
 from ompy.mca.frameworks import FUNCTIONS, declare
 from ompy.mca.hook import hooks
@@ -63,7 +63,7 @@ def select_collectives(communicator: Communicator) -> CollTable:
                 f"coll component {name} can't be asked for another communicator, where other ranks may count on it: {reason}; "
                 f"`--mca coll ^{name}` does without it"
             )
-    plan = plan_of(offers)
+    plan = plan_of(offers, [component for _, component, answer in answers if component and not isinstance(answer, Broken)])
     makers = [candidate.offer.again for candidate in offers if candidate.offer.again is not None]
     lasting = all(answer.lasting for _, _, answer in answers if isinstance(answer, Refusal))
     # Whoever watches queries, or wants to be told of them, sees each.
@@ -97,11 +97,11 @@ def compare(card: bytes, other: int, rank: int) -> None:
         raise ComponentError(f"coll component {name} {problem}. {remedy}")
 
 
-def plan_of(offers: list[Candidate]) -> CollPlan:
-    """Which of the offers serves each form."""
+def plan_of(offers: list[Candidate], asked: list[Component]) -> CollPlan:
+    """Which of the offers serves each form; those who were `asked` and refused may have a named algorithm all the same."""
     from ompy.mca.coll import CollPlan
 
-    check_algorithms(offers)
+    check_algorithms(asked)
     claims = [claim for number in range(len(offers)) for claim in claims_of(offers, number)]
     # The last to claim a form serves it.
     claims.sort(key=lambda claim: (claim[1], offers[claim[2]].offer.priority))
@@ -143,25 +143,24 @@ def claims_of(offers: list[Candidate], number: int) -> list[Claim]:
     return claims
 
 
-def algorithms_of(candidate: Candidate, function: str) -> tuple[str, ...]:
+def algorithms_of(component: Component, function: str) -> tuple[str, ...]:
     """Names of a coll component's algorithms of a function, as its declaration has them."""
-    declared = candidate.component.capabilities.get("algorithms", {})
+    declared = component.capabilities.get("algorithms", {})
     names: tuple[str, ...] = declared.get(function, ()) if isinstance(declared, dict) else ()
     return names
 
 
 def has_algorithm(candidate: Candidate, function: str) -> bool:
     """Whether `coll_<function>_algorithm` names one of the component's."""
-    return registry.value(f"coll_{function}_algorithm") in algorithms_of(candidate, function)
+    return registry.value(f"coll_{function}_algorithm") in algorithms_of(candidate.component, function)
 
 
-def check_algorithms(offers: list[Candidate]) -> None:
+def check_algorithms(asked: list[Component]) -> None:
     """Raises ComponentError for an algorithm that no component has, with the known ones."""
     for function in FUNCTIONS:
         entry = registry.lookup(f"coll_{function}_algorithm")
-        known = [name for candidate in offers for name in algorithms_of(candidate, function)]
-        if entry.value == AUTO or entry.value in known or entry.value in REMEMBERED.get(function, ()):
-            REMEMBERED.setdefault(function, set()).update(known)
+        known = [name for component in asked for name in algorithms_of(component, function)]
+        if entry.value == AUTO or entry.value in known:
             continue
         listing = ", ".join(dict.fromkeys(known)) or "none"
         hint = suggestion(entry.value, known)
@@ -169,10 +168,6 @@ def check_algorithms(offers: list[Candidate]) -> None:
             f"parameter coll_{function}_algorithm ({entry.source}): no component has an algorithm {entry.value!r} of "
             f"{function}; known: {AUTO}, {listing}.{hint}"
         )
-
-
-# Algorithms seen so far: a component may have an algorithm and yet make no offer to some communicator.
-REMEMBERED: dict[str, set[str]] = {}
 
 
 def forget() -> None:

@@ -66,13 +66,22 @@ class Loaded:
 
 loaded_components: dict[tuple[str, str], Loaded] = {}
 
+# Modules whose import was broken off: nobody waits for one twice.
+overdue: dict[str, Overdue] = {}
+
 
 def load(found: Found) -> Loaded:
     """Import a component's plugin module and register its parameters, once.  Raises whatever the module raises."""
     key = found.framework, found.name
     loaded = loaded_components.get(key)
     if loaded is None:
-        plugin = limited(import_module, found.module)
+        if found.module in overdue:
+            raise overdue[found.module]
+        try:
+            plugin = limited(import_module, found.module)
+        except Overdue as error:
+            overdue[found.module] = error
+            raise
         component = hooks.component(plugin)
         if not isinstance(component, Component) or (component.framework, component.name) != key:
             raise ComponentError(

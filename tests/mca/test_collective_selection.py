@@ -78,6 +78,14 @@ def test_a_function_that_nobody_serves_is_an_error_that_names_it(outside: Outsid
     assert "basic: not in the list of parameter coll" in errors
 
 
+def test_an_algorithm_may_be_named_whose_component_has_nobody_to_serve(run) -> None:
+    """coll/sm alone has it, and offers nothing to a process that is alone."""
+    assert (
+        run("-c", "from ompy import MPI; print(MPI.COMM_WORLD.size)", OMPY_MCA_coll_bcast_algorithm="shared_memory").stdout
+        == "1\n"
+    )
+
+
 def test_a_name_that_is_no_collective_is_an_error_with_the_nearest(outside: Outside, run) -> None:
     install(outside, "soft", 80, ("barier",))
     assert "coll component soft offers 'barier', which is no collective. Did you mean barrier?" in run("-c", PROGRAM).stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 from outside import Outside
@@ -240,6 +241,14 @@ def test_a_component_that_nobody_named_and_that_goes_wrong_is_left_out_and_told_
               "-c", "from ompy import MPI; c = MPI.COMM_WORLD; c.Dup(); print(c.allreduce(1))")  # fmt: skip
     assert (job.returncode, job.stdout) == (0, "2\n2\n"), job.stderr
     assert job.stderr.count("pigeon is left out: ") == 1
+
+
+def test_a_process_waits_once_for_a_component_whose_import_does_not_end(outside: Outside, run, tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    outside.component("pigeon", top=f"import os\nopen({str(begun)!r}, 'a').write(f'{{os.getpid()}}\\n')\nwhile True: pass")
+    done = run("-c", "from ompy import MPI; print(MPI.COMM_WORLD.Dup().size)", OMPY_MCA_mpi_component_timeout="1")
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
+    assert len(begun.read_text().split()) == 1
 
 
 def test_a_program_gets_its_alarms_back_after_components_were_asked(run) -> None:

@@ -13,7 +13,7 @@ from ompy.testing.conformance import clauses, kit
 sys.path.insert(0, str(Path(__file__).parent / "planted"))
 from ompy_btl_planted.faults import FAULTS, RANKS
 
-SAMPLE = 10
+SAMPLE = 6
 SILENCE = 6.0
 
 

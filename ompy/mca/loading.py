@@ -66,8 +66,8 @@ class Loaded:
 
 loaded_components: dict[tuple[str, str], Loaded] = {}
 
-# Modules whose import was broken off: nobody waits for one twice.
-overdue: dict[str, Overdue] = {}
+# Modules whose import was broken off, and the words: nobody waits for one twice.
+overdue: dict[str, str] = {}
 
 
 def load(found: Found) -> Loaded:
@@ -76,11 +76,11 @@ def load(found: Found) -> Loaded:
     loaded = loaded_components.get(key)
     if loaded is None:
         if found.module in overdue:
-            raise overdue[found.module]
+            raise Overdue(overdue[found.module])
         try:
             plugin = limited(import_module, found.module)
         except Overdue as error:
-            overdue[found.module] = error
+            overdue[found.module] = str(error)
             raise
         component = hooks.component(plugin)
         if not isinstance(component, Component) or (component.framework, component.name) != key:

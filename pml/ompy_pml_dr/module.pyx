@@ -9,7 +9,8 @@
 Everything goes as messages: of what is put into a peer's memory or got from there nobody could say that it arrived.
 
 The end needs no last acknowledgement, which could be lost as well: ranks go on answering while they wait for one another in
-the run-time's last fence, which is reliable.
+the run-time's last fence, which is reliable.  A peer that has left it already, as any that the transport can't reach, is lost to
+whoever waits for it, which is no error of whoever makes progress.
 """
 from libc.string cimport memcpy, memset
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
@@ -176,7 +177,7 @@ cdef class ReliableBtl(FramedBtl):
                 packet.tries -= 1
                 return OUT_OF_RESOURCE
         except MPIError as error:
-            return self.give_up(channel, error)      # whoever makes progress has not asked for this packet
+            return self.give_up(channel, error)
         self.sent_again += 1
         return OK
 
@@ -189,13 +190,12 @@ cdef class ReliableBtl(FramedBtl):
         frame.received = channel.received
         self.seal(&frame)
         try:
-            if self.inner.sendi(channel.inner, <char *> &frame, sizeof(Frame), NULL, 0, self.tag) != OK:
-                return 0
-            self.acknowledgements += 1
-        except MPIError:
-            pass                                     # a peer that has gone, as after the last fence, waits for none
-        channel.debt = 0
-        channel.debt_due = 0
+            if self.inner.sendi(channel.inner, <char *> &frame, sizeof(Frame), NULL, 0, self.tag) == OK:
+                channel.debt = 0
+                channel.debt_due = 0
+                self.acknowledgements += 1
+        except MPIError as error:
+            self.give_up(channel, error)
         return 0
 
     # -- arrival
@@ -309,6 +309,8 @@ cdef class ReliableBtl(FramedBtl):
     # -- trouble and the end
 
     cdef int give_up(self, Channel channel, object error) except -1:
+        if channel.lost:
+            return 0                                 # the inner BTL has reported it before it refused
         channel.lost = True
         channel.clear()
         self.peers_lost += 1

@@ -257,14 +257,15 @@ def test_a_peer_that_its_transport_reports_lost_is_lost_at_once(make) -> None:
     assert reliable(left).statistics()["packets_sent_again"] == before
 
 
-def test_a_peer_that_has_gone_is_not_answered_and_that_is_nobody_s_error(make) -> None:
+def test_a_peer_that_has_gone_is_not_answered_and_lost_to_who_waits_for_it(make) -> None:
     left, right = (pair := make()).sides
-    receive = right.irecv(buffer := bytearray(8), 1)
+    receive, another = right.irecv(buffer := bytearray(8), 1), right.irecv(bytearray(8), 1)
     left.isend(bytearray(b"received"), 1)
     right.btls[0].gone = True
-    before = reliable(left).statistics()["packets_sent_again"]
-    drive(pair, lambda: receive.complete and reliable(left).statistics()["packets_sent_again"] > before)
-    assert (buffer, reliable(right).statistics()["acknowledgements_sent"]) == (b"received", 0)
+    drive(pair, complete(receive, another))
+    assert (buffer, receive.error) == (b"received", None)
+    assert "nobody is there" in str(another.error)
+    assert reliable(right).statistics()["acknowledgements_sent"] == 0
 
 
 def test_a_peer_that_has_gone_before_it_has_answered_is_lost(make) -> None:

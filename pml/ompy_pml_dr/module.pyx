@@ -9,8 +9,8 @@
 Everything goes as messages: of what is put into a peer's memory or got from there nobody could say that it arrived.
 
 The end needs no last acknowledgement, which could be lost as well: ranks go on answering while they wait for one another in
-the run-time's last fence, which is reliable.  A peer that has left it already, as any that the transport can't reach, is lost to
-whoever waits for it, which is no error of whoever makes progress.
+the run-time's last fence, which is reliable.  A peer that has left it already, or that the transport can't reach, is lost
+to whoever waits for it, which is no error of whoever makes progress.
 """
 from libc.string cimport memcpy, memset
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec

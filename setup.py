@@ -42,7 +42,7 @@ CCACHE = [found] if (found := shutil.which("ccache")) else []
 
 def extensions() -> list[Extension]:
     """One for each package that holds a `.pyx`, with all of these as its sources; one that is alone keeps its name."""
-    found = [Extension(HELPERS, ["ompy/_cython.c"])]  # which Cython writes, below WORK
+    found = [Extension(HELPERS, ["ompy/_cython.c"], extra_compile_args=["-Os"])]  # which Cython writes, below WORK
     for root in ROOTS:
         for folder in sorted({path.parent for path in Path(root).glob("ompy*/**/*.pyx")}):
             sources = sorted(str(path) for path in folder.glob("*.pyx"))
@@ -152,7 +152,11 @@ class BuildExtensions(build_ext):
         translation = Translation()
         try:
             modules = cythonize(
-                [Extension(f"{e.name.rpartition('.')[0]}.{Path(s).stem}", [s]) for e in self.extensions for s in e.sources],
+                [
+                    Extension(f"{e.name.rpartition('.')[0]}.{Path(s).stem}", [s], extra_compile_args=e.extra_compile_args)
+                    for e in self.extensions
+                    for s in e.sources
+                ],
                 build_dir=str(WORK),
                 include_path=ROOTS,
                 cache=bool(CCACHE),

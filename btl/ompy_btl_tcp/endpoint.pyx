@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """A peer as btl/tcp sees it."""
-# distutils: extra_compile_args = -Os
+# distutils: extra_compile_args=-Os
 from ompy.core.proc cimport Proc
 from ompy.mca.btl cimport Btl, Endpoint
 

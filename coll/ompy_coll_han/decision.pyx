@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """The decision between two levels and none, for one communicator and for one call."""
 from ompy.core.communicator cimport Communicator
 from ompy.mca.coll cimport BARRIER, CollectiveCall

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 # cython: auto_pickle=False
 """DLPack (version 0 and 1) and the CUDA array interface (version 3), as sources of Py_buffer views.
 

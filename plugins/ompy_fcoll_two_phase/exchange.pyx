@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """A collective access through memory that the ranks share.  See `exchange.pxd`."""
 from libc.stdint cimport INT64_MAX, int64_t
 from libc.stdlib cimport free, malloc

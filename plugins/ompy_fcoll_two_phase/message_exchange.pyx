@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """A collective access by messages.  See `message_exchange.pxd`."""
 from cpython.mem cimport PyMem_Malloc
 from libc.stdint cimport int64_t

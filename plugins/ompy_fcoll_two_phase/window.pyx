@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """What the ranks of a file share while they move its bytes.  See `window.pxd`."""
 from collections import Counter
 

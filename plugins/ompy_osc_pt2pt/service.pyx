@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """The target's half of one-sided communication.  See `service.pxd`."""
 from cpython.bytearray cimport PyByteArray_AS_STRING
 from libc.string cimport memcpy

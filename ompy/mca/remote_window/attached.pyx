@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """What the ranks of a dynamic window have attached.  See `attached.pxd`."""
 from _bisect import bisect_right, insort_right
 from array import array

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """One-sided communication by remote memory access and remote atomics (MPI-4.1, chapter 12).  See `window.pxd`."""
 from cpython.bytearray cimport PyByteArray_AS_STRING
 from libc.stdint cimport int64_t

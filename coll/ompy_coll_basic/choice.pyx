@@ -1,7 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 # distutils: extra_compile_args=-Os
 """The choice among the algorithms of `algorithms.py`, for one communicator and for one call."""
-from importlib import import_module
 
 from ompy.core.communicator cimport Communicator
 from ompy.mca.coll cimport CollectiveCall
@@ -9,6 +8,7 @@ from ompy.mca.scheduled_coll cimport block_bytes
 from ompy_coll_basic.builder cimport Builder
 
 from ompy.mca.coll import FUNCTIONS
+from ompy.mca.loading import import_module
 from ompy_coll_basic.algorithms import ANY, INTER, INTRA, SMALL
 
 

@@ -1,6 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """The decision among the algorithms of `algorithms.py`, for one communicator and for one call."""
-from importlib import import_module
 
 from ompy.core.communicator cimport Communicator
 from ompy.mca.coll cimport CollectiveCall
@@ -8,6 +7,7 @@ from ompy.mca.scheduled_coll cimport block_bytes
 from ompy_coll_tuned.algorithm cimport Builder
 
 from ompy.mca.coll import FUNCTIONS
+from ompy.mca.loading import import_module
 from ompy_coll_tuned.algorithms import CATALOGUE
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from ompy.mca.coll_rules import Rules, Settings
+from ompy.mca.loading import import_module
 from ompy_coll_tuned.algorithms import CATALOGUE
 
 TYPE_CHECKING = False

@@ -7,27 +7,35 @@ several compiled modules imports this one in its `__init__.py`; their stubs (`re
 modules are compiled one by one, as a small component's are, does without.
 
 It comes before Python's own finders, which would try every way to spell a module's file, and lists each folder once; so it
-finds the plain modules beside the compiled ones as well.
+finds the plain modules and the packages in ompy's and its components' packages as well.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec, SourceFileLoader
+
+# What `importlib.machinery` hands on, without the rest of `importlib`, which nothing else at start-up needs.
+from _frozen_importlib import ModuleSpec
+from _frozen_importlib_external import (
+    EXTENSION_SUFFIXES,
+    ExtensionFileLoader,
+    SourceFileLoader,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
-TOGETHER = "_compiled" + EXTENSION_SUFFIXES[0]
+SUFFIX = EXTENSION_SUFFIXES[0]
+TOGETHER = "_compiled" + SUFFIX
 
 
 class Finder:
-    """A finder as `sys.meta_path` has them."""
+    """A finder as `sys.meta_path` has them, of what lies in ompy's packages and its components'."""
 
-    # By folder: the names in it, none where nothing is compiled together.
+    # By folder: the names in it.
     listings: dict[str, frozenset[str]] = {}
 
     @classmethod
@@ -36,28 +44,41 @@ class Finder:
             return None
         module = name.rpartition(".")[2]
         for folder in path:
-            names = cls.listings.get(folder)
-            if names is None:
-                names = cls.listings[folder] = listing(folder)
+            names = cls.names(folder)
             loader: ExtensionFileLoader | SourceFileLoader
+            inner = None
             if f"{module}.py" in names:
                 loader = SourceFileLoader(name, f"{folder}/{module}.py")
-            elif f"{module}.pyi" in names:
+            elif f"{module}{SUFFIX}" in names:
+                loader = ExtensionFileLoader(name, f"{folder}/{module}{SUFFIX}")
+            elif f"{module}.pyi" in names and TOGETHER in names:
                 loader = ExtensionFileLoader(name, f"{folder}/{TOGETHER}")
+            elif module in names and "__init__.py" in cls.names(f"{folder}/{module}"):
+                inner = [f"{folder}/{module}"]
+                loader = SourceFileLoader(name, f"{inner[0]}/__init__.py")
             else:
                 continue
             spec = ModuleSpec(name, loader, origin=loader.path)
+            spec.submodule_search_locations = inner
             spec.has_location = True
             return spec
         return None
 
+    @classmethod
+    def invalidate_caches(cls) -> None:
+        """For `importlib.invalidate_caches`."""
+        cls.listings.clear()
 
-def listing(folder: str) -> frozenset[str]:
-    try:
-        names = frozenset(os.listdir(folder))
-    except OSError:
-        return frozenset()
-    return names if TOGETHER in names else frozenset()
+    @classmethod
+    def names(cls, folder: str) -> frozenset[str]:
+        names = cls.listings.get(folder)
+        if names is None:
+            try:
+                names = frozenset(os.listdir(folder))
+            except OSError:
+                names = frozenset()
+            cls.listings[folder] = names
+        return names
 
 
 sys.meta_path.insert(0, Finder)

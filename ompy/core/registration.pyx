@@ -4,11 +4,11 @@
 # The C modules and the class themselves: what `collections` and `weakref` import besides costs every rank's start.
 from _bisect import bisect_left, bisect_right
 from _collections import OrderedDict
-from _weakrefset import WeakSet
+from _weakref import ref
 
 from ompy.core.errors import ERR_NO_MEM, MPIError
 
-caches = WeakSet()
+caches = set()  # of weak references
 # Unused registrations that a cache keeps, however short: each costs more here, and with the transport, than its bytes.
 cdef enum:
     MOST_IDLE = 1024
@@ -38,7 +38,7 @@ cdef class RegistrationCache:
         self.indexed = []
         self.by_handle = {}
         self.idle = OrderedDict()
-        caches.add(self)
+        caches.add(ref(self, caches.discard))
 
     def __len__(self):
         return len(self.by_handle)
@@ -151,6 +151,8 @@ cdef class RegistrationCache:
 
 cpdef int forget(size_t address, size_t size) except -1:
     """Tell every transport's cache that the program gives `size` bytes at `address` back."""
-    for cache in caches:
-        cache.forget(address, size)
+    for reference in tuple(caches):
+        cache = reference()
+        if cache is not None:
+            cache.forget(address, size)
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # The module without underscore costs an enum, which nothing else at start-up needs.
 import _signal as signals  # type: ignore[import-not-found]
-from importlib import import_module
+import sys
 
 from ompy.mca import discovery
 from ompy.mca.component import PROJECT, Component
@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from ompy.mca.params import Setting
 
     Result = TypeVar("Result")
+
+
+def import_module(name: str) -> ModuleType:
+    """As importlib's, which costs a rank the import of two modules that it has no other use for."""
+    __import__(name)
+    return sys.modules[name]
 
 
 class Overdue(BaseException):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import mmap
+import os
 
 from ompy.mca.hints import Hint, Hints, whole
 
@@ -43,7 +43,7 @@ def operations(text: str) -> str:
 def alignment(text: str) -> int:
     """Reads an alignment that our memory has."""
     number = int(text)
-    if number < 1 or number & (number - 1) or number > mmap.PAGESIZE:
+    if number < 1 or number & (number - 1) or number > os.sysconf("SC_PAGESIZE"):
         raise ValueError(text)
     return number
 

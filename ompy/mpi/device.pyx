@@ -12,8 +12,6 @@ from cpython.long cimport PyLong_AsVoidPtr
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
-from warnings import warn
-
 cdef enum:
     CODE_INT = 0
     CODE_UINT = 1
@@ -195,6 +193,7 @@ cdef int acquire_cuda(object source, Py_buffer *view, int flags) except -1:
     if readonly and flags & PyBUF_WRITABLE:
         raise BufferError(f"{name}: the memory is read-only")
     if descr is not None and (len(descr) != 1 or descr[0] != ("", typestr)):
+        from warnings import warn
         warn(f"{name}: ignoring 'descr' key", RuntimeWarning, stacklevel=2)
     PyBuffer_FillInfo(view, source, memory, size * itemsize, readonly, flags)
     if flags & PyBUF_FORMAT:

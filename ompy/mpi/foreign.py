@@ -11,11 +11,13 @@ takes their layout for that of the library which it was compiled with.  It finds
 from __future__ import annotations
 
 import sys
-from types import ModuleType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import ModuleType
     from typing import Any
+else:
+    ModuleType = type(sys)
 
 ELSEWHERE = (
     "run the program over the library that this was built with (without --mpi4py; OMPY_MPI4PY=no where `ompy activate` is in"

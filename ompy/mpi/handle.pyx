@@ -2,8 +2,6 @@
 # cython: embedsignature=True, annotation_typing=False, binding=False, auto_pickle=False
 """The base of all handles: null, truth value, equality, integers, copies, pickling (MPI-4.1, 2.5.1 and 19.3.4)."""
 
-from copyreg import __newobj__
-
 from cpython.object cimport PyObject
 from posix.dlfcn cimport RTLD_LAZY, dlclose, dlopen
 
@@ -67,6 +65,7 @@ cdef class Handle:
         original, name = entry
         if self is original:
             return predefined_object, (name,)
+        from copyreg import __newobj__
         return __newobj__, (type(self), original)
 
     @property

@@ -20,10 +20,6 @@ cdef extern from "Python.h":
     object PyObject_Vectorcall(object function, PyObject **arguments, size_t count, object names)
 
 
-# The C half of the pickle module: the rest of it takes milliseconds to import, and nothing here needs it.
-from _pickle import UnpicklingError
-from _pickle import dumps as standard_dumps
-from _pickle import loads as standard_loads
 from os import environ
 
 cdef tuple CALLBACK = ("buffer_callback",)
@@ -49,6 +45,31 @@ cdef char[ALIGNMENT] zeros
 memset(zeros, 0, ALIGNMENT)
 
 cdef Typemap byte_typemap = predefined(BASIC_BYTE)
+
+# The C half of the pickle module, imported with the first object that needs it: the other half takes milliseconds, and
+# nothing here needs it.
+cdef object c_pickle = None
+cdef object c_dumps = None
+cdef object c_loads = None
+
+
+cdef int import_pickle() except -1:
+    global c_pickle, c_dumps, c_loads
+    import _pickle
+    c_pickle, c_dumps, c_loads = _pickle, _pickle.dumps, _pickle.loads
+    return 0
+
+
+cdef inline object standard_dumps():
+    if c_dumps is None:
+        import_pickle()
+    return c_dumps
+
+
+cdef inline object standard_loads():
+    if c_loads is None:
+        import_pickle()
+    return c_loads
 
 
 cdef inline Py_ssize_t padding(Py_ssize_t length) noexcept:
@@ -94,41 +115,40 @@ cdef class Pickle:
         threshold: bytes from which `dumps_oob` leaves a buffer out of the pickle.
     """
 
-    cdef object dump, load, protocol, threshold
+    cdef object dump, load                       # None: the standard functions
+    cdef object protocol, threshold
     cdef bint has_buffers                        # the standard functions and protocol 5: large buffers travel by themselves
     cdef bint has_header                         # the standard `loads` may meet them
 
     def __cinit__(self, *args, **kwargs):
-        self.dump = standard_dumps
-        self.load = standard_loads
         self.protocol = NEWEST_PROTOCOL
         self.threshold = DEFAULT_THRESHOLD
 
     @cython.embedsignature(False)  # the class's docstring is to begin with words
     def __init__(self, dumps=None, loads=None, protocol=None, threshold=None) -> None:
-        self.dump = standard_dumps if dumps is None else dumps
-        self.load = standard_loads if loads is None else loads
+        self.dump = None if dumps is None or dumps is standard_dumps() else dumps
+        self.load = None if loads is None or loads is standard_loads() else loads
         self.PROTOCOL = protocol
         self.THRESHOLD = threshold
 
     def dumps(self, obj: object) -> bytes:
         """The pickle of an object."""
-        return custom_dumps(self, obj)
+        return custom_dump(self, obj)
 
     def loads(self, data: Buffer) -> object:
         """The object of a pickle."""
-        return self.load(data)
+        return custom_loads(self)(data)
 
     def dumps_oob(self, obj: object) -> tuple[bytes, list[buffer]]:
         """The pickle of an object, and its buffers of at least `THRESHOLD` bytes, not copied (PEP 574)."""
         cdef Collector collector = new_collector(self.threshold)
         protocol = NEWEST_PROTOCOL if self.protocol is None else max(self.protocol, 5)
-        data = self.dump(obj, protocol, buffer_callback=collector)
+        data = custom_dumps(self)(obj, protocol, buffer_callback=collector)
         return data, [] if collector.buffers is None else collector.buffers
 
     def loads_oob(self, data: Buffer, buffers: Iterable[Buffer]) -> object:
         """The object of a pickle and its buffers, which become part of the object."""
-        return self.load(data, buffers=buffers)
+        return custom_loads(self)(data, buffers=buffers)
 
     @property
     def PROTOCOL(self) -> int | None:
@@ -137,12 +157,11 @@ cdef class Pickle:
 
     @PROTOCOL.setter
     def PROTOCOL(self, value: int | None) -> None:
-        if value is None and self.dump is standard_dumps:
+        if value is None and self.dump is None:
             value = NEWEST_PROTOCOL
         self.protocol = value
-        self.has_header = self.load is standard_loads
-        self.has_buffers = (self.dump is standard_dumps and self.has_header and value is not None
-                            and (value >= 5 or value < 0))
+        self.has_header = self.load is None
+        self.has_buffers = self.dump is None and self.has_header and value is not None and (value >= 5 or value < 0)
 
     @property
     def THRESHOLD(self) -> int:
@@ -158,8 +177,17 @@ cdef Pickle current = Pickle()
 pickle = current
 
 
-cdef object custom_dumps(Pickle pickle, object obj):
-    return pickle.dump(obj) if pickle.protocol is None else pickle.dump(obj, pickle.protocol)
+cdef inline object custom_dumps(Pickle pickle):
+    return standard_dumps() if pickle.dump is None else pickle.dump
+
+
+cdef inline object custom_loads(Pickle pickle):
+    return standard_loads() if pickle.load is None else pickle.load
+
+
+cdef object custom_dump(Pickle pickle, object obj):
+    dump = custom_dumps(pickle)
+    return dump(obj) if pickle.protocol is None else dump(obj, pickle.protocol)
 
 
 @cython.freelist(8)
@@ -174,7 +202,7 @@ cdef inline object dumps_around(object obj, Collector collector):
     arguments[0] = <PyObject *> obj
     arguments[1] = <PyObject *> current.protocol
     arguments[2] = <PyObject *> collector
-    return PyObject_Vectorcall(standard_dumps, arguments, 2, CALLBACK)
+    return PyObject_Vectorcall(standard_dumps(), arguments, 2, CALLBACK)
 
 
 cdef Py_ssize_t write_plain(object obj, char *room) noexcept:
@@ -195,14 +223,14 @@ cdef Parcel wrap_snapshot(object obj):
 
 
 cdef Parcel wrap_standard(object obj):
-    return wrap_bytes(standard_dumps(obj))
+    return wrap_bytes(standard_dumps()(obj))
 
 
 cdef Parcel wrap_pickle(object obj):
     cdef Collector collector
     cdef object data
     if not current.has_buffers:
-        return wrap_bytes(custom_dumps(current, obj))
+        return wrap_bytes(custom_dump(current, obj))
     collector = new_collector(min(WIRE_THRESHOLD, <Py_ssize_t> current.threshold))
     data = dumps_around(obj, collector)
     return wrap_bytes(data) if collector.buffers is None else wrap_buffers(data, collector.buffers)
@@ -292,7 +320,7 @@ cdef object unwrap(object block):
     if (current.has_header and length >= <Py_ssize_t> sizeof(Header)
             and memcmp(<void *> block_address(block), MAGIC, 8) == 0):
         return unwrap_buffers(block)
-    return current.load(block)
+    return custom_loads(current)(block)
 
 
 cdef object unwrap_buffers(object block):
@@ -301,6 +329,7 @@ cdef object unwrap_buffers(object block):
     cdef Py_ssize_t index, position, length
     cdef uint64_t room = len(block) - sizeof(Header)
     cdef list buffers = []
+    loads = standard_loads()
     if type(block) is not Block:
         # Received into memory that is not ours to hand out piece by piece.
         block = bytearray(block)
@@ -309,17 +338,17 @@ cdef object unwrap_buffers(object block):
     view = memoryview(block)
     # Each number is held against what is left of the message before it is counted with.
     if header.buffers > room // sizeof(uint64_t):
-        raise UnpicklingError(f"a message of {len(block)} bytes says that {header.buffers} buffers are in it")
+        raise c_pickle.UnpicklingError(f"a message of {len(block)} bytes says that {header.buffers} buffers are in it")
     position = sizeof(Header) + header.buffers * sizeof(uint64_t)
     position += padding(position)
     for index in range(-1, <Py_ssize_t> header.buffers):
         length = header.pickled if index < 0 else sizes[index]
         if position > len(view) or not 0 <= length <= len(view) - position:
-            raise UnpicklingError(f"a message of {len(view)} bytes says that a part of {<uint64_t> length} begins at "
-                                  f"{position}")
+            raise c_pickle.UnpicklingError(f"a message of {len(view)} bytes says that a part of {<uint64_t> length} begins at "
+                                           f"{position}")
         buffers.append(view[position:position + length])
         position += length + padding(length)
-    return standard_loads(buffers[0], buffers=buffers[1:])
+    return loads(buffers[0], buffers=buffers[1:])
 
 
 cdef object flatten(Parcel parcel):

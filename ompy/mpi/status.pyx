@@ -8,8 +8,6 @@ from ompy.core.constants cimport UNDEFINED
 from ompy.core.status cimport set_empty
 from ompy.mpi.datatype cimport Datatype
 
-from copyreg import __newobj__
-
 from ompy.core.errors import ERR_TYPE
 from ompy.mpi.exceptions import Exception as MPIException
 
@@ -44,6 +42,7 @@ cdef class Status:
         return fields(self) != fields(<Status> other)
 
     def __reduce__(self):
+        from copyreg import __newobj__
         return __newobj__, (type(self),), self.__getstate__()
 
     def __getstate__(self) -> dict[str, int]:

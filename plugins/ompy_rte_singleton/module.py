@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from _socket import AF_UNIX, SOCK_STREAM, socketpair
 
 from ompy.core.errors import ERR_INTERN, ERR_SPAWN, MPIError
 from ompy.mca.pmi_services import PmiServices
@@ -70,6 +69,8 @@ class SingletonRte(PmiServices, Rte):
     def wire(self) -> Wire:  # type: ignore[override]
         """To a launcher of this process's own, which is started when it is first needed."""
         if self.launcher is None:
+            from socket import AF_UNIX, SOCK_STREAM, socketpair
+
             ours, theirs = socketpair(AF_UNIX, SOCK_STREAM)
             try:
                 os.set_inheritable(theirs.fileno(), True)

@@ -693,13 +693,17 @@ cdef class TcpBtl(Btl):
         if name in self.connections:
             self.hang_up(link)
             return 0
+        try:
+            where = "{}:{}".format(*link.getpeername()[:2])
+            link.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
+            link.setsockopt(SOL_SOCKET, SO_KEEPALIVE, 1)
+            for option, seconds in KEEPALIVE:
+                link.setsockopt(IPPROTO_TCP, option, seconds)
+        except OSError:
+            self.hang_up(link)                   # it has been reset meanwhile: who has something to send calls again
+            return 0
         self.end_call(name)
         self.gone.pop(name, None)
-        link.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
-        link.setsockopt(SOL_SOCKET, SO_KEEPALIVE, 1)
-        for option, seconds in KEEPALIVE:
-            link.setsockopt(IPPROTO_TCP, option, seconds)
-        where = "{}:{}".format(*link.getpeername()[:2])
         connection = Connection(link.detach(), name, where, self.max_send_size, self.settings["send_queue"], self.done)
         if how.channel is not None:
             connection.protect(how.channel)

@@ -3,6 +3,7 @@
 from libc.stdint cimport int64_t
 
 from ompy.core.communicator cimport Communicator
+from ompy.core.request cimport Request
 from ompy.core.segment cimport Segment
 
 # Each rank's `count` numbers, in rank order, into room for `count` of each rank.
@@ -13,5 +14,7 @@ cdef int share(Communicator comm, int64_t *numbers, int count) except -1
 cpdef Segment shared_memory(Communicator comm, str name, size_t size)
 # All are here: a barrier, in which who waits is shown on the job board in `operation`.
 cpdef int meet(Communicator comm, int operation) except -1
+# The same, to be waited for by the caller.
+cdef Request begin_meeting(Communicator comm, int operation)
 # All go on, or all raise: `error` is this rank's exception or None, `what` what failed ("run.npy: it can't be opened").
 cpdef int agree(Communicator comm, object error, str what) except -1

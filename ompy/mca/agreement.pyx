@@ -70,14 +70,19 @@ def common(Communicator comm not None, str text not None) -> str:
 
 cpdef int meet(Communicator comm, int operation) except -1:
     """All members are here; `operation` is what the job board calls it."""
-    cdef CollectiveCall call = CollectiveCall.__new__(CollectiveCall)
-    cdef Request request = (<CollModule> (<CollTable> comm.coll).nonblocking[<int> BARRIER]).start(BARRIER, call, comm)
-    request.operation = operation
+    cdef Request request = begin_meeting(comm, operation)
     if not request.complete:
         wait(request)
     if request.error is not None:
         raise request.error
     return 0
+
+
+cdef Request begin_meeting(Communicator comm, int operation):
+    cdef CollectiveCall call = CollectiveCall.__new__(CollectiveCall)
+    cdef Request request = (<CollModule> (<CollTable> comm.coll).nonblocking[<int> BARRIER]).start(BARRIER, call, comm)
+    request.operation = operation
+    return request
 
 
 cpdef Segment shared_memory(Communicator comm, str name, size_t size):

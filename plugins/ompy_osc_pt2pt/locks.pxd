@@ -11,5 +11,6 @@ cdef class LockQueue:
 
     # Whether the lock was granted; else it waits.
     cdef bint ask(self, int rank, int number, bint shared) except -1
-    # Returns the (rank, number) of those that are granted now; None when the rank holds no lock.
+    # Give it back, or wait no more.  Returns the (rank, number) of the orders that are answered now: of those that are granted,
+    # and the rank's own where it waited.
     cdef list release(self, int rank)

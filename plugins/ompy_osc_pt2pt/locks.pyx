@@ -18,9 +18,8 @@ cdef class LockQueue:
         return False
 
     cdef list release(self, int rank):
-        cdef list granted = []
-        if rank not in self.holders:
-            return None
+        cdef list answered = [(waiting, number) for waiting, number, _ in self.waiting if waiting == rank]
+        self.waiting = [asked for asked in self.waiting if asked[0] != rank]
         self.holders.discard(rank)
         while self.waiting:
             rank, number, shared = self.waiting[0]
@@ -29,5 +28,5 @@ cdef class LockQueue:
             del self.waiting[0]
             self.holders.add(rank)
             self.exclusive = not shared
-            granted.append((rank, number))
-        return granted
+            answered.append((rank, number))
+        return answered

@@ -8,10 +8,11 @@ from ompy.core.request cimport Request
 from ompy.core.window cimport (
     ASSERT_NOCHECK, ASSERT_NOPRECEDE, ASSERT_NOSUCCEED, FLAVOR_DYNAMIC, LOCK_SHARED, Window,
 )
-from ompy.mca.agreement cimport meet
+from ompy.mca.agreement cimport begin_meeting
 from ompy.mca.osc cimport INTERFACE
 from ompy_osc_pt2pt.accesses cimport Accesses
 from ompy_osc_pt2pt.header cimport FLAG_SHARED, KIND_COMPLETE, KIND_FENCE, KIND_LOCK, KIND_POST, KIND_UNLOCK
+from ompy_osc_pt2pt.tally cimport Tally
 
 from ompy.core.errors import ERR_RMA_SYNC, MPIError
 
@@ -49,7 +50,7 @@ cdef class Pt2pt(Accesses):
         else:
             if not assertion & ASSERT_NOPRECEDE:
                 self.complete_at(range(self.ranks), False)
-            meet(self.window.communicator, WIN_FENCE)
+            self.meet(WIN_FENCE)
         self.fenced = not assertion & ASSERT_NOSUCCEED
         full_fence()
         return 0
@@ -57,20 +58,42 @@ cdef class Pt2pt(Accesses):
     def exchange_words(self):
         """Tell every rank that nothing more comes in this epoch, and hear it from every one."""
         cdef int rank
-        cdef Request heard
         cdef list others = [rank for rank in range(self.ranks) if rank != self.rank]
-        for rank in others:
-            self.tell(rank, KIND_FENCE)
-            self.dirty[rank] = False
+        if not self.has_told:
+            for rank in others:
+                self.tell(rank, KIND_FENCE)
+                self.dirty[rank] = False
+            self.has_told = True
         for rank in others:
             if self.pending[rank]:
                 self.finish_pending(rank)
-        heard = self.service.fences.need(others, WIN_FENCE)
+        self.hear(self.service.fences, others, WIN_FENCE)
+        self.has_told = False
+        self.service.catch_up()
+
+    cdef int hear(self, Tally tally, list ranks, int operation) except -1:
+        cdef Request heard = tally.need(ranks, operation)
         if not heard.complete:
-            wait_for(heard)
+            try:
+                wait_for(heard)
+            except BaseException:
+                tally.put_back(ranks)
+                raise
         if heard.error is not None:
             raise heard.error
-        self.service.catch_up()
+        return 0
+
+    cdef int meet(self, int operation) except -1:
+        """All ranks are here.  One that was interrupted here goes on waiting when it comes again."""
+        cdef Request meeting = self.meeting
+        if meeting is None or meeting.operation != operation:
+            meeting = self.meeting = begin_meeting(self.window.communicator, operation)
+        if not meeting.complete:
+            wait_for(meeting)
+        self.meeting = None
+        if meeting.error is not None:
+            raise meeting.error
+        return 0
 
     # -- post, start, complete, wait ----------------------------------------------------------------------------------
 
@@ -87,14 +110,9 @@ cdef class Pt2pt(Accesses):
 
     cpdef int start(self, list ranks, int assertion) except -1:
         """Returns when every one of the ranks has posted."""
-        cdef Request posted
         self.may_start()
         if not assertion & ASSERT_NOCHECK:
-            posted = self.service.posts.need(ranks, WIN_START)
-            if not posted.complete:
-                wait_for(posted)
-            if posted.error is not None:
-                raise posted.error
+            self.hear(self.service.posts, ranks, WIN_START)
         return self.begin_towards(ranks)
 
     cpdef int complete(self) except -1:
@@ -139,9 +157,22 @@ cdef class Pt2pt(Accesses):
         if assertion & ASSERT_NOCHECK:
             self.unchecked.add(target)
         else:
-            self.heed(target, self.ask(target, KIND_LOCK, FLAG_SHARED if kind == LOCK_SHARED else 0, WIN_LOCK))
+            self.take_locks((target,), FLAG_SHARED if kind == LOCK_SHARED else 0)
         self.note_lock(target, kind)
         return 0
+
+    def take_locks(self, targets, int flags):
+        """Ask for them, and wait; who is interrupted holds none of them."""
+        cdef int target
+        cdef list answers = [(target, self.ask(target, KIND_LOCK, flags, WIN_LOCK)) for target in targets]
+        try:
+            self.heed_all(answers)
+        except MPIError:
+            raise
+        except BaseException:
+            for target in targets:
+                self.ask(target, KIND_UNLOCK, 0, WIN_LOCK)
+            raise
 
     cpdef int unlock(self, int target) except -1:
         """Accesses are complete at the target, then others may have it."""
@@ -169,11 +200,10 @@ cdef class Pt2pt(Accesses):
 
     cpdef int lock_all(self, int assertion) except -1:
         """Returns when every rank's memory is shared with us."""
-        cdef int target
         self.may_lock_all()
         self.all_unchecked = assertion & ASSERT_NOCHECK
         if not self.all_unchecked:
-            self.heed_all([(target, self.ask(target, KIND_LOCK, FLAG_SHARED, WIN_LOCK)) for target in range(self.ranks)])
+            self.take_locks(range(self.ranks), FLAG_SHARED)
         self.locked_all = True
         return 0
 
@@ -219,6 +249,6 @@ cdef class Pt2pt(Accesses):
         self.may_free()
         self.complete_at(range(self.ranks), False)
         self.service.settle()
-        meet(self.window.communicator, WIN_FREE)
+        self.meet(WIN_FREE)
         self.service.settle()
         return self.service.close()

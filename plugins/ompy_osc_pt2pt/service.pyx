@@ -348,7 +348,7 @@ cdef class Service:
             if self.locks.ask(task.origin, task.order.number, task.order.flags & FLAG_SHARED):
                 self.answer(task.origin, task.order.number, b"")
         elif kind == KIND_UNLOCK:
-            for rank, number in self.locks.release(task.origin) or ():
+            for rank, number in self.locks.release(task.origin):
                 self.answer(rank, number, b"")
             self.answer(task.origin, task.order.number, self.failure_of(task.origin))
         elif kind == KIND_POST:

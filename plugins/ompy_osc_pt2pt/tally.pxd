@@ -13,5 +13,7 @@ cdef class Tally:
     cdef int add(self, int rank) except -1
     # Complete once each of the ranks has sent its word, which is used up.
     cdef Request need(self, list ranks, int operation)
+    # The `need` under way is over before they came: the words of those who did are there for the next one.
+    cdef int put_back(self, list ranks) except -1
     # They will not come.
     cdef int fail(self, object error) except -1

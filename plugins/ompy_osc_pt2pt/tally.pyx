@@ -42,6 +42,14 @@ cdef class Tally:
         self.request = request
         return request
 
+    cdef int put_back(self, list ranks) except -1:
+        for rank in ranks:
+            if rank not in self.missing:
+                self.counts[rank] += 1
+        self.missing.clear()
+        self.request = None
+        return 0
+
     cdef int fail(self, object error) except -1:
         cdef Request request = self.request
         self.missing.clear()

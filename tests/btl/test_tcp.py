@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import random
 import resource
+import select
 import signal
 import socket
+import struct
 import time
 from ctypes import create_string_buffer
 
 import pytest
 from network_ranks import is_outlived_by_its_child
 from ompy_btl_tcp.card import Address, Card, candidates, pack, unpack
+from ompy_btl_tcp.handshake import name_of
 from ompy_btl_tcp.interfaces import choose
 from tcp_ranks import TAG, Rank, open_btl, run
 
@@ -437,6 +440,23 @@ def test_where_there_is_no_descriptor_for_a_caller_it_waits_until_there_is_one()
         rank.gather()
 
     run(body)
+
+
+def test_a_caller_that_resets_its_connection_as_soon_as_it_is_let_in_is_no_error_and_may_call_again() -> None:
+    btl = open_btl()
+    before = descriptors()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        caller = socket.create_connection(server.getsockname(), timeout=30)
+        link, _ = server.accept()
+        caller.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        caller.close()
+        waiter = select.poll()
+        waiter.register(link, select.POLLHUP)
+        assert waiter.poll(30_000)
+        assert btl.establish(link, name_of("test", 1), None) == 0
+    assert btl.statistics()["connections"] == 0
+    assert descriptors() == before
+    btl.finalize()
 
 
 def test_a_card_survives_packing_and_addresses_on_a_common_subnet_come_first() -> None:

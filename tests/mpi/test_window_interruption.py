@@ -1,0 +1,118 @@
+"""Calls that wait for a window's other ranks, ended by an exception from a signal handler: the window serves on."""
+
+import numpy as np
+import pytest
+from late_signals import until_late
+
+from ompy import MPI
+
+BY_MESSAGES = {"osc": "pt2pt"}
+DIRECTLY = {"osc": "sm"}
+
+
+def window_of(comm, dynamic):
+    """A window, its memory, and where rank 1's begins."""
+    memory = np.zeros(4)
+    if not dynamic:
+        return MPI.Win.Create(memory, 8, comm=comm), memory, 0
+    win = MPI.Win.Create_dynamic(comm=comm)
+    win.Attach(memory)
+    return win, memory, comm.bcast(MPI.Get_address(memory), 1)
+
+
+def locks(comm):
+    """Rank 1 holds its own; rank 2 shares it with rank 1 although rank 0 has wanted it alone before."""
+    win, _, _ = window_of(comm, False)
+    for ask in (lambda: win.Lock(1), lambda: win.Lock(1, MPI.LOCK_SHARED), win.Lock_all):
+        if comm.rank == 1:
+            win.Lock(1)
+        comm.Barrier()
+        if comm.rank == 0:
+            until_late(ask)
+        comm.Barrier()
+        if comm.rank == 1:
+            win.Unlock(1)
+            win.Lock(1)
+            win.Unlock(1)
+        comm.Barrier()
+        if comm.rank == 1:
+            win.Lock(1, MPI.LOCK_SHARED)
+        comm.Barrier()
+        if comm.rank == 0:
+            until_late(lambda: win.Lock(1))
+        comm.Barrier()
+        if comm.rank == 2:
+            win.Lock(1, MPI.LOCK_SHARED)
+            win.Unlock(1)
+        comm.Barrier()
+        if comm.rank == 1:
+            win.Unlock(1)
+        # All in turn, he too.
+        win.Lock(1)
+        win.Unlock(1)
+        comm.Barrier()
+    win.Free()
+
+
+@pytest.mark.ompy(3, mca=BY_MESSAGES)
+def test_a_lock_over_messages_that_was_waited_for_in_vain_is_nobody_s(comm):
+    locks(comm)
+
+
+@pytest.mark.ompy(3, mca=DIRECTLY)
+def test_a_lock_in_shared_memory_that_was_waited_for_in_vain_is_nobody_s(comm):
+    locks(comm)
+
+
+def epochs(comm):
+    """Start, Wait, Fence and Free are called again, and wait for the same as before."""
+    for dynamic in (False, True):
+        win, memory, base = window_of(comm, dynamic)
+        first, other = (comm.Get_group().Incl([rank]) for rank in (0, 1))
+        for value in (1.0, 2.0):
+            if comm.rank == 0:
+                until_late(lambda win=win, other=other: win.Start(other))
+                comm.Barrier()
+                win.Start(other)
+                win.Put(np.full(1, value), 1, base)
+                win.Complete()
+            else:
+                comm.Barrier()
+                win.Post(first)
+                win.Wait()
+                assert memory[0] == value
+            if comm.rank == 1:
+                win.Post(first)
+                until_late(win.Wait)
+                comm.Barrier()
+                win.Wait()
+                assert memory[1] == value
+            else:
+                comm.Barrier()
+                win.Start(other)
+                win.Put(np.full(1, value), 1, base + (8 if dynamic else 1))
+                win.Complete()
+        for value in (3.0, 4.0):
+            if comm.rank == 0:
+                until_late(win.Fence)
+            comm.Barrier()
+            win.Fence()
+            if comm.rank == 0:
+                win.Put(np.full(1, value), 1, base)
+            win.Fence()
+            assert comm.rank == 0 or memory[0] == value
+        win.Fence(MPI.MODE_NOSUCCEED)
+        if comm.rank == 0:
+            until_late(win.Free)
+        comm.Barrier()
+        win.Free()
+
+
+@pytest.mark.ompy(2, mca=BY_MESSAGES)
+def test_an_epoch_over_messages_that_was_waited_for_in_vain_comes_all_the_same(comm):
+    epochs(comm)
+
+
+@pytest.mark.ompy(2, mca=DIRECTLY)
+def test_an_epoch_in_shared_memory_that_was_waited_for_in_vain_comes_all_the_same(comm):
+    epochs(comm)

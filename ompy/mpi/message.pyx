@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# distutils: extra_compile_args=-Os
 # cython: embedsignature=True, annotation_typing=False, binding=False, auto_pickle=False
 """Matched messages (MPI-4.1, 3.8.2)."""
 

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# distutils: extra_compile_args=-Os
 # cython: embedsignature=True, binding=False, auto_pickle=False
 """Collective communication of Python objects: the lower-case methods of a communicator."""
 

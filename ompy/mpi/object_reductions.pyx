@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 # cython: auto_pickle=False
 """Reductions of Python objects: in rank order, grouped in the same way in every run."""
 

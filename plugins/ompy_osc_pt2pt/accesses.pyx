@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """Put, get and accumulates as orders; on this rank's own memory, at once."""
 from cpython.bytearray cimport PyByteArray_AS_STRING
 from libc.string cimport memset

@@ -1,4 +1,5 @@
 # cython: language_level=3, binding=False
+# distutils: extra_compile_args=-Os
 """Words awaited from a set of ranks.  See `tally.pxd`."""
 from ompy.core.communicator cimport Communicator
 from ompy.core.request cimport CompletedRequest, Request

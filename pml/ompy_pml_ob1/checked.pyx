@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """Messages that are checked; see `checked.pxd`."""
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy, memset

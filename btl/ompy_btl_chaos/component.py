@@ -69,7 +69,7 @@ COMPONENT = Component(
     ),
     capabilities={
         "send": True,
-        **dict.fromkeys(("put", "get", "atomics"), "where the wrapped BTL has it"),
+        **dict.fromkeys(("put", "get", "atomics", "renewal"), "where the wrapped BTL has it"),
         "in_order": "where the wrapped BTL promises it, unless messages are reordered",
         "reach": "network",
     },

@@ -88,6 +88,20 @@ cdef class BundledTcpBtl(TcpBtl):
             endpoint.failure = lost(endpoint.proc, "", "contact was given up")
         return 0
 
+    cpdef int renew(self, Endpoint endpoint) except -1:
+        cdef BundleEndpoint peer = <BundleEndpoint?> endpoint
+        if peer.bundle is not None:
+            lock(&self.watched.busy)
+            self.inside = True
+            try:
+                self.give_up(peer.bundle, "contact is made anew", False)
+            finally:
+                self.inside = False
+                unlock(&self.watched.busy)
+        self.gone.pop(peer.name, None)
+        peer.failure = None
+        return 0
+
     def dismiss(self, circle):
         cdef Bundle bundle
         del self.secrets[name_of(circle.name, circle.me)]

@@ -233,6 +233,7 @@ COMPONENT = Component(
         "get": False,
         "atomics": False,
         "in_order": True,
+        "renewal": True,
         "reach": "network",
     },
     counters=(

@@ -17,7 +17,7 @@ from ompy.core.errors import ERR_INTERN, ERR_PROC_FAILED, MPIError
 from ompy.core.proc cimport Proc
 from ompy.core.progress cimport goal
 from ompy.mca.btl cimport (
-    FLAG_IN_ORDER, FLAG_NEEDS_REGISTRATION, FLAG_PUT, FLAG_SEND, FLAG_SENDI, INTERFACE, Btl, Descriptor, Endpoint,
+    FLAG_IN_ORDER, FLAG_NEEDS_REGISTRATION, FLAG_PUT, FLAG_RENEWAL, FLAG_SEND, FLAG_SENDI, INTERFACE, Btl, Descriptor, Endpoint,
 )
 from ompy_btl_tcp.connection cimport Connection, Outgoing
 from ompy_btl_tcp.endpoint cimport TcpEndpoint
@@ -94,7 +94,7 @@ cdef class TcpBtl(Btl):
 
     def __init__(self, rte, value):
         self.name = "tcp"
-        self.flags = FLAG_SEND | FLAG_SENDI | FLAG_PUT | FLAG_NEEDS_REGISTRATION | FLAG_IN_ORDER
+        self.flags = FLAG_SEND | FLAG_SENDI | FLAG_PUT | FLAG_NEEDS_REGISTRATION | FLAG_IN_ORDER | FLAG_RENEWAL
         self.settings = {name: value(name) for name in (
             "connect_timeout", "handshake_timeout", "handshakes", "linger", "send_queue", "sndbuf", "rcvbuf", "security")}
         for name in LIMITS:
@@ -196,6 +196,20 @@ cdef class TcpBtl(Btl):
                 endpoint.connection.endpoint = None
                 endpoint.connection = None
             endpoint.failure = lost(endpoint.proc, "", "contact was given up")
+        return 0
+
+    cpdef int renew(self, Endpoint endpoint) except -1:
+        cdef TcpEndpoint peer = <TcpEndpoint?> endpoint
+        cdef Connection connection = peer.connection
+        self.end_call(peer.name)
+        if connection is not None:
+            lock(&self.watched.busy)
+            try:
+                self.close_connection(connection)
+            finally:
+                unlock(&self.watched.busy)
+            self.abandon_queue(connection)
+        peer.failure = None
         return 0
 
     def serves_other_jobs(self):

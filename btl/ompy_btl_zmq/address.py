@@ -56,31 +56,32 @@ def addresses() -> dict[str, str]:
     return found
 
 
-def choose(interface: str, one_host: bool) -> str:
+def choose(interfaces: str, one_host: bool, link: int = 0) -> str:
     """The address to listen on.
 
     Parameters:
-        interface: `btl_zmq_interface`: a name, an address, or empty.
+        interfaces: `btl_zmq_interface`: names and addresses, or empty.
         one_host: every rank of the job is on this host.
+        link: which of several it is for, from 0 on; they go round the interfaces.
 
     Errors: OSError that names the parameter and what is there.
     """
-    if not interface and one_host:
+    listed = [entry.strip() for entry in interfaces.split(",") if entry.strip()]
+    if not listed and one_host:
         return LOOPBACK
-    try:
-        return str(ipaddress.ip_address(interface))
-    except ValueError:
-        pass
-    present = addresses()
-    if interface in present:
-        return present[interface]
-    if interface:
+    if listed:
+        interface = listed[link % len(listed)]
+        try:
+            return str(ipaddress.ip_address(interface))
+        except ValueError:
+            pass
+        present = addresses()
+        if interface in present:
+            return present[interface]
         known = ", ".join(f"{name} ({address})" for name, address in sorted(present.items()))
         raise OSError(f"btl_zmq_interface: no interface {interface!r} is up here; there are {known}")
-    for address in present.values():
-        if not ipaddress.ip_address(address).is_loopback:
-            return address
-    return LOOPBACK
+    outside = [address for address in addresses().values() if not ipaddress.ip_address(address).is_loopback]
+    return outside[link % len(outside)] if outside else LOOPBACK
 
 
 def listen(host: str, port_min: int, port_range: int, first: int, backlog: int) -> tuple[Socket, str]:

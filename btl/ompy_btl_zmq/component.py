@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ompy.mca.rte import Rte
+    from ompy_btl_zmq.module import ZmqBtl
+
 INTERFACE = 1  # of the btl contract that this component is written against
 
 # A message of 1 MiB and its header.  To ask a peer first costs two latencies of some 45 us each, half of what the bytes
@@ -30,8 +38,18 @@ COMPONENT = Component(
             str,
             "",
             level=2,
-            help="network interface (eth0) or address (10.0.0.5) to listen on; empty: 127.0.0.1 when all ranks are on one "
-            "host, else the first interface that is up and no loopback",
+            help="network interface (eth0) or address (10.0.0.5) to listen on, for several links separated by commas; empty: "
+            "127.0.0.1 when all ranks are on one host, else the interfaces that are up and no loopback, from the first on",
+        ),
+        Parameter(
+            "links",
+            int,
+            1,
+            unit="links",
+            range=(1, 64),
+            level=3,
+            help="to each peer, each over the next interface, and a BTL of its own: long messages are shared out among them; the "
+            "same on every rank",
         ),
         Parameter(
             "port_min",
@@ -132,6 +150,7 @@ COMPONENT = Component(
         "atomics": False,
         "in_order": True,
         "asynchronous_progress": True,
+        "renewal": True,
         "reach": "network",
     },
 )
@@ -140,6 +159,21 @@ COMPONENT = Component(
 @hookimpl
 def ompy_component() -> Component:
     return COMPONENT
+
+
+def made(rte: Rte, value: Callable[[str], Any]) -> list[ZmqBtl]:
+    """A module for each link; OSError when there is nowhere to listen, and then none is left open."""
+    from ompy_btl_zmq.module import ZmqBtl
+
+    modules: list[ZmqBtl] = []
+    try:
+        for link in range(value("links")):
+            modules.append(ZmqBtl(rte, value, link))
+    except OSError:
+        for module in modules:
+            module.finalize()
+        raise
+    return modules
 
 
 @hookimpl
@@ -151,9 +185,7 @@ def ompy_query(context: Context) -> Offer | Refusal:
         return Refusal(
             "the job has no secret to check peers by; start it under ompyrun, or choose `--mca btl_zmq_security none`"
         )
-    from ompy_btl_zmq.module import ZmqBtl
-
     try:
-        return Offer(modules=[ZmqBtl(rte, context.value)], priority=10)
+        return Offer(modules=made(rte, context.value), priority=10)
     except OSError as error:
         return Refusal(str(error))

@@ -23,6 +23,7 @@ class ZmqEndpoint(Endpoint):
         name: what our socket calls the connection that we make to it.
         connected: a connection was asked for, at the first message.
         deadline: when to give up on somebody answering there, in seconds of `time.monotonic`; 0 once TCP has connected.
+        connection: its descriptor, as ZeroMQ's events name it.
         established: the peer has let us in.
         departed: the peer has said goodbye, so that losing the connection is no failure.
         failure: why contact was lost, or None.
@@ -33,6 +34,7 @@ class ZmqEndpoint(Endpoint):
     name: bytes
     connected: bool
     deadline: float
+    connection: int
     established: bool
     departed: bool
     failure: Exception | None
@@ -41,9 +43,14 @@ class ZmqEndpoint(Endpoint):
         super().__init__(btl, proc)
         self.card = card
         self.identity = identity
+        self.departed = False
+        self.begin()
+
+    def begin(self) -> None:
+        """No connection was asked for."""
         self.name = MARK + os.urandom(NAME_SIZE)
         self.connected = False
         self.deadline = 0.0
+        self.connection = -1
         self.established = False
-        self.departed = False
         self.failure = None

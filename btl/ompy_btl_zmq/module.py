@@ -35,7 +35,7 @@ import zmq
 from ompy.core.errors import ERR_PROC_FAILED, MPIError
 from ompy.core.memory import keep_freed
 from ompy.core.proc import Proc
-from ompy.mca.btl import ASYNCHRONOUS, BACK_PRESSURE, IN_ORDER, SEND, TAKEN, Btl, Descriptor, Endpoint
+from ompy.mca.btl import ASYNCHRONOUS, BACK_PRESSURE, IN_ORDER, RENEWAL, SEND, TAKEN, Btl, Descriptor, Endpoint
 from ompy.mca.rte import Rte
 from ompy_btl_zmq.address import Card, choose, is_loopback, listen, pack, unpack
 from ompy_btl_zmq.door import Door
@@ -64,13 +64,14 @@ class ZmqBtl(Btl):
     Parameters:
         rte: this process's place in its job.
         value: gives the component's parameters by short name.
+        link: which of `btl_zmq_links` to each peer it is; peers are met at the same one of theirs.
 
     Errors: OSError when there is nowhere to listen, in words for people.
     """
 
-    def __init__(self, rte: Rte, value: Callable[[str], Any]) -> None:
-        self.name = "zmq"
-        self.flags = SEND | IN_ORDER | ASYNCHRONOUS
+    def __init__(self, rte: Rte, value: Callable[[str], Any], link: int = 0) -> None:
+        self.name = f"zmq{link}" if link else "zmq"
+        self.flags = SEND | IN_ORDER | ASYNCHRONOUS | RENEWAL
         self.max_send_size = value("max_send_size")
         self.eager_limit = self.rndv_eager_limit = min(value("eager_limit"), self.max_send_size)
         self.latency = 40000
@@ -96,7 +97,7 @@ class ZmqBtl(Btl):
         self.handshakes = value("handshakes")
         self.circles = Circles(Identities(rte.secret, rte.job, rte.rank, rte.size))
         self.security = scheme(value("security"), self.circles)
-        host = choose(value("interface"), one_host=rte.is_on_one_host)
+        host = choose(value("interface"), rte.is_on_one_host, link)
         backlog = max(128, rte.size)
         listener, self.url = listen(host, value("port_min"), value("port_range"), rte.local_rank, backlog)
         self.door = Door(listener)
@@ -116,6 +117,8 @@ class ZmqBtl(Btl):
             (zmq.ROUTING_ID, NOBODY),
             (zmq.IPV6, int("[" in self.url)),
             (zmq.ROUTER_MANDATORY, 1),
+            # A peer that makes contact anew is let in before the old connection is known to have ended.
+            (zmq.ROUTER_HANDOVER, 1),
             (zmq.SNDHWM, value("high_water_mark")),
             (zmq.RCVHWM, value("high_water_mark")),
             (zmq.MAXMSGSIZE, self.max_send_size + HANDSHAKE_ROOM),
@@ -154,10 +157,10 @@ class ZmqBtl(Btl):
         """An endpoint for a peer, or why there is none."""
         if proc.is_self:
             return "a process needs no network to reach itself; btl self does"
-        if "zmq" not in proc.card:
-            return f"rank {proc.rank} did not open zmq; `--mca btl_base_verbose 1` shows why"
+        if self.name not in proc.card:
+            return f"rank {proc.rank} did not open {self.name}; `--mca btl_base_verbose 1` shows why, or btl_zmq_links"
         try:
-            card = unpack(proc.card["zmq"])
+            card = unpack(proc.card[self.name])
         except ValueError as error:
             return f"rank {proc.rank} has a card that can't be read: {error}"
         if card.security != self.security.name:
@@ -186,6 +189,16 @@ class ZmqBtl(Btl):
                 self.senders[endpoint.identity] = None
         return 0
 
+    def renew(self, endpoint: Endpoint) -> int:
+        assert isinstance(endpoint, ZmqEndpoint)
+        if endpoint.connected:
+            self.socket.disconnect(endpoint.card.url)
+        for some in (self.unanswered, self.suspects):
+            if endpoint in some:
+                some.remove(endpoint)
+        endpoint.begin()
+        return 0
+
     def serves_other_jobs(self) -> bool:
         return True
 
@@ -210,9 +223,14 @@ class ZmqBtl(Btl):
         self.socket.setsockopt(zmq.CONNECT_ROUTING_ID, endpoint.name)
         self.socket.connect(endpoint.card.url)
         endpoint.connected = True
-        endpoint.deadline = time.monotonic() + self.connect_timeout
-        self.unanswered.append(endpoint)
+        self.expect(endpoint)
         self.counters["connections made"] += 1
+
+    def expect(self, endpoint: ZmqEndpoint) -> None:
+        """Somebody is to answer in time."""
+        endpoint.deadline = time.monotonic() + self.connect_timeout
+        if endpoint not in self.unanswered:
+            self.unanswered.append(endpoint)
 
     def statistics(self) -> dict[str, int]:
         return super().statistics() | {"strangers rejected": self.visitors.strangers}
@@ -354,10 +372,14 @@ class ZmqBtl(Btl):
         """One step of a connection that we made."""
         if event == zmq.EVENT_CONNECTED:
             endpoint.deadline = 0.0
+            endpoint.connection = value
         elif event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
             endpoint.established = True
-        elif event == zmq.EVENT_DISCONNECTED and endpoint.established:
-            self.suspect(endpoint, "the connection broke")
+        elif event == zmq.EVENT_DISCONNECTED and value == endpoint.connection:
+            if endpoint.established:
+                self.suspect(endpoint, "the connection broke")
+            else:
+                self.expect(endpoint)  # ZeroMQ calls again by itself
         elif event == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
             self.suspect(endpoint, f"it refused our credentials (status {value}): the ranks do not share one job's secret")
 
@@ -375,7 +397,7 @@ class ZmqBtl(Btl):
         if endpoint.failure is None and not endpoint.departed:
             proc = endpoint.proc
             where = f"rank {proc.rank} (host {proc.host}, pid {proc.pid}) at {endpoint.card.url}"
-            endpoint.failure = MPIError(ERR_PROC_FAILED, f"btl zmq lost {where}: {reason}")
+            endpoint.failure = MPIError(ERR_PROC_FAILED, f"btl {self.name} lost {where}: {reason}")
             self.suspects.append(endpoint)
 
     def accuse(self) -> None:

@@ -61,6 +61,9 @@
 #                    comes from others meanwhile.
 #   30 statistics    `statistics` gives numbers by name whenever it is asked, from any thread, also amid another call; asking
 #                    changes nothing.
+#   31 renewal       With FLAG_RENEWAL a broken peer (20), or one that is silent, can be met again: after `renew` of its endpoint a
+#                    message there makes contact anew.  The peer takes it as it took the first, renewed or not.  What was on its
+#                    way may be lost or come late, but comes once.  A peer that breaks again is reported again.
 #
 # WHAT IT MAY RELY ON
 #   Every method but `statistics` is called by the engine's owner (`ompy/core/owner.pxd`), or at the start and the end, when
@@ -89,6 +92,7 @@ cdef enum:
     FLAG_SENDI = 0x20           # `sendi` is worth calling
     FLAG_NEEDS_REGISTRATION = 0x40  # put and get want registered memory at both sides
     FLAG_ASYNCHRONOUS = 0x80    # what was taken completes while the peer makes no call
+    FLAG_RENEWAL = 0x100        # contact with a peer that was reported broken, or is silent, can be made anew
 
 # Who an active message is for.  TAG_OSC is `ompy.mca.active_rdma`.  0 to 15 are the core's, 16 to 255 free.
 cdef enum:
@@ -175,6 +179,7 @@ cdef class Btl(ProgressSource):
     cpdef dict cards(self)                       # the addresses on this process's card, each by the name that peers look for
     cpdef list add_procs(self, list procs)       # a list of Endpoint or str (the reason), one for each Proc
     cpdef int del_procs(self, list endpoints) except -1
+    cpdef int renew(self, Endpoint endpoint) except -1           # clause 31; not from within a receiver or a callback
     cpdef int register(self, int tag, Receiver receiver) except -1
     cpdef int register_error(self, object handler) except -1      # handler(btl, proc, exception)
     cpdef int report_error(self, Proc proc, object error) except -1

@@ -27,6 +27,7 @@ IN_ORDER = FLAG_IN_ORDER
 SENDI = FLAG_SENDI
 NEEDS_REGISTRATION = FLAG_NEEDS_REGISTRATION
 ASYNCHRONOUS = FLAG_ASYNCHRONOUS
+RENEWAL = FLAG_RENEWAL
 BACK_PRESSURE = OUT_OF_RESOURCE
 TAKEN = OK
 FREE_TAGS = range(16, TAG_COUNT)
@@ -191,6 +192,10 @@ cdef class Btl(ProgressSource):
     cpdef int del_procs(self, list endpoints) except -1:
         """Give back what these endpoints hold."""
         return 0
+
+    cpdef int renew(self, Endpoint endpoint) except -1:
+        """End what contact there is; the next message to the endpoint makes it anew."""
+        raise NotImplementedError(f"btl {self.name} can't make contact anew")
 
     def serves_other_jobs(self):
         """Whether it can carry messages to and from processes that this one's job met (`Proc.circle`)."""

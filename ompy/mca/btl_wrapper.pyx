@@ -89,6 +89,9 @@ cdef class Wrapper(Btl):
                 inner.append(endpoint.inner)
         return self.inner.del_procs(inner)
 
+    cpdef int renew(self, Endpoint endpoint) except -1:
+        return self.inner.renew((<WrapperEndpoint?> endpoint).inner)
+
     def serves_other_jobs(self):
         return self.inner.serves_other_jobs()
 

@@ -27,7 +27,9 @@ cdef struct Frame:
     uint32_t acknowledged           # the first of the peer's messages that has not come ...
     uint64_t received               # ... and, bit by bit, which of it and the next 63 have
     uint8_t kind
-    uint8_t spare[7]
+    uint8_t asks                    # of KIND_CONTROL: 1: for an answer, by the BTL that it came by
+    uint8_t answers                 # of KIND_CONTROL: 1: that is one
+    uint8_t spare[5]
 
 
 cdef class FramedBtl(Wrapper):

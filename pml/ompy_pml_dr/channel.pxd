@@ -7,14 +7,18 @@
 #     from it         expected 5, received 0b0010      all before 5 have come, and 6; told with each frame that goes there
 #
 # A packet that comes again is known by that and dropped; one that comes early is handed on at once, because the PML above
-# puts messages in order.  A packet is sent again when its time-out is over, or as soon as three later ones have arrived.
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+# puts messages in order.  A packet is sent again when its time-out is over, or as soon as three later ones have arrived that
+# went the same way.
+#
+# The numbers are the pair's, whichever of its paths (`path.pxd`) a packet goes over: over one path and, when that is lost, over
+# another, it is the same packet, and comes once.
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
-from ompy.mca.btl_wrapper cimport WrapperEndpoint
-from ompy.mca.framed_btl cimport Frame
+from ompy.core.proc cimport Proc
 
 cdef enum:
     WINDOW = 64                     # packets under way at most; the bits of Frame.received
+    NOWHERE = -1                    # a packet that waits for a path
 
 cdef struct Packet:
     char *bytes                     # frame, then data
@@ -22,6 +26,7 @@ cdef struct Packet:
     size_t length
     int tag
     int tries
+    int32_t path                    # that has taken it last, or NOWHERE
     int64_t sent                    # when it was last sent, nanoseconds
     bint waiting                    # for its acknowledgement
 
@@ -29,10 +34,13 @@ cdef struct Packet:
 cdef struct Patience:
     int64_t first, shortest, longest
     int64_t ack_delay
+    int64_t failover                # without any path
     int retry_limit
 
 
-cdef class Channel(WrapperEndpoint):
+cdef class Channel:
+    cdef readonly Proc proc
+    cdef readonly list paths        # Path, each at its number
     cdef Packet packets[WINDOW]     # by sequence, modulo
     cdef uint32_t oldest, next_sequence
     cdef size_t bytes_under_way
@@ -42,7 +50,12 @@ cdef class Channel(WrapperEndpoint):
     cdef uint64_t received          # bit i: expected + i has come
     cdef int debt                   # packets that came and were not acknowledged yet
     cdef int64_t debt_due           # when they are to be; 0 for no debt
+    cdef int32_t debt_path          # by which the last of them came
+    cdef int64_t stranded           # since when no path stands; 0: one does
+    cdef bint has_strays            # packets that wait for a path
+    cdef bint is_complete           # every BTL that can renew has been asked for a path
     cdef bint lost                  # given up
+    cdef object error               # why
     cdef bint busy                  # has a deadline or a debt
 
     # A free packet with room for so many bytes.

@@ -4,12 +4,20 @@
 from libc.stdint cimport int32_t
 from libc.stdlib cimport free, malloc
 
+from ompy.core.proc cimport Proc
+
+from ompy_pml_dr.path cimport Path
+
 # A packet's memory above this goes back once it is acknowledged.
 cdef size_t KEPT = 4096
 
 
-cdef class Channel(WrapperEndpoint):
+cdef class Channel:
     """A peer, the packets on their way there, and which of its packets have come."""
+
+    def __init__(self, Proc proc not None):
+        self.proc = proc
+        self.paths = []
 
     def __dealloc__(self):
         self.clear()
@@ -59,6 +67,7 @@ cdef class Channel(WrapperEndpoint):
         cdef uint32_t sequence = self.oldest
         cdef int32_t behind
         cdef Packet *packet
+        cdef Path path
         cdef int settled = 0
         if <int32_t> (acknowledged - self.oldest) < 0 or <int32_t> (self.next_sequence - acknowledged) < 0:
             return 0                                 # an old one, overtaken by a newer
@@ -66,6 +75,11 @@ cdef class Channel(WrapperEndpoint):
             packet = &self.packets[sequence % WINDOW]
             behind = <int32_t> (sequence - acknowledged)
             if packet.waiting and (behind < 0 or received >> behind & 1):
+                if packet.path != NOWHERE:
+                    path = <Path> self.paths[packet.path]
+                    path.confirmed = now
+                    if packet.tries == 1:
+                        path.misses = 0
                 if packet.tries == 1:
                     # Of a packet that was sent twice nobody knows which one was answered (Karn, Partridge, 1987).
                     self.measure(now - packet.sent, patience)

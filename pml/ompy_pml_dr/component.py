@@ -78,6 +78,16 @@ COMPONENT = Component(
             help="a packet that was sent again so often in vain, by default for five minutes, means that its peer is lost",
         ),
         Parameter(
+            "failover_timeout",
+            float,
+            0.0,
+            unit="ms",
+            range=(0, 86400000),
+            level=3,
+            help="for which a peer may be out of reach over every BTL that can make contact anew: what it did not acknowledge is "
+            "sent when one has; 0: it is lost with the last of them",
+        ),
+        Parameter(
             "help_interval",
             float,
             20.0,
@@ -96,6 +106,8 @@ COMPONENT = Component(
         Counter("acknowledgements_sent", "acknowledgements that found no message to ride on", unit="packets"),
         Counter("window_full", "times that as much was under way to a peer as may be", unit="times"),
         Counter("peers_lost", "peers that were given up", unit="peers"),
+        Counter("paths_lost", "times that one BTL had lost a peer, and others carried on or it was waited for", unit="times"),
+        Counter("paths_renewed", "times that a BTL reached a peer again that it had lost", unit="times"),
     ),
 )
 
@@ -113,11 +125,14 @@ def ompy_query(context: Context) -> Offer | Refusal:
     values = {parameter.name: context.value(parameter.name) for parameter in COMPONENT.parameters}
     if not 1 <= values["window"] <= 64:
         return Refusal(f"pml_dr_window is {values['window']}: from 1 to 64 packets are possible")
+    from ompy_pml_dr.channels import Channels
     from ompy_pml_dr.helper import Helper
     from ompy_pml_dr.module import ReliableBtl
 
     rte = context.rte
     interval = values.pop("help_interval") / 1000
     helper = Helper(interval) if interval > 0 and rte.size > 1 else None
-    found[0].wrap(lambda btl: ReliableBtl(btl, rte.job, rte.rank, rte.size, helper, **values))
+    own = {name: values.pop(name) for name in ("packet_size", "window", "window_bytes")}
+    channels = Channels(helper, **values)
+    found[0].wrap(lambda btl: ReliableBtl(btl, rte.job, rte.rank, rte.size, channels, **own))
     return Offer(modules=context.open("ob1"), priority=10)

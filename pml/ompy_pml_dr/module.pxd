@@ -1,27 +1,16 @@
 # A BTL under which another one may lose, damage, repeat and reorder: everything that is given to it arrives once, or the
-# peer is reported lost.
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+# peer is reported lost.  What it has of a peer's packets it shares with the other BTLs that lead there (`channels.pxd`), so that
+# packets go on over those when its own way is lost.
+from libc.stdint cimport uint32_t, uint64_t
 
 from ompy.mca.framed_btl cimport FramedBtl
 
-from ompy_pml_dr.channel cimport Channel, Packet, Patience
+from ompy_pml_dr.channels cimport Channels
 
 
 cdef class ReliableBtl(FramedBtl):
-    cdef Patience patience
-    cdef object helper
+    cdef readonly Channels channels
+    cdef tuple me                   # job and rank
     cdef uint32_t window
     cdef size_t window_bytes
-    cdef int tag                    # that the peer has a receiver for
-    cdef list channels              # those with something to watch
-    cdef int64_t due                # when the first of them has something to do
-    cdef bint working               # inside `progress`
-    cdef uint64_t sent, sent_again, repeated, damaged, acknowledgements, held_back, peers_lost
-
-    cdef int watch(self, Channel channel, int64_t due) except -1
-    cdef int transmit(self, Channel channel, Packet *packet, int64_t now) except -1
-    cdef int repeat(self, Channel channel, Packet *packet, int64_t now) except -1
-    cdef int fill_gaps(self, Channel channel, int64_t now) except -1
-    cdef int acknowledge(self, Channel channel) except -1
-    cdef int attend(self, Channel channel, int64_t now) except -1
-    cdef int give_up(self, Channel channel, object error) except -1
+    cdef uint64_t sent, repeated, damaged, held_back

@@ -7,13 +7,15 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
+from ompy_pml_dr.channels import Channels
 from ompy_pml_dr.module import ReliableBtl
 from wire import Pair, Side, WireBtl, ob1
 
 from ompy.core.errors import ERR_PROC_FAILED, MPIError
+from ompy.core.proc import Proc
 from ompy.core.request import Request
 from ompy.mca.bml import Bml
-from ompy.mca.btl import SEND, TAKEN, Descriptor, Endpoint
+from ompy.mca.btl import RENEWAL, SEND, TAKEN, Descriptor, Endpoint
 from ompy.mca.pml import Pml
 
 PATIENCE = 30.0
@@ -65,7 +67,9 @@ def reliable(side: Side) -> ReliableBtl:
 
 def dr(bml: Bml, rank: int, **options: float) -> tuple[Pml, Callable[[], int]]:
     """What pml/dr makes of a BML."""
-    bml.wrap(lambda btl: ReliableBtl(btl, "pair", rank, 2, **options))
+    own = {name: options.pop(name) for name in ("packet_size", "window", "window_bytes") if name in options}
+    channels = Channels(**options)
+    bml.wrap(lambda btl: ReliableBtl(btl, "pair", rank, 2, channels, **own))
     return ob1(bml, rank)
 
 
@@ -94,7 +98,7 @@ def make() -> Iterator[Callable[..., Pair]]:
 def step(pair: Pair) -> None:
     pair.step()
     for side in pair.sides:
-        reliable(side).progress()
+        reliable(side).channels.progress()
 
 
 def drive(pair: Pair, done: Callable[[], bool]) -> None:
@@ -221,7 +225,7 @@ def test_acknowledgements_that_come_late_have_nothing_sent_again_twice(make) -> 
         left.isend(bytearray([number]), 1)
     while right.btls[0].queue:
         right.btls[0].progress()
-        reliable(right).progress()
+        reliable(right).channels.progress()
     assert len(left.btls[0].queue) > 5
     while left.btls[0].queue:
         pause = time.monotonic() + 0.002  # of a busy machine: longer than a round trip here
@@ -278,3 +282,221 @@ def test_a_peer_that_has_gone_before_it_has_answered_is_lost(make) -> None:
     drive(pair, complete(receive))
     assert "nobody is there" in str(receive.error)
     assert reliable(left).statistics()["peers_lost"] == 1
+
+
+class Renewable(LossyWire):
+    """A wire that breaks, and can be joined again.
+
+    Attributes:
+        away: it can't be joined yet.
+        broken: what is sent is refused, and what was on its way is lost.
+        renewals: times that somebody has tried.
+    """
+
+    away = broken = False
+    renewals = 0
+
+    def send(self, endpoint: Endpoint, descriptor: Descriptor, tag: int) -> int:
+        if self.broken:
+            raise MPIError(ERR_PROC_FAILED, f"{self.name} is broken")
+        return super().send(endpoint, descriptor, tag)
+
+    def snap(self, *procs: Proc) -> None:
+        """Both ends are broken, and told so: of each, who is at its other end."""
+        for end, proc in zip((self, self.peer), procs, strict=True):
+            end.broken = True
+            end.queue.clear()
+        for end, proc in zip((self, self.peer), procs, strict=True):
+            end.report_error(proc, ConnectionError(f"{self.name} has snapped"))
+
+    def renew(self, endpoint: Endpoint) -> int:
+        self.renewals += 1
+        if not self.away:
+            self.broken = self.peer.broken = False
+        return 0
+
+
+def several(flags: int = SEND | RENEWAL, count: int = 2, exclusivity: tuple[int, ...] = (1, 1), **options: float) -> Pair:
+    def ends() -> list[WireBtl]:
+        return [
+            Renewable(f"wire{number}", flags=flags, exclusivity=exclusivity[number], **LIMITS) for number in range(count)
+        ]
+
+    return Pair(ends, dr, **(QUICK | options))
+
+
+@pytest.fixture
+def make_several() -> Iterator[Callable[..., Pair]]:
+    pairs = []
+
+    def make(**options: object) -> Pair:
+        pairs.append(several(**options))
+        return pairs[-1]
+
+    yield make
+    for pair in pairs:
+        for side in pair.sides:
+            reliable(side).finalize()
+
+
+def others(pair: Pair) -> list[Proc]:
+    """Who is at the other end of side 0's wires, and of side 1's."""
+    return [side.comm.group.member(1 - side.rank) for side in pair.sides]
+
+
+def told(side: Side, name: str) -> int:
+    return int(reliable(side).channels.statistics()[name])
+
+
+def used(side: Side, number: int) -> int:
+    return len(side.btls[number].kinds)
+
+
+def exchange(pair: Pair, sizes: list[int], generator: random.Random, between: Callable[[], object] = lambda: None) -> None:
+    """Messages of these sizes both ways, checked; `between` is called now and then."""
+    sent = [[bytearray(generator.randbytes(size)) for size in sizes] for _ in pair.sides]
+    received = [[bytearray(size + 1) for size in sizes] for _ in pair.sides]
+    requests, receives = [], []
+    for number in range(len(sizes)):
+        for side in pair.sides:
+            receives.append(side.irecv(received[side.rank][number], number % 3))
+            requests.append(side.isend(sent[side.rank][number], number % 3))
+        step(pair)
+        between()
+    drive(pair, complete(*requests, *receives))
+    assert [request.error for request in requests + receives] == [None] * 4 * len(sizes)
+    assert [[bytes(it[:-1]) for it in side] for side in received] == [[bytes(it) for it in sent[1 - at]] for at in (0, 1)]
+
+
+@pytest.mark.parametrize("exclusivity", [(1, 1), (2, 1)], ids=["both carry", "one stands by"])
+def test_what_a_path_loses_when_it_breaks_in_the_middle_of_anything_goes_over_another(
+    make_several, exclusivity: tuple[int, int], seed: int
+) -> None:
+    generator = random.Random(seed)
+    pair = make_several(exclusivity=exclusivity)
+    breaks = 0
+
+    def perhaps_break() -> None:
+        nonlocal breaks
+        whole = [wire for wire in pair.sides[0].btls if not wire.broken]
+        if len(whole) == 2 and generator.random() < 0.05:
+            generator.choice(whole).snap(*others(pair))
+            breaks += 1
+
+    exchange(pair, [generator.choice([0, 8, 200, 1000, 5000]) for _ in range(2000)], generator, perhaps_break)
+    assert breaks
+    drive(pair, lambda: all(told(side, "paths_lost") == told(side, "paths_renewed") > 0 for side in pair.sides))
+    assert not any(told(side, "peers_lost") for side in pair.sides)
+
+
+def test_a_path_that_comes_back_is_used_again(make_several) -> None:
+    pair = make_several()
+    left = pair.sides[0]
+    generator = random.Random(1)
+    exchange(pair, [5000] * 10, generator)
+    wire = left.btls[0]
+    wire.away = wire.peer.away = True
+    wire.snap(*others(pair))
+    before = used(left, 0)
+    exchange(pair, [5000] * 10, generator)
+    drive(pair, lambda: wire.renewals > 1)
+    assert used(left, 0) == before
+    wire.away = wire.peer.away = False
+    drive(pair, lambda: all(told(side, "paths_renewed") == 1 for side in pair.sides))
+    before = used(left, 0)
+    exchange(pair, [5000] * 10, generator)
+    assert used(left, 0) > before + 10
+
+
+def test_a_path_that_falls_silent_is_left_for_one_that_does_not(make_several) -> None:
+    pair = make_several()
+    left = pair.sides[0]
+    generator = random.Random(1)
+    exchange(pair, [5000] * 10, generator)
+    wire = left.btls[0]
+    wire.cut = wire.peer.cut = True
+    exchange(pair, [5000] * 40, generator)
+    assert told(left, "paths_lost") == 1
+    wire.cut = wire.peer.cut = False
+    drive(pair, lambda: told(left, "paths_renewed") == 1)
+    exchange(pair, [5000] * 10, generator)
+
+
+def test_a_peer_out_of_reach_over_every_path_is_lost_after_the_parameter_and_named(make_several) -> None:
+    pair = make_several(failover_timeout=60.0)
+    left = pair.sides[0]
+    generator = random.Random(1)
+    exchange(pair, [5000] * 3, generator)
+    receive = left.irecv(bytearray(8), 1)
+    begun = time.monotonic()
+    for wire in left.btls:
+        wire.away = wire.peer.away = True
+        wire.snap(*others(pair))
+    assert not receive.complete
+    drive(pair, complete(receive))
+    assert time.monotonic() - begun >= 0.06
+    assert receive.error.code == ERR_PROC_FAILED
+    assert "rank 1 of pair (host here, pid 1) was out of reach over btl wire0, wire1 for 0.06 s" in str(receive.error)
+    assert "pml_dr_failover_timeout" in str(receive.error)
+    assert "wire1 is broken" in str(receive.error)
+    with pytest.raises(Exception, match="rank 1 of pair"):
+        left.isend(bytearray(8), 1)
+
+
+def test_without_time_for_failover_a_peer_is_lost_with_its_last_path(make_several) -> None:
+    pair = make_several()
+    left = pair.sides[0]
+    exchange(pair, [100] * 3, random.Random(1))
+    receive = left.irecv(bytearray(8), 1)
+    for wire in left.btls:
+        assert not receive.complete
+        wire.snap(*others(pair))
+    assert receive.complete
+    assert "wire1 has snapped" in str(receive.error)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_what_is_sent_while_no_path_stands_arrives_when_one_is_back(make_several, count: int, seed: int) -> None:
+    pair = make_several(count=count, failover_timeout=60_000.0)
+    left = pair.sides[0]
+    generator = random.Random(seed)
+    exchange(pair, [5000] * 3, generator)
+    for wire in left.btls:
+        wire.away = wire.peer.away = True
+        wire.snap(*others(pair))
+    steps = 0
+
+    def bring_back() -> None:
+        nonlocal steps
+        steps += 1
+        if steps == 20:
+            left.btls[-1].away = left.btls[-1].peer.away = False
+
+    exchange(pair, [generator.choice([0, 8, 1000, 5000]) for _ in range(100)], generator, bring_back)
+    assert not any(told(side, "peers_lost") for side in pair.sides)
+
+
+def test_paths_that_share_have_packets_of_a_size_that_each_takes() -> None:
+    def ends() -> list[WireBtl]:
+        return [Renewable("narrow", flags=SEND | RENEWAL, exclusivity=1, **LIMITS | {"max_send_size": 400}),
+                Renewable("wide", flags=SEND | RENEWAL, exclusivity=2, **LIMITS)]  # fmt: skip
+
+    pair = Pair(ends, dr, **QUICK)
+    exchange(pair, [5000] * 3, random.Random(1))
+    pair.sides[0].btls[1].away = pair.sides[1].btls[1].away = True
+    pair.sides[0].btls[1].snap(*others(pair))
+    exchange(pair, [5000] * 3, random.Random(1))
+    assert used(pair.sides[0], 0) > 0
+    for side in pair.sides:
+        reliable(side).finalize()
+
+
+def test_a_peer_that_failed_elsewhere_is_not_waited_for(make_several) -> None:
+    pair = make_several(failover_timeout=60_000.0)
+    left = pair.sides[0]
+    exchange(pair, [100] * 3, random.Random(1))
+    for wire in left.btls:
+        wire.away = wire.peer.away = True
+        wire.snap(*others(pair))
+    others(pair)[0].fail(MPIError(ERR_PROC_FAILED, "the launcher says so"))
+    drive(pair, lambda: told(left, "peers_lost") == 1)

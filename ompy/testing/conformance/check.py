@@ -105,7 +105,7 @@ class Collection:
 MATCHING = ("pml.matching", "pml.messages", "pml.requests", "pml.lifecycle", "pml.loss")
 # Where the checks of each framework and level are: modules with a Collection called `check`.
 MODULES = {
-    ("btl", "contract"): ("btl.lifecycle", "btl.messages", "btl.pressure", "btl.remote_memory", "btl.ending"),
+    ("btl", "contract"): ("btl.lifecycle", "btl.messages", "btl.pressure", "btl.remote_memory", "btl.renewal", "btl.ending"),
     ("btl", "mpi"): ("mpi.point_to_point",),
     ("btl", "mixed"): ("mpi.mixed",),
     ("coll", "contract"): (

@@ -22,8 +22,9 @@ FLAGS = {
     "atomics": contract.ATOMICS,
     "in_order": contract.IN_ORDER,
     "asynchronous_progress": contract.ASYNCHRONOUS,
+    "renewal": contract.RENEWAL,
 }
-METHODS = {"put": "put", "get": "get", "atomics": "atomic"}
+METHODS = {"put": "put", "get": "get", "atomics": "atomic", "renewal": "renew"}
 # A call that does not wait is much shorter than this even where other programs take the core, once in so many calls.
 WAITING, CALLS = 2e-3, 20
 ROUNDS = 20

@@ -17,6 +17,7 @@ COMPONENT = Component(
         "get": True,
         "atomics": True,
         "in_order": True,
+        "renewal": True,
         "asynchronous_progress": "as a fault, which promises it in vain",
         "reach": "host",
     },

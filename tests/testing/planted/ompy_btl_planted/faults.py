@@ -17,7 +17,9 @@ from ompy.core.errors import ERR_OTHER, ERR_PROC_FAILED
 from ompy.core.memory import view
 from ompy.mca import btl as contract
 from ompy.mca.btl import BACK_PRESSURE, TAKEN, Descriptor
-from ompy_btl_planted.good import ATOMIC, GET, LARGEST, MESSAGE, PUT, GoodBtl, Peer
+from ompy_btl_planted.good import ATOMIC, DONE, GET, LARGEST, MESSAGE, PUT, GoodBtl, Peer
+
+RENEWED = DONE + 1  # a kind of packet that the good one does not have
 
 # -- from opening to the first message
 
@@ -875,6 +877,53 @@ class PromisesAsynchrony(GoodBtl):
     def __init__(self, rte) -> None:
         super().__init__(rte)
         self.flags |= contract.ASYNCHRONOUS
+
+
+# -- renewal
+
+
+class RenewsInVain(GoodBtl):
+    clause = "renewal"
+    renewed: set = set()
+
+    def renew(self, endpoint) -> int:
+        self.renewed = {*self.renewed, endpoint}
+        return 0
+
+    def send(self, endpoint, descriptor, tag):
+        if endpoint in self.renewed:
+            descriptor.complete()
+            return TAKEN
+        return super().send(endpoint, descriptor, tag)
+
+
+class RefusesWhoRenews(GoodBtl):
+    clause = "renewal"
+    refused: set = set()
+
+    def renew(self, endpoint) -> int:
+        self.transmit(endpoint.proc.card[self.name], bytes([RENEWED]))
+        return 0
+
+    def take(self, packet, sender) -> None:
+        if packet[0] == RENEWED:
+            self.refused = {*self.refused, sender}
+        elif sender not in self.refused:
+            super().take(packet, sender)
+
+
+class RepeatsWhenRenewed(GoodBtl):
+    clause = "delivery"
+    last: tuple[bytes, bytes] = b"", b""
+
+    def transmit(self, address, packet) -> bool:
+        self.last = address, packet
+        return super().transmit(address, packet)
+
+    def renew(self, endpoint) -> int:
+        if self.last[1]:
+            super().transmit(*self.last)
+        return 0
 
 
 # -- the end

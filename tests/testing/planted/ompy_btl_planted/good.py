@@ -47,7 +47,8 @@ class GoodBtl(Btl):
         self.name = "planted"
         self.flags = (
             contract.SEND | contract.PUT | contract.GET | contract.ATOMICS | contract.IN_ORDER | contract.NEEDS_REGISTRATION
-        )
+            | contract.RENEWAL
+        )  # fmt: skip
         self.rte = rte
         self.eager_limit = 4096
         self.rndv_eager_limit = 1024
@@ -90,6 +91,9 @@ class GoodBtl(Btl):
                 self.watched.unregister(peer.life)
                 os.close(peer.life)
         return 0
+
+    def renew(self, endpoint: Endpoint) -> int:
+        return 0  # datagrams need no contact
 
     def finalize(self) -> int:
         self.del_procs(list(self.peers.values()))

@@ -15,7 +15,7 @@ from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.core.errors import ERR_INTERN, MPIError
 from ompy.core.proc cimport Proc
 from ompy.core.progress cimport goal
-from ompy.mca.btl cimport Descriptor, Endpoint
+from ompy.mca.btl cimport FLAG_RENEWAL, Descriptor, Endpoint
 from ompy_btl_tcp.bundle cimport FARTHEST, Bundle, Link
 from ompy_btl_tcp.connection cimport Connection
 from ompy_btl_tcp.endpoint cimport BundleEndpoint, TcpEndpoint
@@ -55,6 +55,7 @@ cdef class BundledTcpBtl(TcpBtl):
 
     def __init__(self, rte, value):
         TcpBtl.__init__(self, rte, value)
+        self.flags &= ~FLAG_RENEWAL              # it does that by itself; what it reports is final
         self.settings |= {name: value(name) for name in ("links", "failover_window", "link_timeout")}
         self.card = self.card._replace(window=value("failover_window"))
         self.bundles = {}
@@ -86,20 +87,6 @@ cdef class BundledTcpBtl(TcpBtl):
                 endpoint.bundle.endpoint = None
                 endpoint.bundle = None
             endpoint.failure = lost(endpoint.proc, "", "contact was given up")
-        return 0
-
-    cpdef int renew(self, Endpoint endpoint) except -1:
-        cdef BundleEndpoint peer = <BundleEndpoint?> endpoint
-        if peer.bundle is not None:
-            lock(&self.watched.busy)
-            self.inside = True
-            try:
-                self.give_up(peer.bundle, "contact is made anew", False)
-            finally:
-                self.inside = False
-                unlock(&self.watched.busy)
-        self.gone.pop(peer.name, None)
-        peer.failure = None
         return 0
 
     def dismiss(self, circle):

@@ -233,7 +233,7 @@ COMPONENT = Component(
         "get": False,
         "atomics": False,
         "in_order": True,
-        "renewal": True,
+        "renewal": "where a pair has one connection, which tcp does not make again by itself",
         "reach": "network",
     },
     counters=(

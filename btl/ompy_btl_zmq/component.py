@@ -48,8 +48,8 @@ COMPONENT = Component(
             unit="links",
             range=(1, 64),
             level=3,
-            help="to each peer, each over the next interface, and a BTL of its own: long messages are shared out among them; the "
-            "same on every rank",
+            help="to each peer, each over the next interface, and a BTL of its own: long messages are shared out among "
+            "them; the same on every rank",
         ),
         Parameter(
             "port_min",

@@ -61,8 +61,8 @@
 #                    comes from others meanwhile.
 #   30 statistics    `statistics` gives numbers by name whenever it is asked, from any thread, also amid another call; asking
 #                    changes nothing.
-#   31 renewal       With FLAG_RENEWAL a broken peer (20), or one that is silent, can be met again: after `renew` of its endpoint a
-#                    message there makes contact anew.  The peer takes it as it took the first, renewed or not.  What was on its
+#   31 renewal       With FLAG_RENEWAL a broken peer (20), or one that is silent, can be met again: after `renew` a message to
+#                    its endpoint makes contact anew.  The peer takes it as it took the first, renewed or not.  What was on its
 #                    way may be lost or come late, but comes once.  A peer that breaks again is reported again.
 #
 # WHAT IT MAY RELY ON

@@ -13,8 +13,8 @@ from ompy.mca.framed_btl cimport FramedBtl
 from ompy_pml_dr.channel cimport NOWHERE, WINDOW, Channel, Packet
 from ompy_pml_dr.path cimport Path
 
-# So many later packets have arrived before one that has not counts as lost, rather than as late; so many in a row whose time was
-# over make a path a silent one.
+# So many later packets have arrived before one that has not counts as lost, rather than as late; so many in a row whose time
+# was over make a path a silent one.
 cdef int LATE = 3
 cdef int64_t NEVER = 0x7FFFFFFFFFFFFFFF
 cdef int64_t MILLISECOND = 1000000
@@ -196,8 +196,6 @@ cdef class Channels(ProgressSource):
         cdef Channel channel = path.channel
         if asks:
             path.owes_answer = True
-            if path.is_lost:
-                path.renew_at = now + SILENCE        # the peer has made contact
             self.watch(channel, now)
         if answers and path.is_lost:
             path.is_lost = False
@@ -225,6 +223,7 @@ cdef class Channels(ProgressSource):
         if path.is_lost:
             return self.watch(channel, path.renew_at)
         path.is_lost = True
+        path.is_met = False
         self.paths_lost += 1
         while sequence != channel.next_sequence:
             packet = &channel.packets[sequence % WINDOW]
@@ -254,12 +253,22 @@ cdef class Channels(ProgressSource):
     cdef int see_to(self, Path path, int64_t now) except -1:
         """Answer, and try to have a lost path stand again; the number of events."""
         cdef int events = 0
+        if path.owes_answer:
+            path.owes_answer = False
+            try:
+                if path.control(path.is_lost, True, self.tag) != OK:
+                    path.owes_answer = True
+                elif path.is_lost and not path.is_met:
+                    path.is_met = True
+                    path.renew_at = now + SILENCE    # the peer has made contact, perhaps for both sides
+            except MPIError as error:
+                self.lose(path, error)
+                path.renew_at = now                  # ... but not for this side
+            events += 1
         try:
-            if path.owes_answer and path.control(path.is_lost, True, self.tag) == OK:
-                path.owes_answer = False
-                events += 1
             if path.is_lost and now >= path.renew_at:
                 (<FramedBtl> path.btl).renew(path)
+                path.is_met = False
                 path.renew_at = now + SILENCE
                 path.ask_at = now
             if path.is_lost and path.ask_at and now >= path.ask_at:

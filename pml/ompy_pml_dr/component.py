@@ -84,8 +84,8 @@ COMPONENT = Component(
             unit="ms",
             range=(0, 86400000),
             level=3,
-            help="for which a peer may be out of reach over every BTL that can make contact anew: what it did not acknowledge is "
-            "sent when one has; 0: it is lost with the last of them",
+            help="for which a peer may be out of reach over every BTL that can make contact anew: what it did not acknowledge "
+            "is sent when one has; 0: it is lost with the last of them",
         ),
         Parameter(
             "help_interval",

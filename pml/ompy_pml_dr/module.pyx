@@ -5,8 +5,8 @@
     send        number, checksum, keep a copy, send; back-pressure once the window is full
     arrival     damaged: drop.  Settle what the frame acknowledges.  New: hand on, and owe an acknowledgement.
 
-What time brings is in `channels.pyx`.  Everything goes as messages: of what is put into a peer's memory or got from there nobody
-could say that it arrived.
+What time brings is in `channels.pyx`.  Everything goes as messages: of what is put into a peer's memory or got from there
+nobody could say that it arrived.
 
 The end needs no last acknowledgement, which could be lost as well: ranks go on answering while they wait for one another in
 the run-time's last fence, which is reliable.  A peer that has left it already, or that the transport can't reach, is lost
@@ -20,7 +20,7 @@ from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.core.errors import MPIError
 from ompy.core.proc cimport Proc
 from ompy.core.progress cimport clock_now
-from ompy.mca.btl cimport FLAG_SEND, FLAG_SENDI, Btl, Endpoint, Receiver
+from ompy.mca.btl cimport FLAG_RENEWAL, FLAG_SEND, FLAG_SENDI, Btl, Endpoint, Receiver
 from ompy.mca.btl_wrapper cimport WrapperEndpoint
 from ompy.mca.framed_btl cimport KIND_DATA, Frame, FramedBtl
 
@@ -158,10 +158,11 @@ cdef class ReliableBtl(FramedBtl):
         """The inner BTL has lost a peer: packets go over others, or there is nobody to send to again."""
         cdef WrapperEndpoint endpoint
         for endpoint in list(self.endpoints.values()):
-            if endpoint.proc is proc and not (<Path> endpoint).channel.lost:
+            if endpoint.proc is proc:
                 self.channels.lose(<Path> endpoint, error)
                 return
-        self.report_error(proc, error)
+        if not self.inner.flags & FLAG_RENEWAL:
+            self.report_error(proc, error)
 
     cpdef int del_procs(self, list endpoints) except -1:
         cdef Path path, other

@@ -4,8 +4,8 @@
 #            \-- silent, while others bring acknowledgements ---------/ |    ^
 #                                                                        \---/ no answer: renewed again
 #
-# A path whose BTL can't renew contact (clause 31 of `ompy/mca/btl.pxd`) never stands again: its loss is the peer's.  Over a lost
-# one nothing goes but questions; the answer shows that both directions work.  Of two that renew at a time one hesitates.
+# A path whose BTL can't renew contact (clause 31 of `ompy/mca/btl.pxd`) never stands again: its loss is the peer's.  Over a
+# lost one nothing goes but questions; the answer shows that both directions work.  Of two that renew at a time one hesitates.
 from libc.stdint cimport int32_t, int64_t
 
 from ompy.mca.btl_wrapper cimport WrapperEndpoint
@@ -22,6 +22,7 @@ cdef class Path(WrapperEndpoint):
     cdef int64_t renew_at           # of a lost one
     cdef int64_t ask_at             # again; 0: not before it is renewed
     cdef bint owes_answer
+    cdef bint is_met                # the peer has asked since it was lost, or renewed
     # -- of one that stands
     cdef int misses                 # packets whose time was over here, since one was acknowledged at its first try
     cdef int64_t missed_since

@@ -1,4 +1,4 @@
-"""Contact over the network that is made anew (clause 31 of `ompy/mca/btl.pxd`): after a break, after silence, by either side."""
+"""Contact over the network that is made anew (clause 31 of `ompy/mca/btl.pxd`): after a break, before one, by either side."""
 
 from __future__ import annotations
 

@@ -12,6 +12,8 @@ from machines import Machines
 
 pytestmark = pytest.mark.long
 
+DR = ("--mca", "pml", "dr", "--mca", "pml_dr_failover_timeout", "60000")
+
 # Both ranks send and check; rank 0 says how far it is, and waits until it is told that the network has changed.
 EXCHANGES = """
 import random, sys
@@ -47,13 +49,42 @@ def wires(machines: Machines) -> Iterator[None]:
         machines["n1"].ip("link", "delete", "dev", device)
 
 
+KINDS = {
+    "a link of tcp": (*OVER, "--mca", "btl_tcp_links", "1", "--mca", "btl_tcp_failover_timeout", "60000"),
+    "two links of tcp": (*OVER, "--mca", "btl_tcp_links", "2", "--mca", "btl_tcp_failover_timeout", "60000"),
+    "two links of zmq": (
+        "--mca",
+        "btl",
+        "zmq,self",
+        *DR,
+        "--mca",
+        "btl_zmq_links",
+        "2",
+        "--mca",
+        "btl_zmq_interface",
+        "link1,link2",
+    ),
+    "tcp and zmq": (
+        "--mca",
+        "btl",
+        "tcp,zmq,self",
+        *DR,
+        "--mca",
+        "btl_tcp_if_include",
+        "link1",
+        "--mca",
+        "btl_zmq_interface",
+        "link2",
+    ),
+}
+
+
 @pytest.mark.usefixtures("wires")
-@pytest.mark.parametrize("links", [1, 2])
-def test_devices_that_go_down_and_come_back_lose_nothing(machines: Machines, ompyrun: Start, links: int) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_devices_that_go_down_and_come_back_lose_nothing(machines: Machines, ompyrun: Start, kind: str) -> None:
     turns = 8
-    program = EXCHANGES.format(seed=links, turns=turns)
-    words = ("--host", "n1:1,n2:1", *OVER, "--mca", "btl_tcp_links", str(links), "--mca", "btl_tcp_failover_timeout", "60000")
-    with ompyrun(*words, sys.executable, "-c", program, stdin="") as job:
+    program = EXCHANGES.format(seed=len(kind), turns=turns)
+    with ompyrun("--host", "n1:1,n2:1", *KINDS[kind], sys.executable, "-c", program, stdin="") as job:
         assert job.process.stdin is not None
         for turn in range(turns):
             assert job.line() == f"{turn}\n", job.finish(30)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ompy.core.errors import MPIError
 from ompy.mca import btl as contract
 from ompy.mca.btl import BACK_PRESSURE, FREE_TAGS
@@ -12,6 +14,7 @@ from ompy.testing.conformance.check import Breach, Collection
 
 check = Collection()
 
+WORDS = re.compile(rb"\d+ \d+ \d+")  # rank, turn, attempt
 TURNS = 4
 # Attempts of the rank that has renewed, at each of which all tell one another how far they are, before others do so too; and
 # attempts at all.
@@ -70,6 +73,8 @@ def heard_of(rank: BtlRank, heard: set[bytes], turn: int) -> set[int]:
     for arrival in rank.arrived:
         if arrival.data in heard:
             raise Breach("delivery", f"{arrival.data!r} (rank, turn, attempt) came twice")
+        if not WORDS.fullmatch(arrival.data):
+            raise Breach("delivery", f"{len(arrival.data)} bytes came again, which had arrived before contact was made anew")
         heard.add(arrival.data)
     rank.arrived.clear()
     told = [tuple(map(int, data.split())) for data in heard]

@@ -27,6 +27,7 @@ pyzmq drops them there without touching the connections, which `inheritance.py` 
 
 from __future__ import annotations
 
+import contextlib
 import time
 from select import EPOLLIN, epoll
 
@@ -192,7 +193,8 @@ class ZmqBtl(Btl):
     def renew(self, endpoint: Endpoint) -> int:
         assert isinstance(endpoint, ZmqEndpoint)
         if endpoint.connected:
-            self.socket.disconnect(endpoint.card.url)
+            with contextlib.suppress(zmq.ZMQError):  # which has given it up itself
+                self.socket.disconnect(endpoint.card.url)
         for some in (self.unanswered, self.suspects):
             if endpoint in some:
                 some.remove(endpoint)

@@ -41,10 +41,10 @@ def test_messages_arrive_once_and_in_order_with_security_and_without(security: s
         for message in messages:
             rank.post(1 - rank.rank, message)
         rank.wait_for(len(messages))
-        rank.meet()
         assert rank.inbox.messages == messages
         assert rank.btl.statistics()["strangers_turned_away"] == 0
         assert rank.btl.statistics()["connections"] == 1
+        rank.meet()
 
     run(body, security=security)
 

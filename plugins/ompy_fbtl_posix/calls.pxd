@@ -1,4 +1,9 @@
 # pread, pwrite and range locks that finish what they began, without the GIL; errors are returned as -errno.
+cdef extern from "<sys/uio.h>" nogil:
+    struct iovec:
+        void *iov_base
+        size_t iov_len
+
 cdef extern from *:
     """
     #ifndef _GNU_SOURCE
@@ -7,6 +12,7 @@ cdef extern from *:
     #include <errno.h>
     #include <fcntl.h>
     #include <stdint.h>
+    #include <sys/uio.h>
     #include <unistd.h>
 
     #ifndef F_OFD_SETLK
@@ -35,6 +41,16 @@ cdef extern from *:
         return done;
     }
 
+    /* One call; bytes moved, gaps included. */
+    static inline ssize_t ompy_fetch_pieces(int descriptor, const struct iovec *pieces, int count, ssize_t offset) {
+        ssize_t moved;
+        do moved = preadv(descriptor, pieces, count, offset); while (moved < 0 && errno == EINTR);
+        if (moved < 0) return -errno;
+        __atomic_fetch_add(&ompy_file_calls, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&ompy_file_read, moved, __ATOMIC_RELAXED);
+        return moved;
+    }
+
     static inline ssize_t ompy_store(int descriptor, const char *memory, ssize_t length, ssize_t offset) {
         ssize_t done = 0;
         while (done < length) {
@@ -58,6 +74,8 @@ cdef extern from *:
     }
     """
     Py_ssize_t fetch_bytes "ompy_fetch"(int descriptor, char *memory, Py_ssize_t length, Py_ssize_t offset) noexcept nogil
+    Py_ssize_t fetch_pieces "ompy_fetch_pieces"(int descriptor, const iovec *pieces, int count,
+                                                Py_ssize_t offset) noexcept nogil
     Py_ssize_t store_bytes "ompy_store"(int descriptor, const char *memory, Py_ssize_t length, Py_ssize_t offset) noexcept nogil
     int lock_range "ompy_lock_range"(int descriptor, short kind, Py_ssize_t offset, Py_ssize_t length) noexcept nogil
     unsigned long long bytes_read "ompy_file_read"

@@ -6,6 +6,8 @@
 #     file      ..##...##...##...##..       pread      |##...##...##...##|  window
 #                                           convertor  |########|           the program's memory
 #
+# Pieces that are not quite short are read by one preadv, straight to the program's memory, and gaps to where nobody looks.
+#
 # To write, the pieces are put into the copy, which goes back as a whole: that needs the file for itself.
 from ompy.core.convertor cimport Convertor
 from ompy.core.file cimport Access
@@ -36,5 +38,7 @@ cdef class Transfer:
     cdef Py_ssize_t run(self) noexcept nogil
     cdef Py_ssize_t look_ahead(self, Py_ssize_t start, Py_ssize_t length, Py_ssize_t *take) noexcept nogil
     cdef Py_ssize_t piece(self, Py_ssize_t start, Py_ssize_t length) noexcept nogil
+    # Some of the next bytes of data, as many as one call gets; 0 at the end of the file.
+    cdef Py_ssize_t read_pieces(self, Py_ssize_t start, Py_ssize_t span, Py_ssize_t take) noexcept nogil
     cdef Py_ssize_t read_window(self, Py_ssize_t start, Py_ssize_t span, Py_ssize_t take) noexcept nogil
     cdef Py_ssize_t write_window(self, Py_ssize_t start, Py_ssize_t span, Py_ssize_t take) noexcept nogil

@@ -7,13 +7,13 @@ from libc.errno cimport EINTR
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from ompy.core.convertor cimport Convertor
+from ompy.core.convertor cimport Convertor, Run
 from ompy.core.file cimport Access, File
 from ompy.core.view cimport View
 from ompy.mca.fbtl cimport INTERFACE, FbtlModule
 from ompy_fbtl_posix.calls cimport (
-    EXCLUSIVE_RANGE, NO_RANGE, SHARED_RANGE, bytes_read, bytes_written, calls_made, fetch_bytes, lock_range, store_bytes,
-    windows_sieved,
+    EXCLUSIVE_RANGE, NO_RANGE, SHARED_RANGE, bytes_read, bytes_written, calls_made, fetch_bytes, fetch_pieces, iovec,
+    lock_range, store_bytes, windows_sieved,
 )
 
 from ompy.mca.file_errors import file_error
@@ -23,6 +23,11 @@ interface = INTERFACE
 cdef enum:
     # Pieces from this length on are worth a call of their own, bytes.
     LONG_PIECE = 65536
+    # Pieces from this length on are worth an entry of preadv's each, and one for the gap behind them.
+    STRAIGHT = 2048
+    # Entries of a call (IOV_MAX), and how many are enough to make one.
+    ENTRIES = 1024
+    FEW = 16
 
 
 def statistics() -> dict[str, int]:
@@ -198,7 +203,12 @@ cdef class Transfer:
             span = 0
             if self.distance and length < LONG_PIECE:
                 span = self.look_ahead(start, length, &take)
-            if span > 0:
+            if span > 0 and not self.access.writing and self.plain != NULL and length >= STRAIGHT:
+                asked = take
+                moved = self.read_pieces(start, span, take)
+                if 0 < moved < asked:
+                    asked = moved                # the rest by the next call, which finds out whether there is any
+            elif span > 0:
                 asked = take
                 moved = self.write_window(start, span, take) if self.access.writing else self.read_window(start, span, take)
             else:
@@ -237,6 +247,40 @@ cdef class Transfer:
                 self.memory.move(memory, moved, False)
         self.cursor.go_to(self.cursor.position + length)
         return moved
+
+    cdef Py_ssize_t read_pieces(self, Py_ssize_t start, Py_ssize_t span, Py_ssize_t take) noexcept nogil:
+        global windows_sieved
+        cdef iovec entries[ENTRIES]
+        cdef Py_ssize_t here = self.access.position + self.done, end = start, data = 0, place, moved, i
+        cdef int count = 0
+        cdef Run run
+        self.probe.go_to(here)
+        while data < take and count < ENTRIES - 1:
+            self.probe.next_run(take - data, &run)
+            if run.length < STRAIGHT and data + run.length < take:
+                if count < FEW:
+                    return self.read_window(start, span, take)
+                break
+            for i in range(min(run.count, (ENTRIES - count) // 2)):
+                place = <Py_ssize_t> run.place + i * run.stride
+                if place > end:
+                    # All gaps go to the same few lines of the cache, at which nobody looks.
+                    entries[count].iov_base, entries[count].iov_len = self.window, place - end
+                    count += 1
+                entries[count].iov_base, entries[count].iov_len = self.plain + self.done + data, run.length
+                count += 1
+                end = place + run.length
+                data += run.length
+            if i + 1 < run.count:
+                break
+        windows_sieved += 1
+        moved = fetch_pieces(self.descriptor, entries, count, start)
+        if moved < 0:
+            return moved
+        if moved < end - start:
+            data = min(data, self.access.view.position_of(start + moved) - here)
+        self.cursor.go_to(here + data)
+        return data
 
     cdef Py_ssize_t read_window(self, Py_ssize_t start, Py_ssize_t span, Py_ssize_t take) noexcept nogil:
         global windows_sieved

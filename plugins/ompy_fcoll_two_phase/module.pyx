@@ -19,6 +19,12 @@ from ompy.core.errors import code_of
 
 interface = INTERFACE
 
+cdef enum:
+    # Pieces from this length on are read straight to memory, with gaps that go nowhere, by fbtl components that can.
+    TINY_PIECE = 2048
+    # Of a part of the file so long that no cache holds it, each byte should come from memory once.
+    CACHED = 16 << 20
+
 
 cdef class TwoPhase(FcollModule):
     """One file's collective accesses.
@@ -96,7 +102,7 @@ cdef class TwoPhase(FcollModule):
     cdef int plan(self, Access access, Plan *mine) except -1:
         cdef Communicator comm = self.file.communicator
         cdef Row row
-        cdef Py_ssize_t first = 0
+        cdef Py_ssize_t first = 0, piece
         cdef char *place = NULL
         mine.nbytes = access.nbytes
         word = self.file.hints.word("romio_cb_write" if access.writing else "romio_cb_read")
@@ -119,9 +125,13 @@ cdef class TwoPhase(FcollModule):
         if access.nbytes > 0:
             mine.end = access.view.reach(access.position, access.nbytes, &first) + first
             mine.first = first
-            if not access.view.contiguous and access.view.cursor(access.position).stretch(&place) < \
-                    min(access.nbytes, self.long_piece):
-                mine.traits |= SHORT
+            if not access.view.contiguous:
+                piece = access.view.cursor(access.position).stretch(&place)
+                if piece < min(access.nbytes, self.long_piece):
+                    mine.traits |= SHORT
+                if piece < min(access.nbytes, TINY_PIECE) or not access.typemap.contiguous \
+                        or self.file.hints.word("romio_ds_read") == "disable":
+                    mine.traits |= TINY
         if mine.traits & ORDERED and access.typemap.contiguous and self.window.has_room(mine.window, mine.part) \
                 and mine.end - (first - first % PAGE) <= mine.window:
             mine.traits |= WHOLE
@@ -133,18 +143,25 @@ cdef class TwoPhase(FcollModule):
         return 0
 
     cdef bint is_gathered(self, const Plan *mine, bint writing, int64_t start, int64_t end) noexcept:
-        cdef int64_t reaches = 0
-        cdef bint short_ones = False
+        cdef int64_t reaches = 0, total = 0
+        cdef bint short_ones = False, tiny_ones = False
         cdef int rank
         for rank in range(self.file.communicator.size):
             if not self.plans[rank].traits & ORDERED:
                 return False
             short_ones = short_ones or self.plans[rank].traits & SHORT
+            tiny_ones = tiny_ones or self.plans[rank].traits & TINY
+            total += self.plans[rank].nbytes
             if self.plans[rank].nbytes > 0:
                 reaches += self.plans[rank].end - self.plans[rank].first
         if mine.traits & (GATHERED | APART):
             return mine.traits & GATHERED != 0
-        return short_ones and (writing or reaches - (end - start) >= self.read_twice)
+        if writing or not short_ones:
+            return short_ones
+        if reaches - (end - start) < self.read_twice:
+            return False
+        # Through the window each byte is copied twice, many to another core.  Who reads gaps along copies once, on his own.
+        return tiny_ones or not self.window.shared or reaches > 2 * total or end - start > CACHED
 
     cdef bint is_told(self, int64_t start, int64_t end) noexcept:
         cdef Plan *plan

@@ -373,3 +373,39 @@ def moves_once(comm, tmp_path):
     assert calls == 2 * comm.size
     assert (data == comm.rank).all()
     file.Close()
+
+
+@pytest.mark.ompy(1, 2)
+@pytest.mark.parametrize("lengths", ["2047", "2048", "4096", "4096 1", "any"])
+def test_pieces_of_every_length_are_read_to_the_end_of_the_file_and_not_beyond(comm, tmp_path, lengths):
+    dice = np.random.default_rng(len(lengths))
+    choice = [1, 511, 2047, 2048, 4096, 8192, 65535, 65536] if lengths == "any" else [int(each) for each in lengths.split()]
+    count = 100 if lengths == "any" else 1200
+    pieces = dice.choice(choice, count) if lengths == "any" else np.resize(choice, count)
+    gaps = dice.choice([0, 1, 4095, 4096], count)
+    begins = np.cumsum(pieces + gaps) - pieces
+    extent = int(begins[-1] + pieces[-1]) + 5
+    places = np.concatenate([np.arange(begin, begin + length) for begin, length in zip(begins, pieces, strict=True)])
+    whole = dice.integers(0, 255, 2 * extent, np.uint8)
+    path = path_of(comm, tmp_path)
+    if comm.rank == 0:
+        whole.tofile(path)
+    comm.Barrier()
+    file = MPI.File.Open(comm, path, MPI.MODE_RDWR)
+    file.Set_view(0, MPI.BYTE, MPI.BYTE.Create_hindexed(pieces.tolist(), begins.tolist()).Create_resized(0, extent))
+    some = int(begins[count // 2])
+    status = MPI.Status()
+    for end in (2 * extent, extent + some + 1, extent + some, some + int(pieces[count // 2]) + 1, int(begins[0])):
+        file.Set_size(end)
+        places_there = np.concatenate([places, extent + places])
+        for first in (0, 1, 3 * len(places) // 4):
+            there = places_there[first:]
+            expected = whole[there[there < end]]
+            for read in (file.Read_at, file.Read_at_all):
+                got = np.full(len(there), 255, np.uint8)
+                read(first, got, status)
+                assert status.Get_count(MPI.BYTE) == len(expected)
+                assert (got[: len(expected)] == expected).all()
+                assert (got[len(expected) :] == 255).all()
+        comm.Barrier()
+    file.Close()

@@ -14,9 +14,14 @@ def raise_late(*_: object) -> None:
     raise Late
 
 
-def until_late(call: Callable[[], object]) -> None:
-    """`call` until the timer's exception ends it."""
-    signal.signal(signal.SIGALRM, raise_late)
+def until_late(call: Callable[[], object], before: Callable[[], object] = lambda: None) -> None:
+    """`call` until the timer's exception ends it; its handler calls `before` first."""
+
+    def handle(*_: object) -> None:
+        before()
+        raise Late
+
+    signal.signal(signal.SIGALRM, handle)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.1)
         call()

@@ -1,5 +1,8 @@
 """Calls that wait for a window's other ranks, ended by an exception from a signal handler: the window serves on."""
 
+import os
+import signal
+
 import numpy as np
 import pytest
 from late_signals import until_late
@@ -8,6 +11,7 @@ from ompy import MPI
 
 BY_MESSAGES = {"osc": "pt2pt"}
 DIRECTLY = {"osc": "sm"}
+BY_REMOTE_ACCESS = {"osc": "rdma"}
 
 
 def window_of(comm, dynamic):
@@ -62,6 +66,37 @@ def test_a_lock_over_messages_that_was_waited_for_in_vain_is_nobody_s(comm):
 @pytest.mark.ompy(3, mca=DIRECTLY)
 def test_a_lock_in_shared_memory_that_was_waited_for_in_vain_is_nobody_s(comm):
     locks(comm)
+
+
+@pytest.mark.ompy(2, mca=BY_REMOTE_ACCESS)
+def test_a_lock_by_remote_access_that_an_exception_ends_is_given_back(comm):
+    """It is waited for to its end: rank 1 gives it up when rank 0 has been interrupted."""
+    win, _, _ = window_of(comm, False)
+    holder = comm.bcast(os.getpid(), 1)
+    told = []
+    signal.signal(signal.SIGUSR1, lambda *_: told.append(True))
+
+    def tell():
+        os.kill(holder, signal.SIGUSR1)
+
+    for ask in (lambda: win.Lock(1), lambda: win.Lock(1, MPI.LOCK_SHARED), win.Lock_all):
+        if comm.rank == 1:
+            win.Lock(1)
+        comm.Barrier()
+        if comm.rank == 0:
+            until_late(ask, tell)
+        else:
+            while not told:
+                comm.Iprobe()
+            told.clear()
+            win.Unlock(1)
+        comm.Barrier()
+        for owner in (0, 1):
+            if comm.rank == 1:
+                win.Lock(owner)
+                win.Unlock(owner)
+        comm.Barrier()
+    win.Free()
 
 
 def epochs(comm):

@@ -180,13 +180,30 @@ cdef class RemoteWindow(Accesses):
         if assertion & ASSERT_NOCHECK:
             self.unchecked.add(target)
         else:
-            self.begin_keeping()
-            try:
-                self.take_lock(target, kind)
-            finally:
-                self.end_keeping()
+            self.take_locks((target,), kind)
         self.note_lock(target, kind)
         return 0
+
+    def take_locks(self, targets, int kind):
+        """All of them, or none: what a signal handler has raised meanwhile ends the call once they can be given back."""
+        cdef int target
+        cdef list taken = []
+        try:
+            self.begin_keeping()
+            try:
+                for target in targets:
+                    self.take_lock(target, kind)
+                    taken.append(target)
+            finally:
+                self.end_keeping()
+        except BaseException:
+            self.begin_keeping()
+            try:
+                for target in taken:
+                    self.give_lock_back(target, kind)
+            finally:
+                self.end_keeping()
+            raise
 
     cdef int take_lock(self, int target, int kind) except -1:
         """Draw a number and wait for it.  It can't be given back: what signal handlers raise is kept meanwhile."""
@@ -238,21 +255,10 @@ cdef class RemoteWindow(Accesses):
 
     cpdef int lock_all(self, int assertion) except -1:
         """Returns when every rank's memory is shared with us."""
-        cdef int target, taken = 0
         self.may_lock_all()
         self.all_unchecked = assertion & ASSERT_NOCHECK
         if not self.all_unchecked:
-            self.begin_keeping()
-            try:
-                for target in range(self.ranks):
-                    self.take_lock(target, LOCK_SHARED)
-                    taken += 1
-            except BaseException:
-                for target in range(taken):
-                    self.give_lock_back(target, LOCK_SHARED)
-                raise
-            finally:
-                self.end_keeping()
+            self.take_locks(range(self.ranks), LOCK_SHARED)
         self.locked_all = True
         return 0
 

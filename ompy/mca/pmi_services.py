@@ -98,9 +98,13 @@ class PmiServices:
         # Launchers that know nothing of it say so in various ways.
         return max(self.size, int(answer)) if answer.isdecimal() and len(answer) < 10 else self.size
 
+    def wait_for_start(self, descriptor: int) -> None:
+        """Until the launcher has said what became of orders."""
+        serve_until_readable(descriptor)
+
     def spawn(self, orders: Sequence[Order], port: str) -> Started:
         values = {PARENT_KEY: port, ELSEWHERE_KEY: "no" if self.is_on_one_host else "yes"}
-        answer = self.wire.request(blocks(orders, values, self.is_own), "spawn_result", serve_until_readable)
+        answer = self.wire.request(blocks(orders, values, self.is_own), "spawn_result", self.wait_for_start)
         return outcome(answer, sum(order.count for order in orders))
 
     def publish(self, service: str, port: str) -> bool:

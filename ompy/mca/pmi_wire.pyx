@@ -39,6 +39,8 @@ class Wire:
         os.set_inheritable(descriptor, False)
         self.partial = b""
         self.due = 0  # answers
+        self.expected = ""  # command of the answer that is awaited
+        self.late: list[str] = []  # commands of answers that nobody waits for any more, if they come at all
         self.unasked: list[dict[str, str]] = []
         self.lock = allocate_lock()
 
@@ -73,11 +75,21 @@ class Wire:
         self.say(text, answers)
 
     def answer(self, command: str, expected: str, wait=None) -> dict[str, str]:
-        line = self.next_line(wait)
-        fields = self.fields(line)
+        self.expected = expected
+        while True:
+            line = self.next_line(wait)
+            fields = self.fields(line)
+            if fields.get("cmd") == expected or fields.get("cmd") not in self.late:
+                break
+            self.late.remove(fields["cmd"])
         if fields.get("cmd") != expected:
             raise MPIError(ERR_INTERN, f"the PMI server answered {line!r} to {command.split()[0]!r}, expected cmd={expected}")
         return fields
+
+    def give_up(self) -> None:
+        """Who waits for an answer waits no more; should it come, it is passed over.  Called in `wait`, which then raises."""
+        self.due = 0
+        self.late.append(self.expected)
 
     def tell(self, command: str) -> None:
         """What is not answered."""

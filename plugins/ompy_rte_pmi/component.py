@@ -15,6 +15,16 @@ COMPONENT = Component(
     summary="PMI-1 or PMI-2 over an inherited descriptor (PMI_FD) or a port (PMI_PORT): ompyrun, Hydra, Slurm",
     parameters=(
         Parameter("version", int, 1, choices=(1, 2), level=5, help="of PMI: nearly all who speak the second speak the first"),
+        Parameter(
+            "slurm_spawn",
+            str,
+            "--overlap --overcommit --immediate=60",
+            level=5,
+            help="options of the srun by which Slurm starts Spawn's processes; empty: none, and it waits for free processors",
+        ),
+        Parameter(
+            "slurm_spawn_timeout", int, 90, level=5, help="seconds after which a Spawn that Slurm has not answered is an error"
+        ),
     ),
     capabilities={"hosts": "many", "name_service": True, "recovery": ("--enable-recovery",)},
 )
@@ -42,6 +52,9 @@ def ompy_query(context: Context) -> Offer | Refusal:
 
         chosen = Pmi2Rte
     rte = chosen.from_environment(os.environ)
+    if "SLURM_STEP_ID" in os.environ:
+        rte.srun_options = context.value("slurm_spawn").split()
+        rte.spawn_limit = context.value("slurm_spawn_timeout")
     # What led here is this rank's alone: a program that it starts would find another descriptor of that number, or be a
     # second process of the rank's at the port.
     for name in ("PMI_FD", "PMI_PORT", "OMPY_BOARD_FD"):

@@ -12,8 +12,8 @@ from __future__ import annotations
 import os
 from binascii import a2b_base64, b2a_base64
 
-from ompy.core.errors import ERR_INTERN, MPIError
-from ompy.core.progress import serve_until_readable
+from ompy.core.errors import ERR_INTERN, ERR_SPAWN, MPIError
+from ompy.core.progress import is_readable, serve_until_readable
 from ompy.mca.last_words import say
 from ompy.mca.pmi_services import ELSEWHERE_KEY, PARENT_KEY, PmiServices
 from ompy.mca.pmi_wire import Wire, connect
@@ -23,6 +23,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import NoReturn
+
+    from ompy.mca.rte import Order, Started
 
 # Room for "<pieces>." and for a server that counts a terminating zero.
 MARGIN = 24
@@ -69,6 +71,9 @@ class PmiRte(PmiServices, Rte):
         rank, size, local_rank, local_size: of this process.
     """
 
+    # Of Slurm, which says nothing where it could start nothing.
+    srun_options: Sequence[str] = ()
+    spawn_limit = 0  # seconds; 0: an answer always comes
     barrier = "barrier_in", "barrier_out"
     farewell = "finalize", "finalize_ack"
 
@@ -93,6 +98,29 @@ class PmiRte(PmiServices, Rte):
             from ompy.core.board import Board
 
             self.board = Board.attach(int(board), rank)
+
+    def spawn(self, orders: Sequence[Order], port: str) -> Started:
+        return super().spawn(self._as_started(orders), port)
+
+    def _as_started(self, orders: Sequence[Order]) -> Sequence[Order]:
+        if not self.srun_options:
+            return orders
+        from ompy_rte_pmi.slurm import for_srun
+
+        return for_srun(orders, self.srun_options)
+
+    def wait_for_start(self, descriptor: int) -> None:
+        if not self.spawn_limit:
+            serve_until_readable(descriptor)
+            return
+        serve_until_readable(descriptor, self.spawn_limit)
+        if not is_readable(descriptor):
+            self.wire.give_up()
+            raise MPIError(
+                ERR_SPAWN,
+                f"Slurm has started nothing in {self.spawn_limit} s: srun's error output says why; where all processors are "
+                f"taken, OMPY_MCA_rte_pmi_slurm_spawn='--overlap --overcommit' has the new processes share them",
+            )
 
     def _greet(self) -> None:
         greeting = [*GREETING, ("hear_of_failures", "hears_of_failures")] if self.is_own else GREETING

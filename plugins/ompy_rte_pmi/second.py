@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from ompy.core.errors import ERR_ARG, ERR_INTERN, ERR_SPAWN, SUCCESS, MPIError
-from ompy.core.progress import serve_until_readable
 from ompy.mca.pmi_services import ELSEWHERE_KEY, PARENT_KEY, escaped
 from ompy.mca.pmi_wire import SecondWire
 from ompy.mca.rte import Started
@@ -78,6 +77,7 @@ class Pmi2Rte(PmiRte):
 
     def spawn(self, orders: Sequence[Order], port: str) -> Started:
         values = {PARENT_KEY: port, ELSEWHERE_KEY: "no" if self.is_on_one_host else "yes"}
+        orders = self._as_started(orders)
         words = ["spawn", f"ncmds={len(orders)}", f"preputcount={len(values)}"]
         for place, (key, value) in enumerate(values.items()):
             words += [f"ppkey{place}={key}", f"ppval{place}={word(value)}"]
@@ -88,7 +88,7 @@ class Pmi2Rte(PmiRte):
             words += [f"infokeycount={len(hints)}"]
             for place, (key, value) in enumerate(hints):
                 words += [f"infokey{place}={word(key)}", f"infoval{place}={word(value)}"]
-        answer = self.wire.ask(";".join(words), "spawn-response", serve_until_readable)
+        answer = self.wire.ask(";".join(words), "spawn-response", self.wait_for_start)
         if answer.get("rc", "0") != "0":
             raise MPIError(ERR_SPAWN, f"the launcher has started nothing: {answer.get('errmsg', answer)}")
         return Started(answer.get("jobid", ""), [SUCCESS] * sum(order.count for order in orders))

@@ -3,6 +3,7 @@ from collections.abc import Callable, Sequence
 from ompy.mca.rte import Order
 
 LONGEST_KEY: int
+JOB_END: int
 
 class Operation:
     @property
@@ -29,7 +30,12 @@ class Client:
     def lookup(self, service: str, seconds: float) -> str: ...
     def unpublish(self, service: str, seconds: float) -> None: ...
     def spawn(
-        self, orders: Sequence[Order], environment: Sequence[str], seconds: float, serve: Callable[[int], object] | None = None
+        self,
+        orders: Sequence[Order],
+        environment: Sequence[str],
+        placement: str,
+        seconds: float,
+        serve: Callable[[int], object] | None = None,
     ) -> str: ...
     def events(self, seconds: float = 0) -> list[tuple[str, int, int, int | None]]: ...
     def words(self, status: int) -> str: ...

@@ -69,7 +69,9 @@ cdef extern from *:
 
 LEAST, MOST = (3, 1), (6, 99)  # versions whose interface `interface.pxd` is
 LONGEST_KEY = MAX_KEYLEN
+JOB_END = EVENT_JOB_END
 cdef enum:
+    HEARD = 14  # kinds of events
     SLICE = 100  # milliseconds: a signal that another thread has got is noticed after so long
     NO_CODE = -1
 
@@ -94,10 +96,10 @@ cdef int bell = -1
 cdef char[256] own_nspace
 cdef bint server_is_lost = False
 
-cdef pmix_status_t[13] heard = [
+cdef pmix_status_t[HEARD] heard = [
     ERR_PROC_ABORTED, ERR_PROC_REQUESTED_ABORT, ERR_PROC_ABORTING, ERR_LOST_CONNECTION, ERR_LOST_CONNECTION_TO_SERVER,
     ERR_PROC_TERM_WO_SYNC, ERR_PROC_KILLED_BY_CMD, ERR_PROC_FAILED_TO_START, ERR_PROC_ABORTED_BY_SIG,
-    ERR_PROC_SENSOR_BOUND_EXCEEDED, ERR_EXIT_NONZERO_TERM, -231, -232,
+    ERR_PROC_SENSOR_BOUND_EXCEEDED, ERR_EXIT_NONZERO_TERM, EVENT_JOB_END, -231, -232,
 ]
 
 
@@ -146,7 +148,7 @@ cdef void happened(
         for place in range(count):
             if strcmp(info[place].key, "pmix.evproc") == 0 and info[place].value.type == TYPE_PROC:
                 who = info[place].value.data.proc
-            elif strcmp(info[place].key, "pmix.exit.code") == 0:
+            elif strcmp(info[place].key, "pmix.exit.code") == 0 or strcmp(info[place].key, "pmix.job.term.status") == 0:
                 event.code = number_of(&info[place].value, NO_CODE)
         memset(event.nspace, 0, sizeof(event.nspace))
         event.rank = RANK_WILDCARD
@@ -407,7 +409,7 @@ cdef class Client:
         bell = self.descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
         it = self.begin_operation()
         with nogil:
-            status = self.register_event_handler(heard, 13, NULL, 0, happened, registered, &it.answer)
+            status = self.register_event_handler(heard, HEARD, NULL, 0, happened, registered, &it.answer)
         self.end_operation(it, status, "does not tell of events", 60)
 
     def finalize(self) -> None:
@@ -558,19 +560,21 @@ cdef class Client:
 
     # -- processes
 
-    def spawn(self, orders, environment, seconds: float, serve=None) -> str:
+    def spawn(self, orders, environment, placement: str, seconds: float, serve=None) -> str:
         """Start processes as a job of their own; its namespace.
 
         Parameters:
             orders: `ompy.mca.rte.Order`.
             environment: words NAME=VALUE that the new processes find in theirs.
+            placement: for the launcher's mapper; empty: as it would by itself.
         """
         it = self.begin_operation()
         cdef size_t count = len(orders)
         cdef size_t place
         cdef pmix_app_t *apps = <pmix_app_t *> it.room(count * sizeof(pmix_app_t))
         cdef pmix_app_t *app
-        cdef pmix_info_t *unbound = it.infos(1)
+        cdef pmix_info_t *hints = it.infos(2)
+        cdef size_t hints_count = 2 if placement else 1
         cdef char **variables = it.strings([os.fsencode(word) for word in environment])
         cdef pmix_status_t status
         for place in range(count):
@@ -586,10 +590,13 @@ cdef class Client:
                 it.label(app.info, b"pmix.host", TYPE_STRING)
                 app.info.value.data.string = it.string(os.fsencode(order.info["host"]))
         # To cores of their own, as PRRTE would, more processes than there are cores left would not start.
-        it.label(unbound, b"pmix.bindto", TYPE_STRING)
-        unbound.value.data.string = it.string(b"none")
+        it.label(&hints[0], b"pmix.bindto", TYPE_STRING)
+        hints[0].value.data.string = it.string(b"none")
+        if placement:
+            it.label(&hints[1], b"pmix.mapby", TYPE_STRING)
+            hints[1].value.data.string = it.string(os.fsencode(placement))
         with nogil:
-            status = self.spawn_nb(unbound, 1, apps, count, started, &it.answer)
+            status = self.spawn_nb(hints, hints_count, apps, count, started, &it.answer)
         self.end_operation(it, status, f"has started nothing of {orders[0].command}", seconds, serve, ERR_SPAWN)
         return it.result().decode("utf-8", "replace") if it.answer.content != NULL else ""
 

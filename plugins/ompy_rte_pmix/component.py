@@ -16,6 +16,13 @@ COMPONENT = Component(
         Parameter(
             "library", str, "", level=4, help="path of libpmix.so.2; empty: the launcher's own, or as the linker finds it"
         ),
+        Parameter(
+            "map_by",
+            str,
+            ":OVERSUBSCRIBE",
+            level=5,
+            help="where Spawn's processes go, in words of the launcher's --map-by; empty: as by itself, within its slots",
+        ),
     ),
     capabilities={
         "hosts": "many",
@@ -46,4 +53,4 @@ def ompy_query(context: Context) -> Offer | Refusal:
         client = connected(context.value("library"))
     except (OSError, MPIError) as error:
         return Refusal(f"{error}; --mca rte_pmix_library PATH names the launcher's libpmix.so.2")
-    return Offer(modules=[PmixRte(client)], priority=45)
+    return Offer(modules=[PmixRte(client, context.value("map_by"))], priority=45)

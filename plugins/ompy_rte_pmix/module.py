@@ -13,11 +13,11 @@ import _signal as signal  # type: ignore[import-not-found]
 import os
 import time
 
-from ompy.core.errors import ERR_INTERN, SUCCESS, MPIError
+from ompy.core.errors import ERR_INTERN, ERR_SPAWN, SUCCESS, MPIError
 from ompy.core.progress import serve_until_readable
 from ompy.mca.last_words import say
 from ompy.mca.rte import Rte, Started
-from ompy_rte_pmix.client import LONGEST_KEY
+from ompy_rte_pmix.client import JOB_END, LONGEST_KEY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,10 +51,15 @@ class PmixRte(Rte):
 
     Parameters:
         client: connected.
+        map_by: for the launcher's mapper, of the processes that `spawn` starts.
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, map_by: str) -> None:
         self.client = client
+        self.map_by = map_by
+        # Jobs that have ended, while some are being started; those that were, until they have met this one.
+        self.ended: dict[str, str] | None = None
+        self.awaited: set[str] = set()
         self.job, self.rank = client.nspace, client.rank
         self.descriptor = client.descriptor
         self.size = self._number(-1, "pmix.job.size", 1, MOST_RANKS)
@@ -135,11 +140,24 @@ class PmixRte(Rte):
         # Who is told of his parent's end by a signal may be here before libpmix has seen the server's, where these are one.
         parent, self.parent = self.parent, os.getppid()
         for job, rank, status, code in self.client.events(NOTICE if parent != self.parent else 0):
+            if status == JOB_END:
+                told += self._hear_of_end(job, code)
+                continue
             if (job, rank) in self.failed or rank >= (self.size if job == self.job else MOST_RANKS):
                 continue
             self.failed.add((job, rank))
             told.append((job, rank, self._end(status, code)))
         return told
+
+    def _hear_of_end(self, job: str, code: int | None) -> list[tuple[str, int, str]]:
+        """A whole job has ended, as each does: that is a failure only of one that has not yet met those who wait for it."""
+        how = self._end(JOB_END, code) if code is not None and code > 0 else "has ended"
+        if self.ended is not None:
+            self.ended[job] = how  # its name comes with the answer, which may be later
+        return [(job, 0, how)] if job in self.awaited else []
+
+    def tell_connected(self, jobs: Sequence[str]) -> None:
+        self.awaited.difference_update(jobs)
 
     def _end(self, status: int, code: int | None) -> str:
         if code is None or not code:
@@ -185,7 +203,16 @@ class PmixRte(Rte):
 
     def spawn(self, orders: Sequence[Order], port: str) -> Started:
         environment = [f"{PARENT_PORT}={port}", f"{PARENTS_ELSEWHERE}={'no' if self.is_on_one_host else 'yes'}"]
-        job = self.client.spawn(orders, environment, START, serve_until_readable)
+        self.ended = {}
+        try:
+            job = self.client.spawn(orders, environment, self.map_by, START, serve_until_readable)
+            # To those who spawn at once from several hosts PRRTE (3.0) mixes up its answers: the name may be another's.
+            if self.local_size == self.size:
+                if how := self.ended.get(job):
+                    raise MPIError(ERR_SPAWN, f"{orders[0].command}: its rank 0 {how} before it met those who have spawned it")
+                self.awaited.add(job)
+        finally:
+            self.ended = None
         return Started(job, [SUCCESS] * sum(order.count for order in orders))
 
     def publish(self, service: str, port: str) -> bool:

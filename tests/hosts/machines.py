@@ -18,7 +18,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-# Inside the namespaces, before anything else runs there.
+# Inside the namespaces, before anything else runs there.  What a person's shell does at each login is not done: it may take a
+# lock, which nobody gives back when a host is ended.
 BEGIN = """
 set -e
 hostname {name}
@@ -26,6 +27,7 @@ mount -t tmpfs tmpfs /dev/shm
 mount -t tmpfs tmpfs /run
 mkdir /run/sshd
 mount --bind {folder}/hosts /etc/hosts
+if [ -e ~/.bashrc ]; then mount --bind /dev/null ~/.bashrc; fi
 ip link set lo up
 echo ready
 read line

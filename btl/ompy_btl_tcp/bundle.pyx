@@ -12,10 +12,8 @@ from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.mca.btl cimport Descriptor
 from ompy_btl_tcp.connection cimport Connection
 from ompy_btl_tcp.frame cimport FRAME_ACKNOWLEDGE, FRAME_PUT, Frame, PutFrame, padding
-from ompy_btl_tcp.wire cimport Part, push
+from ompy_btl_tcp.wire cimport Part
 
-# From so many bytes on a system call takes long enough to let other threads run.
-cdef size_t LONG = 64 << 10
 cdef char[8] zeros
 memset(&zeros[0], 0, sizeof(zeros))
 
@@ -200,11 +198,7 @@ cdef class Bundle:
                 parcel.sent = 0
                 link.current = parcel
             count = parcel.parts(parts)
-            if parcel.size - parcel.sent < LONG:
-                sent = push(link.wire.number, parts, count)
-            else:
-                with nogil:
-                    sent = push(link.wire.number, parts, count)
+            sent = link.pass_on(parts, count, parcel.size - parcel.sent)
             if sent < 0:
                 link.is_broken = True            # what has come is still to be looked at; the end will be seen behind it
                 break

@@ -21,12 +21,12 @@ from ompy_btl_tcp.connection cimport Connection
 from ompy_btl_tcp.endpoint cimport BundleEndpoint, TcpEndpoint
 from ompy_btl_tcp.frame cimport FRAME_ACKNOWLEDGE, FRAME_DATA, FRAME_GOODBYE, FRAME_PUT, Frame, PutFrame
 from ompy_btl_tcp.module cimport HOT, TcpBtl
-from ompy_btl_tcp.wire cimport ENDED, forget, lock, silence, unlock, watch
+from ompy_btl_tcp.wire cimport forget, lock, silence, unlock, watch
 
 from ompy_btl_tcp.call import Call
 from ompy_btl_tcp.card import ways
 from ompy_btl_tcp.handshake import beginning, name_of
-from ompy_btl_tcp.module import lost
+from ompy_btl_tcp.module import lost, reason_of
 
 # Frames of one link dealt with at a time.
 cdef int BATCH = 64
@@ -351,7 +351,7 @@ cdef class BundledTcpBtl(TcpBtl):
             return 0                             # the circle is dismissed
         some = bundle.ways[number::self.most] or [bundle.ways[number % len(bundle.ways)]]
         call = Call(self.open_link, self.hang_up, some, self.secrets[bundle.me], bundle.me, bundle.name,
-                    len(some) * self.longest_silence / 1000, number, bundle.turns.get(number, 0))
+                    len(some) * self.longest_silence / 1000, number, bundle.turns.get(number, 0), self.protection)
         self.calls[bundle.name, number] = call
         self.called += 1
         return self.called_on((bundle.name, number), call)
@@ -403,6 +403,8 @@ cdef class BundledTcpBtl(TcpBtl):
             self.links_lost += 1                 # as the peer says
             self.close_link(made)
         made = Link(link.detach(), bundle, number, where, self.max_send_size, self.done)
+        if how.channel is not None:
+            made.protect(how.channel)
         self.by_number[made.wire.number] = made
         watch(self.watched.epoll, made.wire.number, False, False)
         if not bundle.turns:
@@ -447,7 +449,7 @@ cdef class BundledTcpBtl(TcpBtl):
         if bundle.departed:
             return 1 if bundle.links else self.give_up(bundle, "it has left", False)
         self.links_lost += 1
-        bundle.last_failure = f"{link.where}: " + ("the connection was closed" if over == ENDED else os.strerror(over))
+        bundle.last_failure = f"{link.where}: {reason_of(over)}"
         bundle.next_call[link.number] = now + (0 if bundle.me < bundle.name else HESITATION)
         if not bundle.links and self.patience == 0:
             return self.give_up(bundle, bundle.last_failure, True)

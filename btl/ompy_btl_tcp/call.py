@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from socket import socket as Socket
 
     from ompy_btl_tcp.card import Way
+    from ompy_btl_tcp.channel import Channel
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.01, 0.5  # seconds before a peer that hung up is called again
 
@@ -38,6 +39,7 @@ class Call:
         secret, me, peer: the circle's, this process's name and the peer's, as in `Conversation`.
         patience: seconds for all ways together, and for a peer that hangs up again and again.
         number, turn: of the link that this is to be, as in the handshake.
+        protection: as in `Conversation`.
 
     Attributes:
         link: the socket of the address that is being tried, or None between two.
@@ -57,6 +59,7 @@ class Call:
         patience: float,
         number: int = 0,
         turn: int = 0,
+        protection: type[Channel] | None = None,
     ) -> None:
         self.open_link = open_link
         self.close_link = close_link
@@ -67,6 +70,7 @@ class Call:
         self.patience = patience
         self.number = number
         self.turn = turn
+        self.protection = protection
         self.end = time.monotonic() + patience
         self.failure = ""
         self.pause = FIRST_PAUSE
@@ -84,6 +88,10 @@ class Call:
     @property
     def is_talking(self) -> bool:
         return self.conversation is not None
+
+    @property
+    def channel(self) -> Channel | None:
+        return None if self.conversation is None else self.conversation.channel
 
     def dial(self) -> None:
         """Begin with the current address, or the first one after it that can be begun with."""
@@ -128,7 +136,7 @@ class Call:
                 problem = self.link.getsockopt(SOL_SOCKET, SO_ERROR)
                 if problem:
                     raise Ended(os.strerror(problem), denied=problem == errno.ECONNREFUSED)
-                conversation = Caller(self.link, self.secret, self.me, 0.0)
+                conversation = Caller(self.link, self.secret, self.me, 0.0, self.protection)
                 conversation.begin(self.peer, self.number, self.turn)
                 self.conversation = conversation
             return self.conversation.advance()

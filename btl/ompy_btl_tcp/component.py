@@ -27,8 +27,9 @@ COMPONENT = Component(
             str,
             "secret",
             level=2,
-            choices=("secret", "none"),
-            help="who may connect: secret (those who prove that they know the job's secret), none (anybody)",
+            choices=("secret", "tls", "none"),
+            help="who may connect: secret (those who prove that they know the job's secret), tls (the same, encrypted), none "
+            "(anybody); the same on every rank",
         ),
         Parameter(
             "if_include",

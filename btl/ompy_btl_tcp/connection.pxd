@@ -10,6 +10,7 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from ompy.mca.btl cimport Descriptor, Endpoint
 from ompy_btl_tcp.frame cimport Frame, PutFrame
+from ompy_btl_tcp.seal cimport Seal
 from ompy_btl_tcp.wire cimport Part, Wire
 
 
@@ -25,6 +26,7 @@ cdef class Outgoing:
 
 cdef class Connection:
     cdef Wire wire
+    cdef Seal seal                               # None: in clear
     cdef readonly bytes name                     # of the peer, as the handshake has it
     cdef readonly str where                      # its address, for people
     cdef Endpoint endpoint                       # None until the PML knows the peer
@@ -48,11 +50,16 @@ cdef class Connection:
     # OK, or OUT_OF_RESOURCE, unless it `must` be taken.  The frame's sequence is filled in.
     cdef int send(self, PutFrame *head, size_t head_size, const char *data, size_t size, const char *payload,
                   size_t payload_size, Descriptor descriptor, bint must) except -1
+    # Have the system take of the parts, `size` bytes, what it will: as `wire.push`.
+    cdef ssize_t pass_on(self, Part *parts, int count, size_t size) except? -1
     cdef int keep(self, Part *parts, int count, size_t sent, size_t total, Descriptor descriptor) except -1
     # Send what waits; the number of descriptors done.
     cdef int flush(self) except -1
+    # From here on all is sealed: `channel` is the one that both ends have proved themselves by.
+    cdef int protect(self, channel) except -1
     # The next frame that is here, with its payload unless it is a put; NULL: none.
     cdef const Frame *next_frame(self) except? NULL
+    cdef const Frame *look(self) except? NULL
     # Where the payload of the put that `next_frame` gave goes; NULL: nowhere.
     cdef int receive_put(self, char *target, uint64_t handle, size_t size) except -1
     # Room behind what has come.

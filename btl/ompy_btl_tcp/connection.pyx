@@ -11,7 +11,8 @@ from libc.string cimport memcpy, memmove, memset
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.mca.btl cimport Descriptor
 from ompy_btl_tcp.frame cimport FRAME_DATA, FRAME_GOODBYE, FRAME_PUT, Frame, PutFrame, padding
-from ompy_btl_tcp.wire cimport Part, Wire, push
+from ompy_btl_tcp.seal cimport Seal
+from ompy_btl_tcp.wire cimport SEALED_ROOM, Part, Wire, push
 
 # What comes at once of short messages.
 cdef size_t SPARE_ROOM = 64 << 10
@@ -59,6 +60,15 @@ cdef class Connection:
 
     def __dealloc__(self):
         free(self.wire.buffer)
+        free(self.wire.sealed)
+
+    cdef int protect(self, channel) except -1:
+        self.wire.sealed = <char *> malloc(SEALED_ROOM)
+        if self.wire.sealed == NULL:
+            raise MemoryError(f"no memory for what comes from {self.where}")
+        self.seal = Seal(self.wire.number, channel)
+        self.wire.fresh = True                   # the peer's first frames may have come with its last words
+        return 0
 
     # -- sending
 
@@ -69,7 +79,6 @@ cdef class Connection:
         cdef size_t total = size + payload_size
         cdef size_t pad = padding(total)
         cdef ssize_t sent = 0
-        cdef int number = self.wire.number
         if self.is_broken:
             self.held_back = True
             return OUT_OF_RESOURCE               # what has come is still to be looked at; the end will be seen behind it
@@ -89,11 +98,8 @@ cdef class Connection:
             if self.queued + total > self.limit and not must:
                 self.held_back = True
                 return OUT_OF_RESOURCE
-        elif total < LONG:
-            sent = push(number, parts, count)
         else:
-            with nogil:
-                sent = push(number, parts, count)
+            sent = self.pass_on(parts, count, total)
         if sent < 0:
             self.is_broken = self.held_back = True
             return OUT_OF_RESOURCE
@@ -103,6 +109,16 @@ cdef class Connection:
             self.done.append((descriptor, OK))
         self.frames_out += 1
         return OK
+
+    cdef ssize_t pass_on(self, Part *parts, int count, size_t size) except? -1:
+        cdef ssize_t sent
+        if self.seal is not None:
+            return self.seal.pass_on(parts, count)
+        if size < LONG:
+            return push(self.wire.number, parts, count)
+        with nogil:
+            sent = push(self.wire.number, parts, count)
+        return sent
 
     cdef int keep(self, Part *parts, int count, size_t sent, size_t total, Descriptor descriptor) except -1:
         """What is left of a frame of which the system has taken `sent` bytes."""
@@ -145,7 +161,6 @@ cdef class Connection:
         cdef int count, index, finished = 0
         cdef size_t total
         cdef ssize_t sent
-        cdef int number = self.wire.number
         while self.queued and not self.is_broken:
             count = 0
             total = 0
@@ -156,8 +171,7 @@ cdef class Connection:
                     parts[count] = item.parts[index]
                     count += 1
                 total += item.left
-            with nogil:
-                sent = push(number, parts, count)
+            sent = self.pass_on(parts, count, total)
             if sent < 0:
                 self.is_broken = True
             if sent <= 0:
@@ -178,6 +192,13 @@ cdef class Connection:
     # -- receiving
 
     cdef const Frame *next_frame(self) except? NULL:
+        cdef const Frame *frame = self.look()
+        while frame == NULL and self.seal is not None and self.wire.over != EBADMSG and self.seal.open(&self.wire):
+            frame = self.look()
+        return frame
+
+    cdef const Frame *look(self) except? NULL:
+        """The next frame of what is here in clear."""
         cdef Wire *wire = &self.wire
         cdef const Frame *frame
         cdef size_t needed, some

@@ -13,6 +13,8 @@ A code is HMAC-SHA256 under the secret.  Each end chose one of the nonces at ran
 is good in another; the two codes differ, so that nobody can answer with what he was told.  A stranger is told a random number
 and a refusal.  The messages have fixed sizes, and nothing beyond them is read.
 
+With TLS this is said within a channel (`channel.py`) that only two ends are in, and the codes are over its binding as well.
+
 A link is a number and how many links of that number there were before; 0 and 0 where a pair has one connection (`bundle.pxd`
 tells of several).  The codes are over it as well.
 
@@ -31,6 +33,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from socket import socket as Socket
+
+    from ompy_btl_tcp.channel import Channel
 
 MAGIC = b"ompy tcp"
 VERSION = 2
@@ -75,10 +79,14 @@ class Conversation:
         secret: the circle's; b"" where nobody has to prove anything.
         me: this process's name.
         deadline: when whoever holds the conversation loses patience, in seconds of `time.monotonic`.
+        protection: makes the channel; None: all is said in clear.
     """
 
-    def __init__(self, link: Socket, secret: bytes, me: bytes, deadline: float) -> None:
+    def __init__(
+        self, link: Socket, secret: bytes, me: bytes, deadline: float, protection: type[Channel] | None = None
+    ) -> None:
         self.link = link
+        self.channel = None if protection is None else protection(link, isinstance(self, Answerer))
         self.secret = secret
         self.me = me
         self.deadline = deadline
@@ -92,11 +100,19 @@ class Conversation:
     def nothing_more(self, message: bytes) -> bool:
         raise Ended("spoke out of turn")
 
+    @property
+    def was_greeted(self) -> bool:
+        """Whether the caller has begun as a rank does."""
+        return bool(self.peer) or (self.channel is not None and self.channel.has_spoken)
+
     def code(self, role: bytes) -> bytes:
         caller, answerer = (self.me, self.peer) if isinstance(self, Caller) else (self.peer, self.me)
         link = LINK.pack(self.number, self.turn)
         text = b"\0".join((b"ompy btl/tcp", role, caller, answerer, self.caller_nonce, self.answerer_nonce, link))
-        return hmac.digest(self.secret, text, "sha256")
+        return hmac.digest(self.secret, text if self.channel is None else text + self.channel.binding, "sha256")
+
+    def open(self) -> None:
+        """The channel stands."""
 
     def expect(self, size: int, take: Callable[[bytes], bool]) -> None:
         self.awaited, self.take, self.heard = size, take, b""
@@ -104,7 +120,7 @@ class Conversation:
     def say(self, message: bytes) -> None:
         """A message of some bytes has room in a new connection."""
         try:
-            sent = self.link.send(message)
+            sent = (self.channel or self.link).send(message)
         except OSError as error:
             raise Ended(f"the connection broke: {error.strerror}", again=True) from None
         if sent != len(message):
@@ -114,7 +130,10 @@ class Conversation:
         """Go on with what has come; True once both have proved themselves.  Raises Ended when there will be no connection."""
         while True:
             try:
-                piece = self.link.recv(self.awaited - len(self.heard))
+                if self.channel is not None and not self.channel.binding:
+                    self.channel.shake_hands()
+                    self.open()
+                piece = (self.channel or self.link).recv(self.awaited - len(self.heard))
             except (BlockingIOError, InterruptedError):
                 return False
             except OSError as error:
@@ -132,7 +151,11 @@ class Caller(Conversation):
     def begin(self, peer: bytes, number: int = 0, turn: int = 0) -> None:
         self.peer, self.number, self.turn = peer, number, turn
         self.caller_nonce = os.urandom(NONCE_SIZE)
-        self.say(HELLO.pack(MAGIC, VERSION, self.me, peer, self.caller_nonce, number, turn))
+        if self.channel is None:
+            self.open()
+
+    def open(self) -> None:
+        self.say(HELLO.pack(MAGIC, VERSION, self.me, self.peer, self.caller_nonce, self.number, self.turn))
         self.expect(NONCE_SIZE, self.take_challenge)
 
     def take_challenge(self, message: bytes) -> bool:
@@ -145,6 +168,8 @@ class Caller(Conversation):
         verdict, code = VERDICT.unpack(message)
         if verdict == REFUSED:
             reason = "it refused our credentials: the ranks do not share a secret, or this is not the rank called"
+            if self.channel is not None:
+                reason += ", or somebody is between the two"
             raise Ended(reason, denied=True)
         if verdict not in (WELCOME, TWICE) or not hmac.compare_digest(code, self.code(b"answerer")):
             raise Ended("whoever answered there does not know the secret", denied=True)
@@ -162,9 +187,14 @@ class Answerer(Conversation):
     """
 
     def __init__(
-        self, link: Socket, secrets: Mapping[bytes, bytes], deadline: float, wanted: Callable[[Answerer], bool]
+        self,
+        link: Socket,
+        secrets: Mapping[bytes, bytes],
+        deadline: float,
+        wanted: Callable[[Answerer], bool],
+        protection: type[Channel] | None = None,
     ) -> None:
-        super().__init__(link, b"", b"", deadline)
+        super().__init__(link, b"", b"", deadline, protection)
         self.secrets = secrets
         self.wanted = wanted
         self.called = b""

@@ -37,6 +37,7 @@ cdef class TcpBtl(Btl):
     cdef bint closed
     cdef bint has_clock                          # `look_at_clock` always has something to look at
     cdef bint is_open                            # nobody has to prove anything
+    cdef object protection                       # Channel, or None where all goes in clear
     cdef str job
     cdef int rank
     cdef dict secrets                            # this process's name in each of its circles -> the circle's secret
@@ -49,6 +50,7 @@ cdef class TcpBtl(Btl):
     cdef dict calls_by_number                    # descriptor -> what `calls` has it by
     cdef dict gone                               # name -> why, of peers lost that nobody knows an endpoint of
     cdef list hot                                # Connection, in the order of `watched.hot`
+    cdef list unread                             # Connection, no more of these though something of it is to be looked at
     cdef object done                             # (descriptor, status)
     cdef dict memory                             # handle -> (address, size), registered for puts
     cdef list withdrawn                          # (address, size), of which nothing is written
@@ -65,6 +67,7 @@ cdef class TcpBtl(Btl):
     cdef int attend_one(self, int number, bint readable, bint writable) except -1
     cdef int look_at_clock(self) except -1
     cdef int heat(self, Connection connection) except -1
+    cdef int heat_unread(self) except -1
     cdef int cool(self, Connection connection) except -1
     cdef int flush_queue(self, Connection connection) except -1
     cdef int queue_begun(self, Connection connection) except -1

@@ -8,7 +8,7 @@ from select import EPOLL_CLOEXEC, POLLIN, epoll, poll
 from socket import socket as Socket
 from time import monotonic
 
-from libc.errno cimport EBADF
+from libc.errno cimport EBADF, EPROTO
 from libc.stdint cimport uint64_t
 from libc.string cimport memset
 
@@ -25,7 +25,7 @@ from ompy_btl_tcp.frame cimport (
     FRAME_ANSWER, FRAME_ASK, FRAME_DATA, FRAME_GOODBYE, FRAME_PUT, Frame, PutFrame,
 )
 from ompy_btl_tcp.wire cimport (
-    ENDED, Ready, end_of_sending, forget, lock, look_around, pull, try_lock, unacknowledged, unlock, watch,
+    ENDED, Ready, drop, end_of_sending, forget, lock, look_around, pull, try_lock, unacknowledged, unlock, watch,
 )
 
 from ompy_btl_tcp.call import Call
@@ -104,12 +104,13 @@ cdef class TcpBtl(Btl):
         self.rdma_pipeline_send_length = 0
         self.put_limit = 1 << 30
         self.is_open = value("security") == "none"
+        self.protection = protection_of(value("security"))
         self.job, self.rank = rte.job, rte.rank
         self.secrets = {name_of(rte.job, rte.rank): b"" if self.is_open else rte.secret}
         self.endpoints, self.connections, self.by_number = {}, {}, {}
         self.calls, self.calls_by_number, self.gone = {}, {}, {}
         self.memory = {}
-        self.hot, self.withdrawn = [], []
+        self.hot, self.unread, self.withdrawn = [], [], []
         self.done = deque()
         self.own_interfaces = choose(value("if_include"), value("if_exclude"), rte.is_on_one_host)
         listening = []
@@ -419,6 +420,8 @@ cdef class TcpBtl(Btl):
             self.watched.work = True             # should a callback raise
             events += self.finish_done()
             self.watched.work = len(self.done) > 0
+        if self.unread:
+            self.heat_unread()
         events += self.look_at_hot()
         if events == 0 or self.turns % LOOKS == 0:
             events += self.attend()
@@ -492,16 +495,30 @@ cdef class TcpBtl(Btl):
 
     cdef int heat(self, Connection connection) except -1:
         """It is looked at each time from now on, in the place of the one that has been for longest."""
+        cdef Connection coldest
         if not self.inside:
             lock(&self.watched.busy)
         if self.watched.hot_count == HOT:
-            self.cool(self.hot[0])
+            coldest = <Connection> self.hot[0]
+            self.cool(coldest)
+            if coldest.wire.fresh:               # neither epoll nor a look at what is hot would tell of it
+                self.unread.append(coldest)
+                self.watched.work = True
         self.watched.hot[self.watched.hot_count] = &connection.wire
         self.watched.hot_count += 1
         self.hot.append(connection)
         connection.is_hot = True
         if not self.inside:
             unlock(&self.watched.busy)
+        return 0
+
+    cdef int heat_unread(self) except -1:
+        """Those that were cooled too early have their turn again."""
+        cdef Connection connection
+        some, self.unread = self.unread, []
+        for connection in some:
+            if self.by_number.get(connection.wire.number) is connection and not connection.is_hot:
+                self.heat(connection)
         return 0
 
     cdef int cool(self, Connection connection) except -1:
@@ -597,7 +614,8 @@ cdef class TcpBtl(Btl):
         link.close()
 
     def answerer(self, link):
-        return Answerer(link, self.secrets, monotonic() + self.settings["handshake_timeout"] / 1000, self.is_wanted)
+        return Answerer(link, self.secrets, monotonic() + self.settings["handshake_timeout"] / 1000, self.is_wanted,
+                        self.protection)
 
     def is_wanted(self, conversation):
         """Whether a connection that a peer has made is to stand; see `handshake.py`."""
@@ -612,7 +630,7 @@ cdef class TcpBtl(Btl):
         if endpoint.name not in self.calls:
             ways = [Way("", address) for address in endpoint.addresses]
             call = Call(self.open_link, self.hang_up, ways, self.secrets[endpoint.me], endpoint.me, endpoint.name,
-                        self.settings["connect_timeout"] / 1000)
+                        self.settings["connect_timeout"] / 1000, protection=self.protection)
             self.calls[endpoint.name] = call
             self.called += 1
             self.called_on(endpoint.name, call)
@@ -666,6 +684,8 @@ cdef class TcpBtl(Btl):
             link.setsockopt(IPPROTO_TCP, option, seconds)
         where = "{}:{}".format(*link.getpeername()[:2])
         connection = Connection(link.detach(), name, where, self.max_send_size, self.settings["send_queue"], self.done)
+        if how.channel is not None:
+            connection.protect(how.channel)
         self.connections[name] = self.by_number[connection.wire.number] = connection
         watch(self.watched.epoll, connection.wire.number, False, False)
         if endpoint is not None:
@@ -710,7 +730,7 @@ cdef class TcpBtl(Btl):
         elif over == EBADF:
             reason = "the program has closed the socket, which is a descriptor of ompy's"
         else:
-            reason = "the connection was closed" if over == ENDED else os.strerror(over)
+            reason = reason_of(over)
         if endpoint is None:
             if not connection.departed and not connection.is_over:
                 self.gone[connection.name] = reason
@@ -763,7 +783,7 @@ cdef class TcpBtl(Btl):
                 connection.flush()
                 if connection.queued == 0:
                     end_of_sending(number)
-            connection.wire.begin = connection.wire.end = connection.wire.left = 0
+            drop(&connection.wire)
             pull(&connection.wire)
             if connection.wire.over:
                 break
@@ -771,6 +791,27 @@ cdef class TcpBtl(Btl):
             pause = min(pause + 0.1, 5)
         self.close_connection(connection)
         return self.abandon_queue(connection)
+
+
+def reason_of(int over):
+    """Why a connection ended, in words; `over` as in `Wire`."""
+    if over == ENDED:
+        return "the connection was closed"
+    if over == EPROTO:
+        return "what came was damaged or forged on its way"
+    return os.strerror(over)
+
+
+def protection_of(str security):
+    """What conversations, and the connections that they lead to, are protected by: a `Channel`, or None."""
+    if security != "tls":
+        return None
+    try:
+        from ompy_btl_tcp.channel import Channel, context
+        context(True), context(False)
+    except (ImportError, OSError) as error:
+        raise OSError(f"btl_tcp_security tls: this Python's ssl module can't do TLS 1.3: {error}") from None
+    return Channel
 
 
 def lost(Proc proc, str where, str reason):

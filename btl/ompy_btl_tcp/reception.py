@@ -146,7 +146,7 @@ class Reception:
             if not conversation.advance():
                 return None
         except Ended as ended:
-            self.dismiss(number, counted=not ended.again or not conversation.peer)
+            self.dismiss(number, counted=not ended.again or not conversation.was_greeted)
             return None
         del self.callers[number]
         return conversation

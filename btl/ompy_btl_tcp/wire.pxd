@@ -9,6 +9,7 @@
 cdef enum:
     ENDED = -1                                   # Wire.over: the peer has closed its side
     SLICE = 512 << 10                            # bytes of a put taken by one system call
+    SEALED_ROOM = 128 << 10                      # bytes of records taken by one
 
 cdef struct Wire:
     int number                                   # the socket's descriptor
@@ -16,6 +17,8 @@ cdef struct Wire:
     size_t begin, end, room
     char *target                                 # NULL: the rest of this put is dropped
     size_t left                                  # bytes of the put that are still to come
+    char *sealed                                 # for records of TLS, to be opened (`seal.pxd`); NULL: all comes in clear
+    size_t sealed_size                           # bytes of them that have come; room is for SEALED_ROOM
     int over                                     # 0, ENDED, or the error number by which the connection broke
     bint fresh                                   # there is something for whoever has the GIL
 
@@ -23,10 +26,12 @@ cdef struct Part:
     void *iov_base
     size_t iov_len
 
-# Take what has come; True when there was anything, the end included.
+# Take what has come; True when there was anything, the end included.  Of what is sealed nothing more comes before it is opened.
 cdef bint pull(Wire *wire) noexcept nogil
 # Bytes of the parts that the system took: 0 for none now; below 0, minus an error number.
 cdef ssize_t push(int number, Part *parts, int count) noexcept nogil
+# What has come and was not looked at is for nobody.
+cdef void drop(Wire *wire) noexcept nogil
 # Bytes that the system has taken and the peer's has not acknowledged.
 cdef int unacknowledged(int number) noexcept nogil
 # Milliseconds for which the peer's system has answered nothing, though it was asked again; 0: nothing is amiss.

@@ -88,6 +88,8 @@ cdef bint pull(Wire *wire) noexcept nogil:
     cdef int count = 0
     if wire.over:
         return False
+    if wire.sealed != NULL:
+        return pull_sealed(wire)
     if wire.left:
         # The buffer is empty: whoever begins a put has moved what was in it.
         first = min(wire.left, <size_t> SLICE)
@@ -106,11 +108,7 @@ cdef bint pull(Wire *wire) noexcept nogil:
         count += 1
     got = receive_now(wire.number, parts, count)
     if got <= 0:
-        if got == -EAGAIN:
-            return False
-        wire.over = ENDED if got == 0 else <int> -got
-        wire.fresh = True
-        return True
+        return end(wire, got)
     first = min(first, <size_t> got)
     if wire.target != NULL:
         wire.target += first
@@ -119,6 +117,31 @@ cdef bint pull(Wire *wire) noexcept nogil:
     if wire.left == 0:
         wire.fresh = True
     return True
+
+
+cdef bint pull_sealed(Wire *wire) noexcept nogil:
+    cdef Part part = Part(wire.sealed + wire.sealed_size, SEALED_ROOM - wire.sealed_size)
+    cdef ssize_t got
+    if part.iov_len == 0:
+        return False
+    got = receive_now(wire.number, &part, 1)
+    if got <= 0:
+        return end(wire, got)
+    wire.sealed_size += got
+    wire.fresh = True
+    return True
+
+
+cdef bint end(Wire *wire, ssize_t got) noexcept nogil:
+    if got == -EAGAIN:
+        return False
+    wire.over = ENDED if got == 0 else <int> -got
+    wire.fresh = True
+    return True
+
+
+cdef void drop(Wire *wire) noexcept nogil:
+    wire.begin = wire.end = wire.left = wire.sealed_size = 0
 
 
 cdef ssize_t push(int number, Part *parts, int count) noexcept nogil:

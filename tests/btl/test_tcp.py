@@ -20,12 +20,14 @@ from ompy.core.errors import ERR_PROC_FAILED, MPIError
 from ompy.core.memory import address_of
 from ompy.mca.btl import BACK_PRESSURE, TAKEN, Descriptor
 
+pytestmark = pytest.mark.usefixtures("protection")
+
 
 def descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
-@pytest.mark.parametrize("security", ["secret", "none"])
+@pytest.mark.parametrize("security", ["secret", "tls", "none"])
 def test_messages_arrive_once_and_in_order_with_security_and_without(security: str) -> None:
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
@@ -62,6 +64,26 @@ def test_all_pairs_that_call_each_other_at_once_end_with_one_connection_each() -
 
     for _ in range(5):
         run(body, size=4)
+
+
+def test_what_many_peers_have_said_at_once_is_taken_to_the_last_message() -> None:
+    count, peers = 300, 6
+
+    def body(rank: Rank) -> None:
+        if rank.rank:
+            rank.post(0, b"connected")
+        else:
+            rank.wait_for(peers)
+        rank.gather()
+        if rank.rank:
+            for turn in range(count):
+                rank.post(0, turn.to_bytes(8, "little"))
+        rank.gather()
+        if rank.rank == 0:
+            rank.wait_for(peers * (count + 1))
+        rank.gather()
+
+    run(body, size=peers + 1)
 
 
 def test_the_sender_is_named_even_before_an_endpoint_exists_for_it() -> None:

@@ -14,13 +14,14 @@ import pytest
 from network_ranks import is_outlived_by_its_child
 from ompy_btl_tcp.card import Address, Card, Way, ways
 from ompy_btl_tcp.handshake import TWICE, WELCOME
-from tcp_ranks import SECRET, TAG, Rank, run
+from tcp_ranks import SECRET, TAG, Rank, call, door, exactly, introduced, run
 from test_tcp import put
-from test_tcp_strangers import door, exactly, introduced
 
 from ompy.core.errors import ERR_PROC_FAILED, MPIError
 from ompy.core.memory import address_of
 from ompy.mca.btl import BACK_PRESSURE, TAKEN
+
+pytestmark = pytest.mark.usefixtures("protection")
 
 PATIENCE = 60000
 KINDS = [{"links": 1, "failover_timeout": PATIENCE}, {"links": 2}, {"links": 3, "failover_timeout": PATIENCE}]
@@ -374,7 +375,7 @@ def test_what_comes_twice_early_or_by_another_link_is_taken_once_and_in_its_turn
             assert rank.inbox.messages == [b"first", b"second", b"third", b"last"]
             assert statistic(rank, "links") == 2
         else:
-            with socket.create_connection(where, timeout=10) as one, socket.create_connection(where, timeout=10) as other:
+            with call(where) as one, call(where) as other:
                 assert introduced(one, SECRET)[0] == WELCOME
                 assert introduced(other, SECRET, (1, 0))[0] == WELCOME
                 one.sendall(frame(1, FIRST + 2, b"third") + frame(1, FIRST, b"first", asks=1) + frame(1, FIRST, b"first"))
@@ -398,7 +399,7 @@ def test_a_call_that_does_not_know_of_the_link_that_stands_is_told_so_and_one_th
             rank.gather()
         else:
             with contextlib.ExitStack() as stack:
-                first, late, again = (stack.enter_context(socket.create_connection(where, timeout=10)) for _ in range(3))
+                first, late, again = (stack.enter_context(call(where)) for _ in range(3))
                 assert introduced(first, SECRET)[0] == WELCOME
                 assert introduced(late, SECRET)[0] == TWICE
                 assert introduced(again, SECRET, (0, 1))[0] == WELCOME
@@ -429,14 +430,14 @@ def test_what_is_no_frame_ends_contact_and_names_the_peer(forged: bytes) -> None
             assert [lost for lost, _ in rank.errors] == [1]
             assert not rank.inbox.messages
         else:
-            with socket.create_connection(where, timeout=10) as caller:
+            with call(where) as caller:
                 assert introduced(caller, SECRET)[0] == WELCOME
                 caller.sendall(forged)
                 with contextlib.suppress(ConnectionError):
                     while caller.recv(64):
                         pass
                 # Who was given up stays out.
-                with socket.create_connection(where, timeout=10) as other:
+                with call(where) as other:
                     assert introduced(other, SECRET, (0, 1))[0] == TWICE
         rank.meet()
 

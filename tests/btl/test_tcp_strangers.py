@@ -3,64 +3,34 @@
 from __future__ import annotations
 
 import contextlib
-import hmac
 import os
 import random
 import socket
 import time
 
 import pytest
-from ompy_btl_tcp.card import unpack
-from ompy_btl_tcp.handshake import (
-    HELLO,
-    LINK,
-    MAGIC,
-    NONCE_SIZE,
-    REFUSED,
-    TWICE,
-    VERDICT,
-    VERSION,
-    WELCOME,
-    Answerer,
-    Caller,
-    Ended,
-    name_of,
+import tcp_ranks
+from ompy_btl_tcp.channel import Channel
+from ompy_btl_tcp.handshake import NONCE_SIZE, REFUSED, TWICE, VERDICT, WELCOME, Answerer, Caller, Conversation, Ended, name_of
+from tcp_ranks import (
+    ME,
+    PEER,
+    SECRET,
+    TAG,
+    Rank,
+    binding_of,
+    call,
+    door,
+    exactly,
+    greeting,
+    hello,
+    introduced,
+    proof,
+    protecting,
+    run,
 )
-from tcp_ranks import SECRET, TAG, Rank, run
 
-ME, PEER = name_of("test", 0), name_of("test", 1)
-
-
-def door(rank: Rank) -> tuple[str, int]:
-    """Where rank 0 listens."""
-    [address] = unpack(rank.gather(rank.btl.address())[0]).addresses
-    return str(address.interface.ip), address.port
-
-
-def exactly(caller: socket.socket, size: int) -> bytes:
-    data = b""
-    while len(data) < size and (piece := caller.recv(size - len(data))):
-        data += piece
-    return data
-
-
-def hello(nonce: bytes, name: bytes = PEER, called: bytes = ME, link: tuple[int, int] = (0, 0)) -> bytes:
-    return HELLO.pack(MAGIC, VERSION, name, called, nonce, *link)
-
-
-def proof(
-    secret: bytes, nonce: bytes, challenge: bytes, name: bytes = PEER, called: bytes = ME, link: tuple[int, int] = (0, 0)
-) -> bytes:
-    words = b"\0".join((b"ompy btl/tcp", b"caller", name, called, nonce, challenge, LINK.pack(*link)))
-    return hmac.digest(secret, words, "sha256")
-
-
-def introduced(caller: socket.socket, secret: bytes, link: tuple[int, int] = (0, 0)) -> bytes:
-    """What a caller is answered in the end who knows `secret`, and says that it is rank 1."""
-    nonce = os.urandom(NONCE_SIZE)
-    caller.sendall(hello(nonce, link=link))
-    caller.sendall(proof(secret, nonce, exactly(caller, NONCE_SIZE), link=link))
-    return exactly(caller, VERDICT.size)
+pytestmark = pytest.mark.usefixtures("protection")
 
 
 def pair() -> tuple[socket.socket, socket.socket]:
@@ -73,8 +43,9 @@ def pair() -> tuple[socket.socket, socket.socket]:
 def talk(caller_secret: bytes, answerer_secret: bytes, wanted: bool = True, called: bytes = ME) -> tuple[str, str]:
     """What becomes of a conversation at both ends: the reason for its end, or "" where it led to a connection."""
     ours, theirs = pair()
-    caller, answerer = Caller(ours, caller_secret, PEER, 0), Answerer(theirs, {ME: answerer_secret}, 0, lambda _: wanted)
-    outcomes = {}
+    caller = Caller(ours, caller_secret, PEER, 0, protecting())
+    answerer = Answerer(theirs, {ME: answerer_secret}, 0, lambda _: wanted, protecting())
+    outcomes: dict[Conversation, str] = {}
     caller.begin(called)
     while len(outcomes) < 2:
         for end in (answerer, caller):
@@ -102,9 +73,16 @@ def test_those_who_share_a_secret_meet_and_others_do_not() -> None:
 def test_an_answerer_who_does_not_know_the_secret_is_told_nothing() -> None:
     for verdict in (WELCOME, TWICE):
         ours, theirs = pair()
-        caller = Caller(ours, SECRET, PEER, 0)
+        caller = Caller(ours, SECRET, PEER, 0, protecting())
         caller.begin(ME)
-        theirs.send(os.urandom(NONCE_SIZE) + VERDICT.pack(verdict, os.urandom(32)))
+        answerer = Conversation(theirs, b"", ME, 0, protecting())
+        if answerer.channel is not None:
+            answerer.channel = Channel(theirs, True)
+            while not answerer.channel.binding:
+                caller.advance()
+                with contextlib.suppress(BlockingIOError):
+                    answerer.channel.shake_hands()
+        answerer.say(os.urandom(NONCE_SIZE) + VERDICT.pack(verdict, os.urandom(32)))
         with pytest.raises(Ended, match="does not know the secret"):
             caller.advance()
 
@@ -117,15 +95,15 @@ def test_a_conversation_that_was_overheard_opens_nothing() -> None:
             rank.gather()
         else:
             said: list[bytes] = []
-            with socket.create_connection(where, timeout=10) as caller:
+            with call(where) as caller:
                 nonce = os.urandom(NONCE_SIZE)
                 said.append(hello(nonce))
                 caller.sendall(said[0])
                 challenge = exactly(caller, NONCE_SIZE)
-                said.append(proof(SECRET, nonce, challenge))
+                said.append(proof(SECRET, nonce, challenge, binding=binding_of(caller)))
                 caller.sendall(said[1])
                 assert exactly(caller, VERDICT.size)[0] == WELCOME
-                with socket.create_connection(where, timeout=10) as replaying:
+                with call(where) as replaying:
                     replaying.sendall(said[0])
                     assert exactly(replaying, NONCE_SIZE) != challenge
                     replaying.sendall(said[1])
@@ -139,20 +117,23 @@ def test_a_conversation_that_was_overheard_opens_nothing() -> None:
 
 def stranger(where: tuple[str, int], number: int, rng: random.Random) -> None:
     """Scan the port, say something random, half of a greeting or all but the proof, hang up."""
-    greeting = hello(rng.randbytes(NONCE_SIZE))
+    whole = greeting(rng.randbytes(NONCE_SIZE))
     openings = (
         b"",
         b"GET / HTTP/1.1\r\n\r\n",
-        greeting[: rng.randrange(1, len(greeting))],
-        greeting,
+        whole[: rng.randrange(1, len(whole))],
+        whole,
         rng.randbytes(rng.randrange(1, 300)),
     )
-    with socket.create_connection(where, timeout=30) as caller, contextlib.suppress(ConnectionError):
-        caller.sendall(openings[number % len(openings)])
-        if number % 50 == 3:
+    if number % 50 == 3:
+        with call(where, 30) as caller, contextlib.suppress(OSError):
+            caller.sendall(hello(rng.randbytes(NONCE_SIZE)))
             exactly(caller, NONCE_SIZE)
             caller.sendall(rng.randbytes(32))
             assert exactly(caller, VERDICT.size)[:1] in (bytes([REFUSED]), b"")
+        return
+    with socket.create_connection(where, timeout=30) as caller, contextlib.suppress(ConnectionError):
+        caller.sendall(openings[number % len(openings)])
 
 
 def test_ten_thousand_strangers_deliver_nothing_and_keep_nobody_out() -> None:
@@ -219,7 +200,7 @@ def test_a_slow_drip_is_cut_off_by_the_deadline() -> None:
         else:
             with socket.create_connection(where, timeout=30) as caller, contextlib.suppress(ConnectionError):
                 end = time.monotonic() + 30
-                for byte in hello(bytes(NONCE_SIZE)):
+                for byte in greeting(bytes(NONCE_SIZE)):
                     caller.sendall(bytes([byte]))
                     caller.settimeout(0.05)
                     with contextlib.suppress(TimeoutError):
@@ -249,7 +230,7 @@ def test_what_is_no_frame_ends_the_connection_and_names_the_peer(forged: bytes) 
             assert "rank 1" in str(rank.errors[0][1])
             assert not rank.inbox.messages
         else:
-            with socket.create_connection(where, timeout=10) as caller:
+            with call(where) as caller:
                 assert introduced(caller, SECRET)[0] == WELCOME
                 caller.sendall(forged)
                 with contextlib.suppress(ConnectionError):
@@ -259,7 +240,9 @@ def test_what_is_no_frame_ends_the_connection_and_names_the_peer(forged: bytes) 
     run(body)
 
 
-def test_without_security_a_caller_needs_no_secret_and_with_it_no_bytes_are_taken_before_the_proof() -> None:
+def test_without_security_a_caller_needs_no_secret_but_an_introduction(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tcp_ranks, "security", "none")
+
     def body(rank: Rank) -> None:
         where = door(rank)
         frame = (4).to_bytes(4, "little") + bytes(4) + bytes([1, TAG]) + bytes(6) + b"data" + bytes(4)
@@ -278,4 +261,4 @@ def test_without_security_a_caller_needs_no_secret_and_with_it_no_bytes_are_take
                 return
         rank.gather()
 
-    run(body, security="none", handshake_timeout=3000)
+    run(body, handshake_timeout=3000)

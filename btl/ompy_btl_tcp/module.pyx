@@ -203,6 +203,9 @@ cdef class TcpBtl(Btl):
         """Each meeting has a secret of its own."""
         return True
 
+    def remark(self):
+        return "" if self.protection is None else "encrypted by TLS 1.3"
+
     def admit(self, circle):
         self.secrets[name_of(circle.name, circle.me)] = b"" if self.is_open else circle.secret
 

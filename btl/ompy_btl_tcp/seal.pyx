@@ -8,7 +8,7 @@ from cpython.memoryview cimport PyMemoryView_FromMemory
 from libc.errno cimport EPROTO
 from libc.string cimport memcpy
 
-from ompy_btl_tcp.wire cimport ENDED, Part, Wire, push
+from ompy_btl_tcp.wire cimport ENDED, Part, Wire, end_of_sending, push
 
 cdef enum:
     RECORD = 16 << 10                            # bytes of the longest record (RFC 8446, 5.1)
@@ -74,7 +74,8 @@ cdef class Seal:
                 self.waiting = self.outgoing.read()
                 self.at = 0
             except (SSLError, MemoryError):
-                return -EPROTO                   # nobody could go on behind half a frame
+                end_of_sending(self.number)      # nobody could go on behind half a frame: the peer is to end it, too
+                return -EPROTO
 
     cdef ssize_t push_waiting(self) except? -1:
         """Have the system take records; below 0, minus an error number."""

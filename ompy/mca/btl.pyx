@@ -196,6 +196,10 @@ cdef class Btl(ProgressSource):
         """Whether it can carry messages to and from processes that this one's job met (`Proc.circle`)."""
         return False
 
+    def remark(self):
+        """What people should know of all ways that it makes, as that they are encrypted; "": nothing."""
+        return ""
+
     def admit(self, circle):
         """Members of the circle, who may be unknown yet, are about to connect."""
 

@@ -55,7 +55,8 @@ class R2(Bml):
                 verdicts.append((btl.name, False, answer))
             else:
                 ways.append((btl, answer))
-                verdicts.append((btl.name, True, f"reaches it: exclusivity {btl.exclusivity}, latency {btl.latency} ns"))
+                reason = f"reaches it: exclusivity {btl.exclusivity}, latency {btl.latency} ns"
+                verdicts.append((btl.name, True, ", ".join(filter(None, (reason, btl.remark())))))
         for name, chosen, reason in verdicts:
             record.say("bml", 1, f"to rank {proc.rank}: {name} {'chosen' if chosen else 'not chosen'}: {reason}")
         if not any(btl.flags & SEND for btl, _ in ways):

@@ -58,6 +58,7 @@ MATRIX = (
     Row(
         "tcp fragments", mca(btl="tcp,self", btl_tcp_eager_limit=1024, btl_tcp_rndv_eager_limit=512, pml_ob1_use_put=0), (2, 3)
     ),
+    Row("tcp encrypted", mca(btl="tcp,self", btl_tcp_security="tls"), (2, 3)),
     Row("tcp small buffers", mca(btl="tcp,self", btl_tcp_sndbuf=4096, btl_tcp_rcvbuf=4096, btl_tcp_send_queue=8192), (2, 3)),
     Row("zmq", mca(btl="zmq,self"), (2, 3, 5), share=2),
     Row("coll basic", mca(coll="basic"), (2, 3, 5, 7)),

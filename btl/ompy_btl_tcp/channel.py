@@ -108,7 +108,7 @@ class Channel:
                 self.flush()
                 self.fetch()
             except SSLError as error:
-                raise Ended(f"no TLS is spoken there: {error.reason}", denied=True) from None
+                raise Ended(f"no TLS is spoken there: {error.reason}") from None
         self.flush()
 
     def send(self, message: bytes) -> int:
@@ -127,4 +127,4 @@ class Channel:
         except SSLWantReadError:
             raise BlockingIOError from None
         except SSLError as error:
-            raise Ended(f"no TLS is spoken there: {error.reason}", denied=True) from None
+            raise Ended(f"no TLS is spoken there: {error.reason}") from None

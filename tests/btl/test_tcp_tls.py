@@ -154,7 +154,7 @@ def test_puts_of_every_size_about_the_limits_of_records_arrive_both_ways_at_once
             rank.gather()
         rank.btl.release_mem(handle)
 
-    run(body, **kind)
+    run(body, sndbuf=40000, rcvbuf=40000, **kind)
 
 
 def test_seventy_thousand_messages_are_as_many_records_and_arrive_in_order() -> None:
@@ -371,6 +371,7 @@ def test_what_is_changed_on_its_way_is_sent_again_where_connections_are_made_aga
 def test_ranks_of_different_settings_are_told_which_rank_and_which_parameter() -> None:
     ours, theirs = open_btl(rank=0, security="tls"), open_btl(rank=1, security="secret")
     try:
+        assert (ours.remark(), theirs.remark()) == ("encrypted by TLS 1.3", "")
         for here, there, rank in ((ours, theirs, 1), (theirs, ours, 0)):
             proc = Proc(rank, rank, "test", "here", os.getpid(), False, True, {"tcp": there.address()})
             [reason] = here.add_procs([proc])

@@ -189,6 +189,9 @@ class ZmqBtl(Btl):
     def serves_other_jobs(self) -> bool:
         return True
 
+    def remark(self) -> str:
+        return "encrypted by CURVE" if self.security.name == "curve" else ""
+
     def admit(self, circle: Circle) -> None:
         self.circles.add(circle)
 

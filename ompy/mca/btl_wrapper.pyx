@@ -92,6 +92,9 @@ cdef class Wrapper(Btl):
     def serves_other_jobs(self):
         return self.inner.serves_other_jobs()
 
+    def remark(self):
+        return self.inner.remark()
+
     def admit(self, circle):
         self.inner.admit(circle)
 

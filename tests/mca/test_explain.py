@@ -34,6 +34,15 @@ def test_a_peer_has_a_verdict_and_a_reason_for_every_component(explain) -> None:
     assert "exclusivity" in row(result.stdout, "zmq")
 
 
+@pytest.mark.parametrize(
+    ("component", "security", "words"), [("tcp", "tls", "encrypted by TLS"), ("zmq", "curve", "encrypted by CURVE")]
+)
+def test_it_is_said_where_a_transport_encrypts(explain, component: str, security: str, words: str) -> None:
+    arguments = ("--peer", "1", "-n", "2", "--mca", "btl", f"self,{component}")
+    assert words in row(explain(*arguments, "--mca", f"btl_{component}_security", security).stdout, component)
+    assert "encrypted" not in row(explain(*arguments).stdout, component)
+
+
 def test_a_component_that_was_left_out_says_by_what(explain) -> None:
     output = explain("--peer", "1", "--mca", "btl", "^zmq").stdout
     assert "excluded by parameter btl" in row(output, "zmq")

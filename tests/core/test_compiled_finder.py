@@ -29,7 +29,7 @@ def test_a_plain_module_and_a_package_are_found(package: Path) -> None:
     (package / "inner" / "__init__.py").touch()
     (package / "inner" / "deep.py").write_text("import ompy_found.first\nFIRST = ompy_found.first.WHERE")
     deep = importlib.import_module("ompy_found.inner.deep")
-    assert deep.FIRST == str(package / "first.py")
+    assert str(package / "first.py") == deep.FIRST
     assert list(sys.modules["ompy_found.inner"].__path__) == [str(package / "inner")]
 
 

@@ -1,5 +1,4 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
-# distutils: extra_compile_args=-Os
 """The TLS of one connection; see `seal.pxd`."""
 from ssl import SSLError, SSLWantReadError
 

@@ -198,6 +198,7 @@ def serve(wires: list[socket.socket], expect_killed: tuple[int, ...]) -> list[An
                 values[rank] = value
         if values.keys() == running.keys():
             for wire in running.values():
-                wire.sendall(frame([values.get(peer) for peer in range(len(wires))]))
+                with contextlib.suppress(BrokenPipeError):  # killed by one that was answered before; the next read tells
+                    wire.sendall(frame([values.get(peer) for peer in range(len(wires))]))
             values.clear()
     return results

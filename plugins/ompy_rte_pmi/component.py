@@ -52,7 +52,8 @@ def ompy_query(context: Context) -> Offer | Refusal:
 
         chosen = Pmi2Rte
     rte = chosen.from_environment(os.environ)
-    if "SLURM_STEP_ID" in os.environ:
+    # Slurm's own server has its job's number for a name; another launcher's, which runs within a step of Slurm's, has not.
+    if "SLURM_JOB_ID" in os.environ and rte.job.startswith(os.environ["SLURM_JOB_ID"] + "."):
         rte.srun_options = context.value("slurm_spawn").split()
         rte.spawn_limit = context.value("slurm_spawn_timeout")
     # What led here is this rank's alone: a program that it starts would find another descriptor of that number, or be a

@@ -116,6 +116,15 @@ def test_a_spawned_rank_spawns(tmp_path: Path) -> None:
     assert (status, output) == (0, "depth 2\n")
 
 
+def test_ranks_of_ompyrun_within_a_step_of_slurm_spawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("JOB_ID", "12"), ("STEP_ID", "0"), ("PROCID", "0"), ("LOCALID", "0")):
+        monkeypatch.setenv(f"SLURM_{name}", value)
+    child = program(tmp_path, "child.py", CHILD + "parent.send(world.rank, 0)\nparent.Disconnect()\n")
+    text = PARENT + "child = spawn(world, sys.argv[1], 2)\nprint(sorted(child.recv() for _ in range(2)))\nchild.Disconnect()\n"
+    status, output = ended(job(1, program(tmp_path, "parent.py", text), child))
+    assert (status, output) == (0, "[0, 1]\n")
+
+
 @pytest.mark.parametrize("how", ["launcher", "alone"])
 def test_a_program_that_is_not_there_is_an_error_of_spawn(tmp_path: Path, how: str) -> None:
     text = (

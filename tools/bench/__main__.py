@@ -128,6 +128,13 @@ class Job:
                 figures.row(f"{name}@{self.ranks}").failures[library.name] = printed.failure or "not there"
 
 
+class Spawning(Job):
+    """Processes that a rank starts, which have no core each; Hydra can't start any for a rank that is bound."""
+
+    def run(self, library: Library, figures: Figures) -> None:
+        super().run(library.without_binding(), figures)
+
+
 class InHeap(Job):
     """With NumPy's memory in the shared heap."""
 
@@ -198,6 +205,7 @@ def jobs(wanted: tuple[str, ...], hosts: bool) -> list[Job]:
     if hosts:
         return [job for job in (OnHosts(ranks, chosen(rows, ranks)) for ranks, rows in BETWEEN_HOSTS.items()) if job.rows]
     found = [Job(ranks, chosen(rows, ranks)) for ranks, rows in ROWS.items()]
+    found += [Spawning(1, chosen(["spawn:4"], 1))]
     found += [Files(ranks, chosen(FILES, ranks)) for ranks in (2, 4)]
     found += [InHeap(2, chosen(NUMPY_HEAP, 2)), Sockets(2, chosen(SOCKETS, 2))]
     found += [StartUp(ranks, chosen(["start_up"], ranks)) for ranks in START_UP]

@@ -42,7 +42,7 @@ class Row:
         """Factor and name of the unit that the row is shown in."""
         if self.name.startswith("resident"):
             return 1e-6, "MB"
-        return (1.0, "s") if self.name.startswith("start_up") else (1e6, "us")
+        return (1.0, "s") if self.name.startswith(("start_up", "spawn")) else (1e6, "us")
 
     def add(self, library: str, figures: Round) -> None:
         self.rounds.setdefault(library, []).append(figures)

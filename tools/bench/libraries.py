@@ -51,6 +51,10 @@ class Library:
         binding = self.bound if ranks <= CORES else self.unbound
         return [*self.launcher, "-n", str(ranks), *binding, str(self.python), *arguments]
 
+    def without_binding(self) -> Library:
+        """The same, whose ranks run on any core."""
+        return Library(self.name, self.python, self.launcher, self.unbound, self.unbound, self.environment)
+
     def variables(self, settings: dict[str, str] | None = None) -> dict[str, str]:
         """Its environment variables, and some more."""
         threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

@@ -1,8 +1,10 @@
-"""The whole life of an object that a program makes: communicators, windows and datatypes, made and freed again."""
+"""The whole life of what a program makes: communicators, windows and datatypes, made and freed again, and processes."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from mpi4py import MPI
 
@@ -30,3 +32,9 @@ def lives(comm: MPI.Intracomm) -> dict[str, Callable[[], object]]:
         "type_subarray": lambda: MPI.DOUBLE.Create_subarray([64, 64], [32, 16], [8, 8]).Commit().Free(),
         "type_vector": lambda: MPI.DOUBLE.Create_vector(64, 1, 64).Commit().Free(),
     }
+
+
+def spawned(count: int) -> Callable[[], object]:
+    """So many processes are started, meet this one and leave it."""
+    program = str(Path(__file__).with_name("child.py"))
+    return lambda: MPI.COMM_SELF.Spawn(sys.executable, [program], count).Disconnect()

@@ -23,7 +23,7 @@ import numpy as np
 from busy import with_busy_peer
 from files import with_file
 from line import Line
-from lives import lives
+from lives import lives, spawned
 from memory import resident
 from mpi4py import MPI
 from windows import with_window
@@ -250,6 +250,8 @@ def measure(row: str) -> list[float]:
         return with_window(comm, name, numbers[0], batches)
     if name.startswith(("busy_", "asleep_")):
         return with_busy_peer(comm, name, numbers[0])
+    if name == "spawn":
+        return batches(spawned(*numbers))
     if name.startswith(("comm_", "win_", "type_")):
         return batches(lives(comm)[name])
     return batches(collective(name, *numbers))

@@ -209,11 +209,14 @@ cdef bint take_slot(Outbox *outbox) noexcept:
         slot = &mailbox.slots[number]
         owner.pid = acquire32(&slot.owner)
         owner.pidfd = -1
-        if owner.pid and (not has_gone(&owner) or acquire32(&slot.state) == CLAIMED):
+        if owner.pid and not has_gone(&owner) or acquire32(&slot.state) == CLAIMED:
             continue
         if not exchange_if32(&slot.owner, owner.pid, me):
             continue
         exchange_if32(&slot.state, POSTED, WITHDRAWN)
+        if acquire32(&slot.state) == CLAIMED:    # meanwhile: what says that it is done would be said of our order
+            release32(&slot.owner, 0)
+            continue
         used = acquire32(&mailbox.used)
         while used <= number and not exchange_if32(&mailbox.used, used, number + 1):
             used = acquire32(&mailbox.used)

@@ -125,3 +125,22 @@ def test_a_failure_on_one_rank_counts(module: Path) -> None:
     assert result.outcomes["test_thing.T.test_a"].kind == "passed"
     assert result.outcomes["test_thing.T.test_b"] == Outcome("failed", "rank 1: AssertionError: 1 != 0")
     assert not result.trouble
+
+
+def test_another_launcher_is_told_of_the_suite_and_of_parameters(module: Path) -> None:
+    module.write_text(HEAD + "    def test_b(self):\n        self.assertEqual(os.environ['OMPY_MCA_btl'], 'self,tcp')\n")
+    launcher = (*job.OMPYRUN, "--oversubscribe", "-n", "{ranks}")
+    result = job.run("thing", Setting(3, (("btl", "self,tcp"),), launcher), timeout=60, silence=30)
+    assert {test: outcome.kind for test, outcome in result.outcomes.items()} == {
+        "test_thing.T.test_a": "passed",
+        "test_thing.T.test_b": "passed",
+    }
+    assert not result.trouble
+
+
+def test_a_job_of_another_launcher_that_does_not_end_is_ended(module: Path) -> None:
+    module.write_text(HEAD + "    def test_b(self):\n        comm.recv(source=1 - comm.rank, tag=37)\n")
+    launcher = (*job.OMPYRUN, "--oversubscribe", "-n", "{ranks}")
+    result = job.run("thing", Setting(2, (), launcher), timeout=60, silence=2)
+    assert "nothing happened" in result.trouble
+    assert result.outcomes["test_thing.T.test_b"].kind == "not run"

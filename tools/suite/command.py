@@ -4,6 +4,7 @@
 python tools/suite                              every module, on 3 ranks over shared memory
 python tools/suite -n 1 -n 5 comm p2p_buf       these modules, on 1 rank and on 5
 python tools/suite -n 2 --mca btl self,zmq      with parameters of ompy
+python tools/suite -n 2 --launcher 'mpiexec.hydra -n {ranks}'       under another launcher
 python tools/suite --quick                      some modules, on 2 ranks over self,sm and self,zmq; part of tools/check
 python tools/suite --chaos                      point to point and buffer collectives on 3 ranks under pml/dr, over a
                                                 btl/zmq that drops and repeats 1% of all messages, delays 5%, damages 0.1%
@@ -19,6 +20,8 @@ and a test that was not run.
 from __future__ import annotations
 
 import secrets
+import shlex
+import shutil
 import signal
 import sys
 import time
@@ -90,6 +93,7 @@ def tell(console: Console, result: Result, surprises: dict[str, str], verbose: b
 @click.argument("modules", nargs=-1)
 @click.option("-n", "ranks", type=click.IntRange(1), multiple=True, help="Number of ranks; repeatable.  [default: 3]")
 @click.option("--mca", nargs=2, multiple=True, metavar="NAME VALUE", help="MCA parameter of the jobs; repeatable.")
+@click.option("--launcher", default="", metavar="WORDS", help="Another launcher's command, {ranks} for their number.")
 @click.option("--quick", is_flag=True, help="Some modules that say much in little time.")
 @click.option("--matrix", is_flag=True, help="Every number of ranks over every transport.")
 @click.option("--chaos", is_flag=True, help="Under pml/dr, over btl/chaos around btl/zmq.")
@@ -105,6 +109,7 @@ def main(
     modules: tuple[str, ...],
     ranks: tuple[int, ...],
     mca: tuple[tuple[str, str], ...],
+    launcher: str,
     quick: bool,
     matrix: bool,
     chaos: bool,
@@ -123,9 +128,14 @@ def main(
     width = None if sys.stdout.isatty() else 160
     console = Console(width=width)
     expected = Expectations(OURS)
+    if (matrix or quick or chaos) and launcher:
+        raise click.UsageError("--matrix, --quick and --chaos are of ompyrun")
     if (matrix or quick) and (ranks or mca):
         raise click.UsageError("--matrix and --quick have their own ranks and parameters")
-    settings = MATRIX if matrix else QUICK if quick else [Setting(count, mca) for count in ranks or (3,)]
+    words = tuple(shlex.split(launcher))
+    if words and not shutil.which(words[0]):
+        raise click.UsageError(f"there is no launcher {words[0]}")
+    settings = MATRIX if matrix else QUICK if quick else [Setting(count, mca, words) for count in ranks or (3,)]
     usual = expected.quick if quick else expected.modules
     if chaos:
         seed = secrets.randbelow(1 << 32) if seed is None else seed

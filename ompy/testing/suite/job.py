@@ -1,4 +1,4 @@
-"""One module of the suite as a job of ompyrun, watched: one that falls silent is told of and ended."""
+"""One module of the suite as a job of ompyrun or another launcher, watched: one that falls silent is told of and ended."""
 
 from __future__ import annotations
 
@@ -10,24 +10,44 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from ompy.compat import folder as stand_in
 from ompy.testing.suite.outcomes import Outcome, merge, read
 from ompy.testing.suite.source import installed, sources
 
 OMPYRUN = (sys.executable, "-m", "ompy.cli.ompyrun")
 PROGRAM = Path(__file__).resolve().with_name("rank.py")
+# What a launcher may not hand on by itself.
+TOLD = ("PYTHONPATH", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 # Seconds that a job has for ending its ranks.
 GRACE = 10.0
 LOOK = 1.0
 
 
 class Setting(NamedTuple):
-    """What a module runs on: number of ranks, and (name, value) of MCA parameters."""
+    """What a module runs on: number of ranks, (name, value) of MCA parameters, and whose launcher starts them.
+
+    Parameters:
+        launcher: its words, `{ranks}` for their number; none: ompyrun.
+    """
 
     ranks: int
     mca: tuple[tuple[str, str], ...]
+    launcher: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.ranks} rank{'s' * (self.ranks > 1)}" + "".join(f", {name} {value}" for name, value in self.mca)
+        ranks = f"{self.ranks} rank{'s' * (self.ranks > 1)}" + "".join(f", {name} {value}" for name, value in self.mca)
+        commands = [Path(word).name for word in self.launcher if "=" not in word and word != "env"]
+        return f"{ranks}, under {commands[0]}" if commands else ranks
+
+    def command(self, timeout: float) -> list[str]:
+        """Up to the program."""
+        if self.launcher:
+            told = [f"{name}={value}" for name, value in environment(stand_in()).items() if name in TOLD]
+            told += [f"OMPY_MCA_{name}={value}" for name, value in self.mca]
+            return [*(word.format(ranks=self.ranks) for word in self.launcher), "env", *told]
+        command = [*OMPYRUN, "--mpi4py", "--oversubscribe", "-n", str(self.ranks)]
+        command += ["--timeout", f"{timeout:g}", "--report-state-on-timeout"]
+        return [*command, *(word for name, value in self.mca for word in ("--mca", name, value))]
 
 
 class Result(NamedTuple):
@@ -50,42 +70,48 @@ class Result(NamedTuple):
         return sum(outcome.kind == kind for outcome in self.outcomes.values())
 
 
-def environment() -> dict[str, str]:
-    """Of the ranks: the suite and mpi4py's pure-Python parts on the path, no threads under NumPy."""
-    path = [str(sources() / "test"), str(installed()), os.environ.get("PYTHONPATH", "")]
-    return os.environ | {
-        "PYTHONPATH": os.pathsep.join(filter(None, path)),
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-    }
+def environment(*first: str) -> dict[str, str]:
+    """Of the ranks: these folders, the suite and mpi4py's pure-Python parts on the path, no threads under NumPy."""
+    path = [*first, str(sources() / "test"), str(installed()), os.environ.get("PYTHONPATH", "")]
+    return os.environ | dict(zip(TOLD, (os.pathsep.join(filter(None, path)), "1", "1"), strict=True))
 
 
 def sizes(folder: Path) -> list[int]:
     return [path.stat().st_size for path in sorted(folder.iterdir())]
 
 
-def watch(process: subprocess.Popen[bytes], folder: Path, output: Path, silence: float) -> str:
-    """Wait for the job's end; returns what was wrong with it.  Nothing new in its files for so many seconds ends it."""
-    known, since = sizes(folder), time.monotonic()
+def watch(process: subprocess.Popen[bytes], folder: Path, output: Path, timeout: float, silence: float, has_state: bool) -> str:
+    """Wait for the job's end; returns what was wrong with it.
+
+    It has `timeout` seconds, and is ended where there is nothing new in its files for `silence` seconds; where
+    `has_state`, what its ranks wait for is asked before.
+    """
+    begin = time.monotonic()
+    known, since = sizes(folder), begin
     while True:
         try:
             status = process.wait(LOOK)
-            return f"ompyrun exited with {status}" if status else ""
+            return f"the launcher exited with {status}" if status else ""
         except subprocess.TimeoutExpired:
             pass
         if (found := sizes(folder)) != known:
             known, since = found, time.monotonic()
         elif time.monotonic() - since > silence:
+            trouble = f"nothing happened for {silence:g} s"
             break
-    with output.open("ab") as file:
-        subprocess.run([*OMPYRUN, "--report-state", str(process.pid)], stdout=file, stderr=file, timeout=GRACE, check=False)
+        if time.monotonic() - begin > timeout + GRACE:  # of ompyrun, which has an end of its own, this is the second one
+            trouble = f"it has not ended within {timeout:g} s"
+            break
+    if has_state:
+        with output.open("ab") as file:
+            subprocess.run([*OMPYRUN, "--report-state", str(process.pid)], stdout=file, stderr=file, timeout=GRACE, check=False)
     process.terminate()
     try:
         process.wait(GRACE)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-    return f"nothing happened for {silence:g} s"
+    return trouble
 
 
 def run(module: str, setting: Setting, timeout: float, silence: float) -> Result:
@@ -99,10 +125,7 @@ def run(module: str, setting: Setting, timeout: float, silence: float) -> Result
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         output = folder / "output"
-        command = [*OMPYRUN, "--mpi4py", "--oversubscribe", "-n", str(setting.ranks)]
-        command += ["--timeout", f"{timeout:g}", "--report-state-on-timeout"]
-        command += [word for name, value in setting.mca for word in ("--mca", name, value)]
-        command += [sys.executable, str(PROGRAM), f"test_{module}", str(folder)]
+        command = [*setting.command(timeout), sys.executable, str(PROGRAM), f"test_{module}", str(folder)]
         # Appending: when the job falls silent, what it is asked goes behind what it printed.
         with output.open("ab") as file:
             process = subprocess.Popen(
@@ -114,7 +137,7 @@ def run(module: str, setting: Setting, timeout: float, silence: float) -> Result
                 stderr=subprocess.STDOUT,
             )
         try:
-            trouble = watch(process, folder, output, silence)
+            trouble = watch(process, folder, output, timeout, silence, not setting.launcher)
         except BaseException:
             process.terminate()
             process.wait()

@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "ompy.runtime": {"ompy.core", "ompy.mca"},
     "ompy.mpi": {"ompy.core", "ompy.mca", "ompy.runtime"},
     "ompy.MPI": {"ompy.core", "ompy.mpi"},
-    "ompy.testing": {"ompy.core", "ompy.mca", "ompy.runtime", "ompy.mpi", "ompy.MPI"},
+    "ompy.testing": {"ompy.core", "ompy.mca", "ompy.runtime", "ompy.mpi", "ompy.MPI", "ompy.compat"},
     "ompy.cli": {
         "ompy.core",
         "ompy.mca",

@@ -4,7 +4,7 @@ failures --rounds 20                   each way in which a host, a proxy, a rank
 start --rounds 10                      4 hosts of 8 ranks by ssh, in turns with Hydra; --apart where others are busy
 many --hosts 64 --ranks 16             very many ranks: how long, and how much does each hold?
 links --rounds 5 --messages 1000000    two networks: how much more do both carry than one, and what does the loss of one cost?
-suite --under Hydra p2p_buf            mpi4py's suite, or some modules, on 2 and 5 ranks of three hosts, under each launcher or one
+suite --under Hydra p2p_buf            mpi4py's suite, or some modules, on 2 and 5 ranks of three hosts, under each launcher
 """
 
 from __future__ import annotations

@@ -23,7 +23,13 @@ COMPONENT = Component(
             help="options of the srun by which Slurm starts Spawn's processes; empty: none, and it waits for free processors",
         ),
         Parameter(
-            "slurm_spawn_timeout", int, 90, level=5, help="seconds after which a Spawn that Slurm has not answered is an error"
+            "slurm_spawn_timeout",
+            int,
+            90,
+            unit="s",
+            range=(1, 86400),
+            level=5,
+            help="after which a Spawn that Slurm has not answered is an error",
         ),
     ),
     capabilities={"hosts": "many", "name_service": True, "recovery": ("--enable-recovery",)},

@@ -4,8 +4,8 @@
 
 A package's modules lie together in one shared object, where `ompy.core.compiled` finds them; what Cython needs in every module
 lies once in `ompy._cython`.  Each step does what is stale, of all that it depends on.  Compiled for speed (-O2), but for a
-module that says otherwise in a line `# distutils: extra_compile_args = -Os`: what runs once a job, a communicator or a
-system call.  `CFLAGS`, e.g. `-O0` or `-g`, come last and so win.
+module that says otherwise in a line `# distutils: extra_compile_args = -Os`: what runs once a job, a communicator, a
+system call or a message between hosts.  `CFLAGS`, e.g. `-O0` or `-g`, come last and so win.
 """
 
 from __future__ import annotations

@@ -17,19 +17,14 @@ import sys
 
 # What `importlib.machinery` hands on, without the rest of `importlib`, which nothing else at start-up needs.
 from _frozen_importlib import ModuleSpec
-from _frozen_importlib_external import (
-    EXTENSION_SUFFIXES,
-    ExtensionFileLoader,
-    SourceFileLoader,
-)
+from _frozen_importlib_external import EXTENSION_SUFFIXES, ExtensionFileLoader, SourceFileLoader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
-SUFFIX = EXTENSION_SUFFIXES[0]
-TOGETHER = "_compiled" + SUFFIX
+TOGETHER = "_compiled" + EXTENSION_SUFFIXES[0]
 
 
 class Finder:
@@ -47,15 +42,16 @@ class Finder:
             names = cls.names(folder)
             loader: ExtensionFileLoader | SourceFileLoader
             inner = None
-            if f"{module}.py" in names:
-                loader = SourceFileLoader(name, f"{folder}/{module}.py")
-            elif f"{module}{SUFFIX}" in names:
-                loader = ExtensionFileLoader(name, f"{folder}/{module}{SUFFIX}")
-            elif f"{module}.pyi" in names and TOGETHER in names:
-                loader = ExtensionFileLoader(name, f"{folder}/{TOGETHER}")
-            elif module in names and "__init__.py" in cls.names(f"{folder}/{module}"):
+            # In Python's own order: a package, compiled by itself, plain.
+            if module in names and "__init__.py" in cls.names(f"{folder}/{module}"):
                 inner = [f"{folder}/{module}"]
                 loader = SourceFileLoader(name, f"{inner[0]}/__init__.py")
+            elif alone := [suffix for suffix in EXTENSION_SUFFIXES if f"{module}{suffix}" in names]:
+                loader = ExtensionFileLoader(name, f"{folder}/{module}{alone[0]}")
+            elif f"{module}.py" in names:
+                loader = SourceFileLoader(name, f"{folder}/{module}.py")
+            elif f"{module}.pyi" in names and TOGETHER in names:
+                loader = ExtensionFileLoader(name, f"{folder}/{TOGETHER}")
             else:
                 continue
             spec = ModuleSpec(name, loader, origin=loader.path)

@@ -383,9 +383,10 @@ cdef class Channels(ProgressSource):
                         self.lose(path, MPIError(ERR_PROC_FAILED, f"btl {path.btl.name} is silent"))
                         return 1
         if packet.tries > self.patience.retry_limit:
+            names = ", ".join([other.btl.name for other in channel.paths])
             self.give_up(channel, MPIError(ERR_PROC_FAILED, (
                 f"rank {proc.rank} of {proc.job} (host {proc.host}, pid {proc.pid}) has not acknowledged a packet that was "
-                f"sent {packet.tries} times over btl {path.btl.name}; pml_dr_retry_limit {self.patience.retry_limit} allows "
+                f"sent {packet.tries} times over btl {names}; pml_dr_retry_limit {self.patience.retry_limit} allows "
                 f"for more or less")))
             return 1
         if self.repeat(channel, packet, self.standing(channel, packet.path, packet.length), now) == OK:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 import pytest
@@ -45,3 +46,10 @@ def test_a_folder_without_init_is_no_package_of_the_finder(package: Path) -> Non
     (package / "plain").mkdir()
     assert Finder.find_spec("ompy_found.plain", [str(package)]) is None
     assert Finder.find_spec("ompy_found.absent", [str(package), str(package / "nowhere")]) is None
+
+
+@pytest.mark.parametrize("suffix", EXTENSION_SUFFIXES)
+def test_a_plain_module_that_was_compiled_as_well_is_the_compiled_one(package: Path, suffix: str) -> None:
+    compiled = package / f"first{suffix}"
+    compiled.touch()
+    assert Finder.find_spec("ompy_found.first", [str(package)]).origin == str(compiled)

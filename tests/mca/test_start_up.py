@@ -8,6 +8,7 @@ import sys
 HEAVY = {
     *("numpy", "zmq", "click", "rich", "pluggy", "psutil", "pickle"),
     *("inspect", "typing", "re", "enum", "dataclasses", "importlib.metadata", "importlib.util"),
+    *("_pickle", "copyreg", "functools", "importlib", "mmap", "types", "warnings"),
     *("subprocess", "signal", "socket", "selectors", "threading", "tempfile", "json", "logging", "pathlib"),
 }
 PROGRAM = "import sys; from ompy import MPI; print(*sys.modules)"

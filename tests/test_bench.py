@@ -85,3 +85,28 @@ def test_what_does_not_end_is_told_and_keeps_what_it_had(tmp_path, monkeypatch):
     printed = library("ompy").run(1, str(program), timeout=1)
     assert printed.lines == ["{}"]
     assert printed.failure == "not within 1 s"
+
+
+@pytest.mark.long
+def test_a_tree_is_measured_beside_another_one(tmp_path):
+    figures = tmp_path / "figures.json"
+    tree = BENCH.parent.parent
+    if not (tree / ".venv" / "bin" / "ompyrun").exists():
+        pytest.skip("this tree has no .venv")
+    command = [
+        sys.executable,
+        str(BENCH),
+        "--rounds",
+        "1",
+        "--rows",
+        "latency:8@2",
+        "--before",
+        str(tree),
+        "--json",
+        str(figures),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(figures.read_text())
+    assert set(found["latency:8@2"]) == {"ompy", "before"}
+    assert "times what it was" in done.stdout or "no row is slower" in done.stdout

@@ -186,6 +186,7 @@ class ZmqBtl(Btl):
             endpoint.departed = True
             if endpoint.connected:
                 self.socket.disconnect(endpoint.card.url)
+                self.quiet = False
             if endpoint.identity in self.senders:
                 self.senders[endpoint.identity] = None
         return 0
@@ -193,8 +194,13 @@ class ZmqBtl(Btl):
     def renew(self, endpoint: Endpoint) -> int:
         assert isinstance(endpoint, ZmqEndpoint)
         if endpoint.connected:
+            # A connection that lingers would call again for what it still has, and the peer would take it for the latest: it
+            # then reads nothing more of the one that is made now.
+            self.socket.setsockopt(zmq.LINGER, 0)
             with contextlib.suppress(zmq.ZMQError):  # which has given it up itself
                 self.socket.disconnect(endpoint.card.url)
+            self.socket.setsockopt(zmq.LINGER, self.linger)
+            self.quiet = False
         for some in (self.unanswered, self.suspects):
             if endpoint in some:
                 some.remove(endpoint)
@@ -418,6 +424,7 @@ class ZmqBtl(Btl):
 
     def part_from(self, identity: bytes) -> None:
         """Say goodbye to one that has connected to us."""
+        self.quiet = False
         try:
             self.socket.send(identity, FIRST_OF_TWO)
             self.socket.send(GOODBYE, NOBLOCK)

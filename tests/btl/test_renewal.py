@@ -15,8 +15,10 @@ import pytest
 from network_ranks import TAG, Rank
 
 from ompy.core.errors import MPIError
+from ompy.mca.btl import BACK_PRESSURE
 
 TRANSPORTS = pytest.mark.parametrize("name", ["tcp", "zmq"])
+MORE_THAN_THERE_IS_ROOM_FOR = 5000
 PAUSE = 0.05  # seconds before the rank that hesitates makes contact anew, too
 
 
@@ -77,6 +79,28 @@ def test_contact_is_made_anew_by_either_rank_or_both_after_any_break(name: str, 
                 rank.btl.renew(rank.endpoints[1 - rank.rank])
             talk(rank, b"%d." % turn)
         assert sum(rank.gather(killed)) > 0
+
+    network_ranks.run(name, body)
+
+
+@TRANSPORTS
+def test_what_waits_in_lost_contact_does_not_come_between_peers_that_have_made_it_anew(name: str) -> None:
+    def body(rank: Rank) -> None:
+        rank.post(1 - rank.rank, b"hello")
+        rank.wait_for(1)
+        for turn in range(3):
+            rank.gather()
+            if rank.rank == 0:
+                kill_connections()
+                with contextlib.suppress(MPIError):
+                    for number in range(MORE_THAN_THERE_IS_ROOM_FOR):
+                        if rank.btl.post(rank.endpoints[1], b"left %d %d" % (turn, number), TAG) == BACK_PRESSURE:
+                            break
+                rank.btl.renew(rank.endpoints[1])
+            # Long enough for whoever calls again by himself to have called.
+            for again in range(200):
+                talk(rank, b"%d %d." % (turn, again))
+                rank.inbox.messages.clear()
 
     network_ranks.run(name, body)
 

@@ -22,7 +22,9 @@ def compiled_classes() -> Iterator[type]:
                     yield value
 
 
-@pytest.mark.parametrize("stranger", [5, None, "self", object(), MPI.INT], ids=repr)
+@pytest.mark.parametrize(
+    "stranger", [5, None, "self", object(), MPI.INT], ids=["a number", "None", "text", "an object", "a datatype"]
+)
 def test_a_stranger_for_self_is_a_type_error(stranger):
     for call in (
         lambda: MPI.Intercomm.Barrier(stranger),

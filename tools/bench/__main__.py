@@ -4,6 +4,7 @@
     python tools/bench                    every row
     python tools/bench --rows latency     rows whose name begins so
     python tools/bench --json out.json --plot docs/figures --markdown docs/benchmarks.md
+    python tools/bench --before TREE      this tree and another one of ompy, set up as this is, in turns
     python tools/bench --hosts            between two hosts, which are network namespaces: as root
 
 Libraries take turns (A B C, C B A, ...), ranks are bound to cores while there are enough, and each round gives one ratio
@@ -21,12 +22,12 @@ from pathlib import Path
 
 import click
 from figures import Figures, Round
-from libraries import HERE, NAMES, VULCAN, Library, library
+from libraries import BEFORE, HERE, NAMES, VULCAN, Library, library, ompy
 from memory import bare
 from plots import plot
 from rich.console import Console
 from rich.progress import Progress
-from table import MARKS, MARKS_OF_HOSTS, Table, between_hosts, tables, write_markdown
+from table import MARKS, MARKS_OF_HOSTS, Table, between_hosts, slower, tables, write_markdown
 
 SIZES = (0, 8, 64, 256, 1024, 4096, 8192, 65536, 1 << 20, 4 << 20)
 COLLECTIVES = ("bcast", "reduce", "allreduce", "allgather", "alltoall", "reduce_scatter", "scan")
@@ -85,6 +86,9 @@ BETWEEN_HOSTS = {
     ],
     4: [f"{name}:{size}" for size in (8, 1024, 65536, 1 << 20) for name in ("allreduce", "alltoall")],
 }
+
+# Of a row, this part more than before is told.
+SLOWER = 0.03
 
 # Seconds that a launch may take, and each of its rows besides; `rows.py` itself stops sampling a row after a few.
 LONGEST_LAUNCH = 120.0
@@ -253,6 +257,12 @@ def compare_hosts(
 @click.option("--rows", multiple=True, metavar="NAME", help="Only rows that begin so, e.g. latency:8@2.  Repeatable.")
 @click.option("--rounds", default=5, show_default=True, help="Turns of each library.")
 @click.option("--only", multiple=True, metavar="LIBRARY", help=f"Only these libraries: {', '.join(NAMES)}.  Repeatable.")
+@click.option(
+    "--before",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="TREE",
+    help="Beside another tree of ompy in place of the peers; rows that take 3% longer here are told.",
+)
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the figures of every round.")
 @click.option(
     "--markdown", "markdown_file", type=click.Path(path_type=Path), help="Write the tables; in a page that has them, in place."
@@ -263,6 +273,7 @@ def main(
     rows: tuple[str, ...],
     rounds: int,
     only: tuple[str, ...],
+    before: Path | None,
     json_file: Path | None,
     markdown_file: Path | None,
     plot_folder: Path | None,
@@ -275,6 +286,10 @@ def main(
     for name in only:
         if name not in known:
             raise click.BadParameter(f"{name}: one of {', '.join(known)} expected", param_hint="--only")
+    if before and (hosts or only):
+        raise click.BadParameter("--before has no --hosts and no --only beside it", param_hint="--before")
+    if before and not (before / ".venv" / "bin" / "ompyrun").exists():
+        raise click.BadParameter(f"{before} is no tree that tools/setup has set up", param_hint="--before")
     todo = jobs(rows, hosts)
     if not todo:
         raise click.BadParameter(f"no row begins with {' or '.join(rows)}", param_hint="--rows")
@@ -284,11 +299,15 @@ def main(
     if hosts:
         figures, found = compare_hosts(only or known, rounds, todo, console)
     else:
-        figures = compare([library(name) for name in only or known], rounds, todo, console)
-        found = tables(figures)
+        group = [library(name) for name in (("ompy",) if before else only or known)]
+        group += [ompy(BEFORE, before.resolve() / ".venv" / "bin")] if before else []
+        figures = compare(group, rounds, todo, console)
+        found = tables(figures, ("ompy", BEFORE) if before else NAMES)
     wide = Console(width=None if sys.stdout.isatty() else 200)
     for title, table in found:
         table.show(wide, title)
+    if before:
+        wide.print("\n".join(slower(figures, SLOWER)) or f"no row is slower by more than {SLOWER:.0%}")
     if json_file:
         json_file.write_text(json.dumps(figures.as_json(), indent=1))
     if markdown_file:

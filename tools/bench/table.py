@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from figures import Figures, Row
-from libraries import CORES, NAMES, VULCAN
+from libraries import BEFORE, CORES, VULCAN
 from limits import limit_of
 from rich.console import Console
 from rich.table import Table as Drawn
@@ -97,24 +97,34 @@ def between_hosts(figures: Figures, libraries: tuple[str, ...], peers: tuple[str
     return [(title, Table(list(figures.rows.values()), libraries, with_limits=False, compared=compared))]
 
 
-def tables(figures: Figures) -> list[tuple[str, Table]]:
-    """All there is to show, with titles."""
+def tables(figures: Figures, names: tuple[str, ...]) -> list[tuple[str, Table]]:
+    """All there is to show of libraries on one host, with titles."""
     rows: dict[str, list[Row]] = {"sockets": [], "file": [], "": []}
     for row in figures.rows.values():
         rows[next(begin for begin in rows if row.name.startswith(begin))].append(row)
     found = []
     if rows[""]:
         title = "Median of rounds (95th percentile, CPU time where ranks outnumber cores); ratio against the better peer"
-        libraries = tuple(name for name in NAMES if name != VULCAN)
+        libraries = tuple(name for name in names if name != VULCAN)
         found.append((title, Table(rows[""], libraries, with_limits=True)))
     if rows["file"]:
         title = "Files: one call, the same way; ratio against the best of the others, the exchange by hand included"
-        libraries = tuple(name for name in NAMES if not name.endswith("single"))
+        libraries = tuple(name for name in names if not name.endswith("single"))
         by_hand = tuple(f"{name} by hand" for name in libraries if name != VULCAN)
         found.append((title, Table(rows["file"], libraries + by_hand, with_limits=False)))
     if rows["sockets"]:
         title = "TCP by btl/zmq and by raw pyzmq, same processes: half round trip, and time of a message in a window of 16"
         found.append((title, Table(rows["sockets"], ("btl/zmq", "pyzmq"), with_limits=False)))
+    return found
+
+
+def slower(figures: Figures, by: float) -> list[str]:
+    """Each row that takes longer than before by more than this part of it: what it is, and how many times as long it takes."""
+    found = []
+    for row in figures.rows.values():
+        times = [1 / ratio for ratio in row.ratios("ompy", (BEFORE,)) if ratio]
+        if times and not row.name.startswith("line") and statistics.median(times) > 1 + by:
+            found.append(f"{row.name}: {statistics.median(times):.2f} times what it was")
     return found
 
 

@@ -1,9 +1,10 @@
 # A process whose owner is written in Python.
 from libc.stdint cimport uint64_t
 
-from ompy_puma.descriptor cimport MemoryDescriptor
+from ompy_puma.descriptor cimport Buffer, MemoryDescriptor
 from ompy_puma.header cimport Header
 from ompy_puma.kernel cimport QKernel
+from ompy_puma.match_list cimport MatchEntry, PortalEntry
 from ompy_puma.process cimport Process
 
 cdef class Application(Process):
@@ -13,5 +14,10 @@ cdef class Application(Process):
     cdef dict sending                            # number of a message -> Queued
     cdef uint64_t numbers
 
+    cdef MemoryDescriptor *descriptor_at(self, int descriptor) except NULL
+    cdef MemoryDescriptor *heap_at(self, int descriptor) except NULL
+    cdef Buffer *buffer_at(self, int descriptor, int number) except NULL
+    cdef MatchEntry *entry_at(self, int entry) except NULL
+    cdef PortalEntry *portal_at(self, int portal) except NULL
     cdef MemoryDescriptor *made(self, int *index) except NULL
     cdef object post(self, int capability, bint server, unsigned int rank, Header *header, object body)

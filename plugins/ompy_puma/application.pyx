@@ -12,13 +12,13 @@
     alice.send(0, 0, 3, b"to myself")
     network.run()
 """
-from libc.stdint cimport uint16_t, uint32_t
+from libc.stdint cimport int64_t, uint16_t, uint32_t
 from libc.string cimport memcpy, memset
 
 from ompy.core.errors import ERR_ARG, ERR_OTHER, MPIError
 from ompy.core.memory cimport address_of, view
 from ompy_puma.descriptor cimport (
-    BUFFER_FREE, SAVE_BODY, SAVE_BOTH, WRITE, Buffer, MemoryDescriptor, make_combined, make_dynamic, make_independent,
+    BUFFER_FREE, DYNAMIC, SAVE_BODY, SAVE_BOTH, WRITE, Buffer, MemoryDescriptor, make_combined, make_dynamic, make_independent,
     make_overlay, make_single,
 )
 from ompy_puma.header cimport ACKNOWLEDGEMENT, REPLY, RETURN, USER_DATA
@@ -145,6 +145,34 @@ cdef class Application(Process):
         self.held = {}
         self.sending = {}
 
+    # -- what an index stands for; MPIError where there is none such
+
+    cdef MemoryDescriptor *descriptor_at(self, int descriptor) except NULL:
+        if not 0 <= descriptor < self.descriptor_count:
+            raise MPIError(ERR_ARG, f"descriptor: 0 to {self.descriptor_count - 1} expected, not {descriptor}")
+        return &self.descriptors[descriptor]
+
+    cdef MemoryDescriptor *heap_at(self, int descriptor) except NULL:
+        if self.descriptor_at(descriptor).kind != DYNAMIC:
+            raise MPIError(ERR_ARG, f"descriptor: {descriptor} is no dynamic block")
+        return &self.descriptors[descriptor]
+
+    cdef Buffer *buffer_at(self, int descriptor, int number) except NULL:
+        cdef MemoryDescriptor *found = self.descriptor_at(descriptor)
+        if not 0 <= number < <int64_t> found.buffer_count:
+            raise MPIError(ERR_ARG, f"number: descriptor {descriptor} has {found.buffer_count} buffers, and none is {number}")
+        return &found.buffers[number]
+
+    cdef MatchEntry *entry_at(self, int entry) except NULL:
+        if not 0 <= entry < self.entry_count:
+            raise MPIError(ERR_ARG, f"entry: 0 to {self.entry_count - 1} expected, not {entry}")
+        return &self.entries[entry]
+
+    cdef PortalEntry *portal_at(self, int portal) except NULL:
+        if not 0 <= portal < self.portal_count:
+            raise MPIError(ERR_ARG, f"portal: 0 to {self.portal_count - 1} expected, not {portal}")
+        return &self.portals[portal]
+
     # -- descriptors; each returns the index
 
     cdef MemoryDescriptor *made(self, int *index) except NULL:
@@ -189,11 +217,13 @@ cdef class Application(Process):
     def overlay(self, int below, int save=SAVE_BODY, int options=0):
         """The memory of another descriptor, with other options."""
         cdef int index
-        make_overlay(self.made(&index), &self.descriptors[below], below, save, options)
+        make_overlay(self.made(&index), self.descriptor_at(below), below, save, options)
         return index
 
     def discard(self, int descriptor):
         """The descriptor is free for other uses.  Returns what `QKernel.abandon` does."""
+        if not self.descriptor_at(descriptor).kind:
+            raise MPIError(ERR_ARG, f"descriptor: {descriptor} is not in use")
         under_way = (<QKernel> self.kernel).abandon(self, descriptor) if self.kernel is not None else 0
         self.free_descriptor(descriptor)
         self.held.pop(descriptor, None)
@@ -213,30 +243,31 @@ cdef class Application(Process):
 
     def counters(self, int descriptor):
         """messages, bytes, dropped, last_drop of a descriptor, and its position."""
-        cdef MemoryDescriptor *found = &self.descriptors[descriptor]
+        cdef MemoryDescriptor *found = self.descriptor_at(descriptor)
         return {"messages": found.messages, "bytes": found.bytes, "dropped": found.dropped,
                 "last_drop": DropReason(found.last_drop), "offset": found.offset, "current": found.current}
 
     def portal_counters(self, int portal):
         """(delivered, dropped) of a portal."""
-        return self.portals[portal].delivered, self.portals[portal].dropped
+        cdef PortalEntry *found = self.portal_at(portal)
+        return found.delivered, found.dropped
 
     def buffer(self, int descriptor, int number):
         """(state, bytes in it, Message) of one buffer of an independent block."""
-        cdef Buffer *found = &self.descriptors[descriptor].buffers[number]
+        cdef Buffer *found = self.buffer_at(descriptor, number)
         return found.state, found.used, message(&found.header)
 
     def free_buffer(self, int descriptor, int number):
         """The kernel may use a buffer again."""
-        self.descriptors[descriptor].buffers[number].state = BUFFER_FREE
+        self.buffer_at(descriptor, number).state = BUFFER_FREE
 
     def rewind(self, int descriptor, uint64_t offset=0):
         """Set a receiver's offset."""
-        self.descriptors[descriptor].offset = offset
+        self.descriptor_at(descriptor).offset = offset
 
     def letters(self, int descriptor):
         """What a dynamic block holds, oldest first."""
-        cdef char *start = self.descriptors[descriptor].start
+        cdef char *start = self.heap_at(descriptor).start
         cdef Letter *letter = oldest_letter(start)
         found = []
         while letter != NULL:
@@ -246,19 +277,20 @@ cdef class Application(Process):
 
     def heap_use(self, int descriptor):
         """(bytes taken, most that ever were) of a dynamic block."""
-        cdef Heap *heap = <Heap *> self.descriptors[descriptor].start
+        cdef Heap *heap = <Heap *> self.heap_at(descriptor).start
         return heap.used, heap.most_used
 
     # -- portals and matching lists
 
     def attach(self, int portal, int descriptor):
         """Messages to a portal go to a descriptor, without a matching list."""
-        self.portals[portal].index = descriptor
-        self.portals[portal].kind = PORTAL_DESCRIPTOR
+        cdef PortalEntry *found = self.portal_at(portal)
+        found.index = descriptor
+        found.kind = PORTAL_DESCRIPTOR
 
     def close_portal(self, int portal):
         """Messages to a portal are dropped."""
-        self.portals[portal].kind = PORTAL_NOTHING
+        self.portal_at(portal).kind = PORTAL_NOTHING
 
     def entry(self, int descriptor, uint64_t match_bits=0, uint64_t mask=ALL_BITS, uint32_t source_group=ANY,
               uint32_t source_rank=ANY, int too_long=LINK_NEXT, int invalid=LINK_NEXT, uint64_t owner=0):
@@ -278,19 +310,30 @@ cdef class Application(Process):
 
     def append(self, int portal, int entry, int before=LINK_END):
         """Put an entry into a portal's list, before another or at the end."""
+        self.portal_at(portal)
+        self.entry_at(entry)
+        if before != LINK_END:
+            self.entry_at(before)
         self.insert(portal, entry, before)
 
     def withdraw(self, int entry):
         """Take an entry out of its list; it may be put into another."""
+        self.entry_at(entry)
         self.remove(entry)
 
     def forget(self, int entry):
         """Take an entry out, for good."""
+        cdef int index
+        self.entry_at(entry)
+        for index in range(self.spare_entry_count):
+            if self.spare_entries[index] == entry:
+                raise MPIError(ERR_ARG, f"entry: {entry} is not in use")
         self.remove(entry)
         self.free_entry(entry)
 
     def link(self, int entry, *, no_match=None, too_long=None, invalid=None):
         """Lay an entry's links by hand: `entry` index, END or NEXT."""
+        self.entry_at(entry)
         if no_match is not None:
             self.entries[entry].no_match = no_match
         if too_long is not None:
@@ -300,13 +343,19 @@ cdef class Application(Process):
 
     def start_list(self, int portal, int entry):
         """A portal's list begins at this entry; links are laid by hand."""
-        self.portals[portal].index = entry
-        self.portals[portal].kind = PORTAL_LIST
+        cdef PortalEntry *found = self.portal_at(portal)
+        found.index = entry
+        found.kind = PORTAL_LIST
 
     def search(self, int heap_descriptor, int portal, int entry, int before=LINK_END):
         """The oldest letter in a heap that the entry asks for; None: there was none, and the entry is in the list."""
+        cdef char *start = self.heap_at(heap_descriptor).start
+        self.portal_at(portal)
+        self.entry_at(entry)
+        if before != LINK_END:
+            self.entry_at(before)
         cdef Letter *letter = self.search_or_activate(heap_descriptor, portal, entry, before)
-        return None if letter == NULL else kept(self.descriptors[heap_descriptor].start, letter)
+        return None if letter == NULL else kept(start, letter)
 
     # -- the arrays themselves, as bytes that the process may write
 

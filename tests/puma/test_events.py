@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from ompy_puma.application import Application
 from ompy_puma.pct import ProcessControlThread
 from puma_machine import Machine, drops, kinds
+
+from ompy.core.errors import MPIError
 
 ARRIVAL, DROP, SENT = 1, 2, 4
 
@@ -71,7 +74,7 @@ def test_an_owner_may_take_the_entry_away_while_it_is_told(machine, receiver):
     memories = [bytearray(1), bytearray(1)]
     for memory in memories:
         receiver.append(0, receiver.entry(receiver.single(memory), mask=0, invalid=-1))
-    receiver.watcher = lambda happening: receiver.forget(happening.entry)
+    receiver.watcher = lambda happening: receiver.forget(happening.entry) if happening.entry >= 0 else None
     machine.send(0, b"a")
     machine.send(0, b"b")
     machine.send(0, b"c")
@@ -99,3 +102,40 @@ def test_a_message_for_another_group_is_dropped(machine, receiver):
     machine.send(0, b"x")
     assert drops(other) == ["GROUP"]
     assert kinds(other) == ["DROPPED"]
+
+
+@pytest.mark.parametrize("index", [-1, 1 << 20, -(1 << 31)])
+def test_an_index_of_nothing_is_an_error_that_names_it(receiver, index):
+    for call, what in (
+        (receiver.discard, "descriptor"),
+        (receiver.counters, "descriptor"),
+        (receiver.rewind, "descriptor"),
+        (receiver.overlay, "descriptor"),
+        (receiver.letters, "descriptor"),
+        (receiver.heap_use, "descriptor"),
+        (lambda at: receiver.buffer(receiver.independent([bytearray(1)]), at), "number"),
+        (lambda at: receiver.free_buffer(receiver.single(bytearray(1)), at), "number"),
+        (receiver.withdraw, "entry"),
+        (receiver.forget, "entry"),
+        (receiver.link, "entry"),
+        (lambda at: receiver.append(0, at), "entry"),
+        (lambda at: receiver.append(at, receiver.entry(0)), "portal"),
+        (receiver.close_portal, "portal"),
+        (receiver.portal_counters, "portal"),
+        (lambda at: receiver.attach(at, 0), "portal"),
+        (lambda at: receiver.start_list(at, 0), "portal"),
+    ):
+        with pytest.raises(MPIError, match=what) as raised:
+            call(index)
+        assert str(index) in str(raised.value)
+
+
+def test_what_is_given_back_twice_is_an_error_and_nothing_is_given_out_twice(receiver):
+    block = receiver.single(bytearray(1))
+    entry = receiver.entry(block)
+    for give_back, index in ((receiver.forget, entry), (receiver.discard, block)):
+        give_back(index)
+        with pytest.raises(MPIError, match="not in use"):
+            give_back(index)
+    assert receiver.single(bytearray(1)) != receiver.single(bytearray(1))
+    assert receiver.entry(block) != receiver.entry(block)

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-falign-jumps -falign-labels
 """The ring's slow paths; the fast ones are inline functions of `ring.pxd`, where the protocol is described."""
 import os
 

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-falign-jumps -falign-labels --param=max-inline-insns-single=200
 """The progress engine: who is polled, and how a rank waits.
 
     spin     with the GIL         every source is polled                        `spin`, microseconds

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-falign-jumps -falign-labels
 """Requests: operations that may outlast their call."""
 from ompy.core.communicator cimport Communicator
 from ompy.core.errors import ERR_REQUEST, MPIError

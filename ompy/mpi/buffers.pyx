@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-falign-jumps -falign-labels
 # cython: auto_pickle=False
 """Message specifications: what the program passes as a buffer argument, as address, count and typemap.
 

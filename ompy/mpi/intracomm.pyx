@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# distutils: extra_compile_args=--param=max-inline-insns-single=200
 # cython: embedsignature=True, binding=False, auto_pickle=False
-# distutils: extra_compile_args=-Os
 """Intra-communicators: one group (MPI-4.1, 7.2), and the topologies and inter-communicators made from it."""
 
 from cpython.object cimport PyObject

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# distutils: extra_compile_args=-falign-jumps -falign-labels
 # cython: embedsignature=True, annotation_typing=False, binding=False, auto_pickle=False
 """Point-to-point communication (MPI-4.1, chapters 3 and 4).
 

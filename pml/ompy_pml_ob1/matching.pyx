@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-falign-jumps -falign-labels
 """Matching queues of one communicator; see `matching.pxd` for how they work."""
 cimport cython
 from cpython.ref cimport Py_DECREF, Py_INCREF

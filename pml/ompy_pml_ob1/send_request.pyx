@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-falign-jumps -falign-labels
 """The sender's half of ob1's protocols; pictured in `send_request.pxd`."""
 from libc.stdint cimport uint32_t
 from libc.string cimport memcpy, memset

@@ -3,7 +3,8 @@
     launcher ----pipe----> keeper       "4711\n" that rank has been started, "-4711\n" it has ended; "a4712\n" an agent, either
         X                    |
               end of file    +--- SIGKILL to every rank's process group and all that they started, segments swept
-                             +--- and to agents (`agents.py`) that their proxies do not end by ending themselves
+                             +--- and to agents (`agents.py`) that their proxies do not end by ending themselves, those among
+                                  them that were started as the launcher was killed, before it could say so
 
 No signal reaches the launcher's own code when somebody says `kill -9`; only a process beside it can see that.  It is there
 before the first rank, and the launcher, whose end has come, kills it.  If somebody else does, the launcher makes another one;
@@ -21,6 +22,8 @@ SEGMENTS = "/dev/shm"
 OPEN_LIMIT = 65536
 # In the environment of every rank, and so of what it starts: by this the processes of a job are known.
 JOB_VARIABLE = "OMPY_JOB"
+# The same in that of agents, which have more time.
+AGENT_VARIABLE = "OMPY_AGENT_OF"
 KILL_LOOKS = 100
 KILL_PAUSE = 0.01
 # So long an agent may stay.
@@ -98,30 +101,39 @@ def watch(reader: int, job: str, groups: set[int], agents: set[int]) -> None:
             groups.symmetric_difference_update({abs(int(line))})
     for _ in range(KILL_LOOKS):
         groups = {group for group in groups if kill(group)}
-        if not kill_strays(job) and not groups:
+        if not kill_strays(JOB_VARIABLE, job) and not groups:
             break
         time.sleep(KILL_PAUSE)
     sweep(job)
     for _ in range(AGENT_LOOKS):
         agents = {group for group in agents if kill(group, 0)}
-        if not agents:
+        if not agents and not strays(AGENT_VARIABLE, job):
             break
         time.sleep(KILL_PAUSE)
     for group in agents:
         kill(group)
+    kill_strays(AGENT_VARIABLE, job)
 
 
-def kill_strays(job: str) -> int:
-    """SIGKILL to whatever has the job's name in its environment, in whichever session; returns how many there were."""
-    needle = f"{JOB_VARIABLE}={job}\0".encode()
-    found = 0
+def strays(variable: str, job: str) -> list[int]:
+    """Whatever has the job's name under this one in its environment, in whichever session."""
+    needle = f"{variable}={job}\0".encode()
+    found = []
     for name in os.listdir("/proc"):
         if name.isdigit() and int(name) != os.getpid():
             with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as stream:
                 if needle in stream.read() + b"\0":
-                    os.kill(int(name), signal.SIGKILL)
-                    found += 1
+                    found.append(int(name))
     return found
+
+
+def kill_strays(variable: str, job: str) -> int:
+    """SIGKILL to all of them; returns how many there were."""
+    found = strays(variable, job)
+    for process in found:
+        with contextlib.suppress(OSError):
+            os.kill(process, signal.SIGKILL)
+    return len(found)
 
 
 def kill(group: int, number: int = signal.SIGKILL) -> bool:

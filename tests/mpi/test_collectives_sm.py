@@ -125,7 +125,7 @@ def test_shared_memory_may_live_in_a_file_that_is_gone_once_attached(comm):
 
     all_collectives(comm, 100, 1)
     comm.Barrier()
-    assert not [name for name in os.listdir("/dev/shm") if name.startswith("ompy-coll")]
+    assert not [name for name in os.listdir("/dev/shm") if name.startswith("ompy-coll") and os.environ["OMPY_JOB"] in name]
 
 
 @pytest.mark.ompy(3, mca=COLL_SM)

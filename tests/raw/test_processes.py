@@ -152,13 +152,15 @@ def test_ranks_that_want_different_chips_are_told():
 
 
 def test_nothing_is_left_in_shared_memory():
-    before = {path.name for path in Path("/dev/shm").glob("ompy-raw*")}
-    run = job("end()", 2)
+    run = job("print(os.environ['OMPY_JOB'])\nend()", 2)
     assert run.returncode == 0, run.stderr
-    killed = job("tile.receive(1) if rank else os.kill(os.getpid(), signal.SIGKILL)", 2)
+    killed = job(
+        "print(os.environ['OMPY_JOB'], flush=True)\ntile.receive(1) if rank else os.kill(os.getpid(), signal.SIGKILL)", 2
+    )
     assert killed.returncode != 0
-    left = {path.name for path in Path("/dev/shm").glob("ompy-raw*")} - before
-    assert not left
+    jobs = {*run.stdout.split(), *killed.stdout.split()}
+    assert len(jobs) == 2
+    assert not [path.name for path in Path("/dev/shm").iterdir() if any(job in path.name for job in jobs)]
 
 
 def test_a_record_holds_the_words_on_the_wires_and_samples_over_time(tmp_path):

@@ -81,7 +81,27 @@ def test_a_launcher_that_is_killed_takes_agents_with_it_that_have_started_nothin
     with Launch("--launch-agent", agent, "--host", "a:1", "true") as job:
         assert (tmp_path / "up").read_text() == "up\n"
         os.kill(job.process.pid, signal.SIGKILL)
-        assert job.wait_until_gone(15) == []
+        assert job.wait_until_gone(30) == []
+
+
+def test_a_launcher_that_is_killed_before_it_knows_of_its_agent_takes_it_with_it(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "up")
+    agent = f"sh -c 'trap : TERM HUP; echo up > {tmp_path}/up; while :; do sleep 600; done'"
+    # The agent is up, and the next thing that the launcher does is to die.
+    dies = f"lambda *_: open({str(tmp_path / 'up')!r}).read() and os.kill(os.getpid(), signal.SIGKILL)"
+    source = f"""
+import os, signal, sys
+from ompy.cli.ompyrun import main
+from ompy.runtime.local_ranks import LocalRanks
+
+LocalRanks.watch_agent = {dies}
+sys.argv[0] = "ompyrun"
+main()
+"""
+    command = [*python(source), "--launch-agent", agent, "--host", "a:1", "true"]
+    with Launch(command=command) as job:
+        assert job.process.wait(30) == -signal.SIGKILL
+        assert job.wait_until_gone(30) == []
 
 
 def test_the_secret_is_on_no_command_line_and_in_no_environment() -> None:

@@ -8,13 +8,13 @@ import shlex
 import signal
 import time
 from functools import partial
-from types import MappingProxyType
 
+from ompy.runtime.keeper import AGENT_VARIABLE, agents_of
 from ompy.runtime.signals import name_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection
     from typing import Protocol
 
     from ompy.mca.plm import Agent
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     class Parent(Protocol):
         """Whose children they are."""
+
+        name: str  # of the job
 
         def watch_agent(self, pid: int, then: Callable[[int], None]) -> None:
             """Have `then` called with the wait status of a child, leader of a process group."""
@@ -58,19 +60,10 @@ class Agents:
         local: reaps them.
         say: takes lines for people.
         on_end: told of one that has ended, in words, with what it was.
-        variables: in their environment, beside what is in the launcher's.
     """
 
-    def __init__(
-        self,
-        loop: Loop,
-        local: Parent,
-        say: Callable[[str], None],
-        on_end: Callable[[Agent, str], None],
-        variables: Mapping[str, str] = MappingProxyType({}),
-    ) -> None:
+    def __init__(self, loop: Loop, local: Parent, say: Callable[[str], None], on_end: Callable[[Agent, str], None]) -> None:
         self.loop = loop
-        self.variables = variables
         self.local = local
         self.say = say
         self.on_end = on_end
@@ -94,7 +87,7 @@ class Agents:
             pid = os.posix_spawnp(
                 agent.words[0],
                 agent.words,
-                {**os.environ, **self.variables},
+                os.environ | {AGENT_VARIABLE: agents_of(self.local.name)},
                 file_actions=[
                     (os.POSIX_SPAWN_DUP2, memory, 0),
                     (os.POSIX_SPAWN_DUP2, theirs, 1),

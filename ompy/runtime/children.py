@@ -19,7 +19,6 @@ import sys
 from functools import partial
 
 from ompy.runtime.agents import Agents
-from ompy.runtime.keeper import AGENT_VARIABLE
 from ompy.runtime.link import Link
 from ompy.runtime.reception import Reception, addresses
 
@@ -102,7 +101,7 @@ class Children:
         self.child_of = {host: child for child, behind in self.branches.items() for host in (child, *behind)}
         self.links: dict[str, Link] = {}
         self.done: set[str] = set()
-        self.agents = Agents(loop, local, superior.say, self.on_agent_end, {AGENT_VARIABLE: local.name})
+        self.agents = Agents(loop, local, superior.say, self.on_agent_end)
         self.reception: Reception | None = None
 
     @property

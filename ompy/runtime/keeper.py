@@ -22,7 +22,7 @@ SEGMENTS = "/dev/shm"
 OPEN_LIMIT = 65536
 # In the environment of every rank, and so of what it starts: by this the processes of a job are known.
 JOB_VARIABLE = "OMPY_JOB"
-# The same in that of agents, which have more time.
+# In that of agents, which have more time: whose they are.
 AGENT_VARIABLE = "OMPY_AGENT_OF"
 KILL_LOOKS = 100
 KILL_PAUSE = 0.01
@@ -39,6 +39,11 @@ def sweep(job: str) -> None:
                     os.unlink(f"{SEGMENTS}/{name}")
 
 
+def agents_of(job: str) -> str:
+    """What agents that this process starts have in their environment; other launchers of the job have their own."""
+    return f"{job}.{os.getpid()}"
+
+
 class Keeper:
     """The launcher's end.
 
@@ -51,6 +56,7 @@ class Keeper:
     def __init__(self, job: str, groups: list[int], agents: list[int]) -> None:
         reader, self.writer = os.pipe()
         os.set_blocking(self.writer, False)
+        mark = agents_of(job)
         self.pid = os.fork()
         if self.pid == 0:
             # Nothing of the launcher's may stay open here, or its readers would wait for this process too.
@@ -60,7 +66,7 @@ class Keeper:
             try:
                 with open("/proc/self/comm", "w") as name:
                     name.write("ompyrun-keeper")
-                watch(reader, job, set(groups), set(agents))
+                watch(reader, job, mark, set(groups), set(agents))
             finally:
                 os._exit(0)
         os.close(reader)
@@ -89,7 +95,7 @@ class Keeper:
         os.close(self.writer)
 
 
-def watch(reader: int, job: str, groups: set[int], agents: set[int]) -> None:
+def watch(reader: int, job: str, mark: str, groups: set[int], agents: set[int]) -> None:
     """Until end of file; then end what is left."""
     data = b""
     while piece := os.read(reader, 65536):
@@ -107,17 +113,17 @@ def watch(reader: int, job: str, groups: set[int], agents: set[int]) -> None:
     sweep(job)
     for _ in range(AGENT_LOOKS):
         agents = {group for group in agents if kill(group, 0)}
-        if not agents and not strays(AGENT_VARIABLE, job):
+        if not agents and not strays(AGENT_VARIABLE, mark):
             break
         time.sleep(KILL_PAUSE)
     for group in agents:
         kill(group)
-    kill_strays(AGENT_VARIABLE, job)
+    kill_strays(AGENT_VARIABLE, mark)
 
 
-def strays(variable: str, job: str) -> list[int]:
-    """Whatever has the job's name under this one in its environment, in whichever session."""
-    needle = f"{variable}={job}\0".encode()
+def strays(variable: str, value: str) -> list[int]:
+    """Whatever has this in its environment, in whichever session."""
+    needle = f"{variable}={value}\0".encode()
     found = []
     for name in os.listdir("/proc"):
         if name.isdigit() and int(name) != os.getpid():
@@ -127,9 +133,9 @@ def strays(variable: str, job: str) -> list[int]:
     return found
 
 
-def kill_strays(variable: str, job: str) -> int:
+def kill_strays(variable: str, value: str) -> int:
     """SIGKILL to all of them; returns how many there were."""
-    found = strays(variable, job)
+    found = strays(variable, value)
     for process in found:
         with contextlib.suppress(OSError):
             os.kill(process, signal.SIGKILL)

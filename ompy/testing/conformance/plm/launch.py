@@ -62,6 +62,7 @@ class Launch:
         command: Sequence[str] | None = None,
     ) -> None:
         Launch.number += 1
+        self.name = f"launch-{Launch.number}"
         self.rank = rank
         self.hosts = list(hosts)
         self.told = told

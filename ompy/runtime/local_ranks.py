@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 # What ranks leave behind in sessions of their own gets SIGKILL, and the system so long to carry it out.
 ORPHANS_END = 2.0
 ORPHANS_PAUSE = 0.001
+# Descriptors that a rank costs whoever starts it, and those that he needs for himself.
+DESCRIPTORS_A_RANK = 6
+OWN_DESCRIPTORS = 64
 NOT_EXECUTABLE = 126
 NOT_FOUND = 127
 BOARD_BYTES_A_RANK = 128
@@ -118,8 +121,17 @@ class LocalRanks:
             os.close(here)
 
     def make_room(self, share: Share) -> None:
-        """A board for a job, with room for all of its ranks, before they are started.  OSError when there is none."""
+        """A board for a job, with room for all of its ranks, before they are started.  OSError when there is none.
+
+        And as many descriptors as those of this host need, as far as the system allows them.
+        """
+        from resource import RLIMIT_NOFILE, getrlimit, setrlimit
+
         self.boards[share.job] = make_board(share.size)
+        needed = OWN_DESCRIPTORS + DESCRIPTORS_A_RANK * (len(self.processes) + len(share.seats))
+        soft, hard = getrlimit(RLIMIT_NOFILE)
+        if needed > soft:
+            setrlimit(RLIMIT_NOFILE, (min(needed, hard), hard))
 
     def start_rank(self, share: Share, index: int, space: KeyValueSpace, base: dict[str, str], here: int) -> bool:
         seat = share.seats[index]
@@ -160,7 +172,8 @@ class LocalRanks:
         self.keeper.started(process.pid)
         self.by_pid[process.pid] = process
         self.processes.append(process)
-        process.session = Session(space, seat.rank, seat.program, partial(self.send, process))
+        send, tell = partial(self.send, process), partial(self.tell, process)
+        process.session = Session(space, seat.rank, seat.program, send, tell)
         self.loop.watch(process.pmi, partial(self.on_pmi, process))
         self.streams.attach(process)
         self.overseer.on_started(share.job, seat.rank, process.pid)
@@ -170,6 +183,9 @@ class LocalRanks:
 
     def send(self, process: Process, data: bytes) -> None:
         """An answer; one that finds no room goes to a rank that asks and never reads."""
+        if process.untold:
+            process.untold += data  # behind what was there first
+            return
         try:
             if os.write(process.pmi, data) == len(data):
                 return
@@ -178,6 +194,31 @@ class LocalRanks:
         except OSError:
             return  # it has gone: its exit status will say how
         raise ValueError(f"rank {process.rank} does not read what its PMI commands are answered")
+
+    def tell(self, process: Process, data: bytes) -> None:
+        """What a rank has not asked for: one that computes reads it later, and what it asks has to wait until then."""
+        is_waiting = bool(process.untold)
+        process.untold += data
+        if not is_waiting and not self.pass_on(process):
+            self.loop.unwatch(process.pmi)
+            self.loop.watch_writable(process.pmi, partial(self.go_on_telling, process))
+
+    def go_on_telling(self, process: Process) -> None:
+        """It has read something."""
+        if self.pass_on(process):
+            self.loop.unwatch(process.pmi)
+            self.loop.watch(process.pmi, partial(self.on_pmi, process))
+
+    def pass_on(self, process: Process) -> bool:
+        """Write what a rank is yet to be told; whether that was all."""
+        try:
+            while process.untold:
+                del process.untold[: os.write(process.pmi, process.untold)]
+        except BlockingIOError:
+            return False
+        except OSError:
+            process.untold.clear()  # it has gone
+        return True
 
     def on_pmi(self, process: Process) -> None:
         if process.pmi < 0:
@@ -206,6 +247,7 @@ class LocalRanks:
         self.loop.unwatch(process.pmi)
         os.close(process.pmi)
         process.pmi = -1
+        process.untold.clear()
 
     def pass_abort_on(self, process: Process) -> None:
         if process.session.aborted:

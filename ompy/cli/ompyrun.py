@@ -78,12 +78,12 @@ def look_for_room(ranks: int) -> None:
     """Refuse more ranks than this process may have descriptors for."""
     from resource import RLIMIT_NOFILE, getrlimit
 
-    from ompy.runtime.local_ranks import DESCRIPTORS_A_RANK, OWN_DESCRIPTORS
+    from ompy.runtime.descriptors import A_RANK, OWN
 
-    needed = OWN_DESCRIPTORS + DESCRIPTORS_A_RANK * ranks
+    needed = OWN + A_RANK * ranks
     _, hard = getrlimit(RLIMIT_NOFILE)
     if needed > hard:
-        most = max(0, hard - OWN_DESCRIPTORS) // DESCRIPTORS_A_RANK
+        most = max(0, hard - OWN) // A_RANK
         raise UsageError(f"{ranks} ranks need {needed} descriptors, and {hard} are allowed (ulimit -Hn): at most {most} ranks")
 
 

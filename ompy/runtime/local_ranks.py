@@ -8,6 +8,7 @@ import signal
 import time
 from functools import partial
 
+from ompy.runtime import descriptors
 from ompy.runtime.job import Share
 from ompy.runtime.keeper import JOB_VARIABLE, Keeper, sweep
 from ompy.runtime.orphans import adopt_orphans
@@ -44,9 +45,6 @@ if TYPE_CHECKING:
 # What ranks leave behind in sessions of their own gets SIGKILL, and the system so long to carry it out.
 ORPHANS_END = 2.0
 ORPHANS_PAUSE = 0.001
-# Descriptors that a rank costs whoever starts it, and those that he needs for himself.
-DESCRIPTORS_A_RANK = 6
-OWN_DESCRIPTORS = 64
 NOT_EXECUTABLE = 126
 NOT_FOUND = 127
 BOARD_BYTES_A_RANK = 128
@@ -121,17 +119,9 @@ class LocalRanks:
             os.close(here)
 
     def make_room(self, share: Share) -> None:
-        """A board for a job, with room for all of its ranks, before they are started.  OSError when there is none.
-
-        And as many descriptors as those of this host need, as far as the system allows them.
-        """
-        from resource import RLIMIT_NOFILE, getrlimit, setrlimit
-
+        """A board for a job, with room for all of its ranks, before they are started.  OSError when there is none."""
         self.boards[share.job] = make_board(share.size)
-        needed = OWN_DESCRIPTORS + DESCRIPTORS_A_RANK * (len(self.processes) + len(share.seats))
-        soft, hard = getrlimit(RLIMIT_NOFILE)
-        if needed > soft:
-            setrlimit(RLIMIT_NOFILE, (min(needed, hard), hard))
+        descriptors.make_room(descriptors.A_RANK * len(share.seats))
 
     def start_rank(self, share: Share, index: int, space: KeyValueSpace, base: dict[str, str], here: int) -> bool:
         seat = share.seats[index]

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 import srun
-from launching import LOOKS_FOR_SECRET, Launch, launch, mpi, python
+from launching import LOOKS_FOR_SECRET, OMPYRUN, Launch, launch, mpi, python
 
 from ompy.runtime import hostfile, mapping
 from ompy.runtime.hostfile import Host
@@ -138,6 +138,13 @@ def test_what_comes_late_for_a_job_that_is_over_is_for_nobody() -> None:
     host.on_frame({"cmd": "barrier", "job": 1, "ranks": [0]}, b"")
     host.on_frame({"cmd": "value", "job": 1, "key": "0.card.0", "value": None}, b"")
     Proxy({}, "a").take({"cmd": "answer", "job": 1, "rank": 0, "line": "cmd=spawn_result rc=0"}, b"")
+
+
+def test_a_launcher_has_as_many_descriptors_as_its_proxies_need() -> None:
+    little = ("sh", "-c", 'ulimit -Sn 28; exec "$@"', "sh", *OMPYRUN)
+    with Launch(*HERE, "--host", "a,b,c,d,e,f,g,h", "sh", "-c", "echo $PMI_RANK", command=little) as job:
+        assert job.finish(90) == 0, job.stderr
+    assert sorted(job.stdout.split()) == list("01234567")
 
 
 def test_a_proxy_has_as_many_descriptors_as_its_ranks_need(tmp_path: Path) -> None:

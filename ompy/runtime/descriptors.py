@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 # Those of a rank: what it writes, PMI, its stacks, and files for its output; those of a proxy: link and agent.
-A_RANK = 6
+A_RANK = 7
 A_PROXY = 3
 # What the process needs for itself.
 OWN = 64

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 # What ranks leave behind in sessions of their own gets SIGKILL, and the system so long to carry it out.
 ORPHANS_END = 2.0
 ORPHANS_PAUSE = 0.001
+# Bytes of answers that may wait for a rank to read.
+MOST_BEHIND = 64 * 1024
 NOT_EXECUTABLE = 126
 NOT_FOUND = 127
 BOARD_BYTES_A_RANK = 128
@@ -172,43 +174,43 @@ class LocalRanks:
     # -- what happens
 
     def send(self, process: Process, data: bytes) -> None:
-        """An answer; one that finds no room goes to a rank that asks and never reads."""
+        """An answer; when more and more of them find no room they go to a rank that asks and never reads."""
         if process.untold:
-            process.untold += data  # behind what was there first
-            return
-        try:
-            if os.write(process.pmi, data) == len(data):
-                return
-        except BlockingIOError:
-            pass
-        except OSError:
-            return  # it has gone: its exit status will say how
-        raise ValueError(f"rank {process.rank} does not read what its PMI commands are answered")
+            process.behind += len(data)
+        self.tell(process, data)
+        if process.behind > MOST_BEHIND:
+            raise ValueError(f"rank {process.rank} does not read what its PMI commands are answered")
 
     def tell(self, process: Process, data: bytes) -> None:
-        """What a rank has not asked for: one that computes reads it later, and what it asks has to wait until then."""
+        """An answer, or what a rank has not asked for, and reads later where it computes."""
         is_waiting = bool(process.untold)
         process.untold += data
-        if not is_waiting and not self.pass_on(process):
-            self.loop.unwatch(process.pmi)
-            self.loop.watch_writable(process.pmi, partial(self.go_on_telling, process))
+        if not is_waiting:
+            self.pass_on(process)
 
-    def go_on_telling(self, process: Process) -> None:
-        """It has read something."""
-        if self.pass_on(process):
-            self.loop.unwatch(process.pmi)
-            self.loop.watch(process.pmi, partial(self.on_pmi, process))
-
-    def pass_on(self, process: Process) -> bool:
-        """Write what a rank is yet to be told; whether that was all."""
+    def pass_on(self, process: Process) -> None:
+        """Write what a rank is yet to be told, as far as there is room."""
         try:
             while process.untold:
                 del process.untold[: os.write(process.pmi, process.untold)]
         except BlockingIOError:
-            return False
+            if process.writer < 0:
+                # A loop watches a descriptor for one thing.
+                process.writer = os.dup(process.pmi)
+                self.loop.watch_writable(process.writer, partial(self.pass_on, process))
         except OSError:
-            process.untold.clear()  # it has gone
-        return True
+            self.end_telling(process)  # it has gone: its exit status will say how
+        else:
+            self.end_telling(process)
+
+    def end_telling(self, process: Process) -> None:
+        """Nothing is left to tell, or nobody."""
+        process.untold.clear()
+        process.behind = 0
+        if process.writer >= 0:
+            self.loop.unwatch(process.writer)
+            os.close(process.writer)
+            process.writer = -1
 
     def on_pmi(self, process: Process) -> None:
         if process.pmi < 0:
@@ -237,7 +239,7 @@ class LocalRanks:
         self.loop.unwatch(process.pmi)
         os.close(process.pmi)
         process.pmi = -1
-        process.untold.clear()
+        self.end_telling(process)
 
     def pass_abort_on(self, process: Process) -> None:
         if process.session.aborted:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ompy_btl_tcp.channel import Channel
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.01, 0.5  # seconds before a peer that hung up is called again
+# The system has none left: of no fault of the address, and perhaps for a moment only.
+SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 class Call:
@@ -37,7 +39,7 @@ class Call:
         close_link: closes it.
         ways: to the peer, in the order of trial; at least one.
         secret, me, peer: the circle's, this process's name and the peer's, as in `Conversation`.
-        patience: seconds for all ways together, and for a peer that hangs up again and again.
+        patience: seconds for all ways together, for a peer that hangs up again and again, and for a descriptor.
         number, turn: of the link that this is to be, as in the handshake.
         protection: as in `Conversation`.
 
@@ -98,15 +100,18 @@ class Call:
         while True:
             source, address = self.ways[self.at]
             ip = address.interface.ip
-            self.link = self.open_link(AF_INET6 if ip.version == 6 else AF_INET)
             self.deadline = time.monotonic() + self.patience / len(self.ways)
             try:
+                self.link = self.open_link(AF_INET6 if ip.version == 6 else AF_INET)
                 if source:
                     self.link.bind((source, 0))
                 problem = self.link.connect_ex((str(ip), address.port))
             except OSError as error:
                 problem = error.errno or errno.EIO
             if problem in (0, errno.EINPROGRESS, errno.EINTR):
+                return
+            if problem in SHORTAGES and time.monotonic() < self.end:
+                self.rest()
                 return
             if not self.next_address(os.strerror(problem), problem == errno.ECONNREFUSED):
                 return
@@ -121,6 +126,12 @@ class Call:
             self.failure = "; ".join(self.reasons)
             return False
         return True
+
+    def rest(self) -> None:
+        """Begin again in a moment."""
+        self.hang_up()
+        self.deadline = time.monotonic() + self.pause
+        self.pause = min(2 * self.pause, LONGEST_PAUSE)
 
     def hang_up(self) -> None:
         if self.link is not None:
@@ -142,9 +153,7 @@ class Call:
             return self.conversation.advance()
         except Ended as ended:
             if ended.again and time.monotonic() < self.end:
-                self.hang_up()
-                self.deadline = time.monotonic() + self.pause
-                self.pause = min(2 * self.pause, LONGEST_PAUSE)
+                self.rest()
             elif self.next_address(str(ended), ended.denied):
                 self.dial()
             return False

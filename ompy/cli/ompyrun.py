@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 USAGE = 2
 # Names under which tools that know of mpi4py only look for a launcher.
 MPI4PY_LAUNCHERS = ("mpiexec", "mpirun")
-# Descriptors that a rank costs the launcher, and those that it needs for itself.
-DESCRIPTORS_A_RANK = 6
-OWN_DESCRIPTORS = 64
 
 
 def variables(segment: Segment, environment: Mapping[str, str]) -> dict[str, str]:
@@ -77,17 +74,17 @@ def programs(segments: Sequence[Segment], default: int) -> list[Program]:
     return found
 
 
-def make_room(ranks: int) -> None:
-    """Have this process allowed as many descriptors as so many ranks need."""
-    from resource import RLIMIT_NOFILE, getrlimit, setrlimit
+def look_for_room(ranks: int) -> None:
+    """Refuse more ranks than this process may have descriptors for."""
+    from resource import RLIMIT_NOFILE, getrlimit
 
-    needed = OWN_DESCRIPTORS + DESCRIPTORS_A_RANK * ranks
-    soft, hard = getrlimit(RLIMIT_NOFILE)
+    from ompy.runtime.descriptors import A_RANK, OWN
+
+    needed = OWN + A_RANK * ranks
+    _, hard = getrlimit(RLIMIT_NOFILE)
     if needed > hard:
-        most = max(0, hard - OWN_DESCRIPTORS) // DESCRIPTORS_A_RANK
+        most = max(0, hard - OWN) // A_RANK
         raise UsageError(f"{ranks} ranks need {needed} descriptors, and {hard} are allowed (ulimit -Hn): at most {most} ranks")
-    if needed > soft:
-        setrlimit(RLIMIT_NOFILE, (needed, hard))
 
 
 def output(segment: Segment) -> Output:
@@ -173,7 +170,7 @@ def job_of(segments: Sequence[Segment]) -> Job:
     found = programs(segments, placement.default_ranks)
     ranks = sum(program.count for program in found)
     if placement.is_here:
-        make_room(ranks)
+        look_for_room(ranks)
     job = Job(found, placement.place(ranks))
     placement.give_to(job)
     for program in found:

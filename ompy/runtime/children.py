@@ -18,6 +18,7 @@ import os
 import sys
 from functools import partial
 
+from ompy.runtime import descriptors
 from ompy.runtime.agents import Agents
 from ompy.runtime.link import Link
 from ompy.runtime.reception import Reception, addresses
@@ -119,6 +120,7 @@ class Children:
 
         Errors: OSError when an agent can't be run, or there is no port.
         """
+        descriptors.make_room(descriptors.A_PROXY * len(self.branches))
         self.reception = Reception(self.loop, self.secret, self.branches, self.admit)
         told = told | {"addresses": addresses(), "port": self.reception.port}
         for agent in plm.agents(list(self.branches), proxy_command()):

@@ -153,6 +153,12 @@ class Launcher:
         """Start the ranks of a job, the person's or one that its ranks have asked for; False, with a message, if that fails."""
         space = self.spaces[job.number] = JobSpace(job.name, job.number, job.size, self)
         space.values |= {"secret": self.secret.hex(), **job.values}
+        shares = job.shares()
+        here = shares.pop(self.job.here, None) or Share(job, [])
+        try:
+            self.local.make_room(here)
+        except OSError as error:
+            return self.leave_out(job.number, 1, f"the system has no room for a job of {job.size} ranks: {error.strerror}")
         for number, (place, program) in enumerate(zip(job.places, job.program_of_ranks(), strict=True)):
             self.ranks[job.number, number] = Rank(job.number, number, place.host, program.command)
             try:
@@ -162,12 +168,6 @@ class Launcher:
                 return self.leave_out(job.number, 1, reason)
             if job.report_bindings:
                 self.streams.say(f"rank {number}: {place.words}")
-        shares = job.shares()
-        here = shares.pop(self.job.here, None) or Share(job, [])
-        try:
-            self.local.make_room(here)
-        except OSError as error:
-            return self.leave_out(job.number, 1, f"the system has no room for a job of {job.size} ranks: {error.strerror}")
         for name, share in shares.items():
             self.start_share(name, share, job)
         return self.local.start(here, space, dict(os.environ))
@@ -189,6 +189,10 @@ class Launcher:
         for rank, (place, program) in enumerate(zip(self.job.places, self.job.program_of_ranks(), strict=True)):
             lines.append(f"rank {rank}: host {place.host}, {place.words}: {' '.join(program.command)}")
         return "\n".join(lines)
+
+    def reaches(self, host: str) -> bool:
+        """Whether it is this host, or another one that is not lost."""
+        return self.hosts is None or host not in self.hosts.remote or self.hosts.remote[host].is_open
 
     def ask_owner(self, job: int, rank: int, key: str) -> bool:
         """Ask the host of a rank for a value of its; False where that is no other host."""
@@ -264,12 +268,19 @@ class Launcher:
         Parameters:
             hosts: the one that was lost, and those that were reached through it.
         """
-        lost = [rank for rank in self.ranks.values() if rank.host in hosts and rank.status is None]
-        if not lost and self.ranks:
-            return
-        for rank in lost:
+        there = [rank for rank in self.ranks.values() if rank.host in hosts]
+        running = [rank for rank in there if rank.status is None]
+        lost = []
+        for rank in running:
             rank.status = -signal.SIGKILL
-            self.go_on_without(rank)
+            if not self.spawned.give_up(rank.job, f"host {rank.host} is lost: {reason}"):
+                self.go_on_without(rank)
+                lost.append(rank)
+            self.spawned.look_if_over(rank.job)
+        for rank in there:
+            self.spaces[rank.job].lose(rank.number)
+        if not running and self.ranks:
+            return
 
         def ranks_of(host: str) -> str:
             numbers = ", ".join(str(rank.number) for rank in lost if rank.host == host)

@@ -8,6 +8,7 @@ import signal
 import time
 from functools import partial
 
+from ompy.runtime import descriptors
 from ompy.runtime.job import Share
 from ompy.runtime.keeper import JOB_VARIABLE, Keeper, sweep
 from ompy.runtime.orphans import adopt_orphans
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 # What ranks leave behind in sessions of their own gets SIGKILL, and the system so long to carry it out.
 ORPHANS_END = 2.0
 ORPHANS_PAUSE = 0.001
+# Bytes of answers that may wait for a rank to read.
+MOST_BEHIND = 64 * 1024
 NOT_EXECUTABLE = 126
 NOT_FOUND = 127
 BOARD_BYTES_A_RANK = 128
@@ -120,6 +123,7 @@ class LocalRanks:
     def make_room(self, share: Share) -> None:
         """A board for a job, with room for all of its ranks, before they are started.  OSError when there is none."""
         self.boards[share.job] = make_board(share.size)
+        descriptors.make_room(descriptors.A_RANK * len(share.seats))
 
     def start_rank(self, share: Share, index: int, space: KeyValueSpace, base: dict[str, str], here: int) -> bool:
         seat = share.seats[index]
@@ -160,7 +164,8 @@ class LocalRanks:
         self.keeper.started(process.pid)
         self.by_pid[process.pid] = process
         self.processes.append(process)
-        process.session = Session(space, seat.rank, seat.program, partial(self.send, process))
+        send, tell = partial(self.send, process), partial(self.tell, process)
+        process.session = Session(space, seat.rank, seat.program, send, tell)
         self.loop.watch(process.pmi, partial(self.on_pmi, process))
         self.streams.attach(process)
         self.overseer.on_started(share.job, seat.rank, process.pid)
@@ -169,15 +174,43 @@ class LocalRanks:
     # -- what happens
 
     def send(self, process: Process, data: bytes) -> None:
-        """An answer; one that finds no room goes to a rank that asks and never reads."""
+        """An answer; when more and more of them find no room they go to a rank that asks and never reads."""
+        if process.untold:
+            process.behind += len(data)
+        self.tell(process, data)
+        if process.behind > MOST_BEHIND:
+            raise ValueError(f"rank {process.rank} does not read what its PMI commands are answered")
+
+    def tell(self, process: Process, data: bytes) -> None:
+        """An answer, or what a rank has not asked for, and reads later where it computes."""
+        is_waiting = bool(process.untold)
+        process.untold += data
+        if not is_waiting:
+            self.pass_on(process)
+
+    def pass_on(self, process: Process) -> None:
+        """Write what a rank is yet to be told, as far as there is room."""
         try:
-            if os.write(process.pmi, data) == len(data):
-                return
+            while process.untold:
+                del process.untold[: os.write(process.pmi, process.untold)]
         except BlockingIOError:
-            pass
+            if process.writer < 0:
+                # A loop watches a descriptor for one thing.
+                process.writer = os.dup(process.pmi)
+                self.loop.watch_writable(process.writer, partial(self.pass_on, process))
         except OSError:
-            return  # it has gone: its exit status will say how
-        raise ValueError(f"rank {process.rank} does not read what its PMI commands are answered")
+            self.end_telling(process)  # it has gone: its exit status will say how
+        else:
+            self.end_telling(process)
+
+    def end_telling(self, process: Process) -> None:
+        """Nothing is left to tell, or nobody."""
+        process.untold.clear()
+        process.behind = 0
+        if process.writer >= 0:
+            self.loop.unwatch(process.writer)
+            os.close(process.writer)
+            process.writer = -1
 
     def on_pmi(self, process: Process) -> None:
         if process.pmi < 0:
@@ -206,6 +239,7 @@ class LocalRanks:
         self.loop.unwatch(process.pmi)
         os.close(process.pmi)
         process.pmi = -1
+        self.end_telling(process)
 
     def pass_abort_on(self, process: Process) -> None:
         if process.session.aborted:

@@ -6,7 +6,7 @@
       |  cmd=put kvsname=J key=K value=V  |   business cards into the job's key-value space
       |  cmd=barrier_in               ->  |   answered when every rank of the job has asked
       |  <- cmd=barrier_out               |
-      |  cmd=get kvsname=J key=K      ->  |   a peer's card, at first contact
+      |  cmd=get kvsname=J key=K      ->  |   a peer's card, at first contact; where that is lost, how its owner has failed
       |  cmd=hear_of_failures         ->  |   ompy's ranks alone: from here on the rank takes, unasked,
       |  <- cmd=process_failed job=J ...  |   which others have failed in a job that goes on, its own or one beside it
       |  mcmd=spawn ... endcmd        ->  |   answered when the processes have all come to a barrier, or one can't
@@ -116,6 +116,11 @@ class KeyValueSpace:
             session.tell_of_failure(job, rank, how)
         self.look_who_waits()
 
+    def lose(self, rank: int) -> None:
+        """What a rank has published is lost with its host: who waits for it is told that it is not there."""
+        for key in [key for key in self.awaited if key.startswith(f"{rank}.")]:
+            self.arrived(key, None)
+
     @property
     def waiting_ranks(self) -> list[int]:
         """Who has come to the barrier."""
@@ -158,14 +163,23 @@ class Session(Member):
         rank: of the process, in its job.
         program: number of the program among those separated by `:` on the command line.
         send: takes bytes for the process.
+        tell: takes those that it has not asked for, and need not read soon; None: `send` does.
     """
 
-    def __init__(self, space: KeyValueSpace, rank: int, program: int, send: Callable[[bytes], None]) -> None:
+    def __init__(
+        self,
+        space: KeyValueSpace,
+        rank: int,
+        program: int,
+        send: Callable[[bytes], None],
+        tell: Callable[[bytes], None] | None = None,
+    ) -> None:
         self.space = space
         self.rank = rank
         self.ranks = (rank,)
         self.program = program
         self.send = send
+        self.tell = tell or send
         self.initialised = False
         self.finalised = False
         self.aborted: tuple[int, str] | None = None
@@ -246,7 +260,7 @@ class Session(Member):
             self.tell_of_failure(self.space.name, rank, how)
 
     def tell_of_failure(self, job: str, rank: int, how: str) -> None:
-        self.reply(f"cmd=process_failed job={job} rank={rank} how={how.encode().hex()}")
+        self.tell(f"cmd=process_failed job={job} rank={rank} how={how.encode().hex()}\n".encode())
 
     def get_maxes(self, fields: dict[str, str]) -> None:
         self.reply(f"cmd=maxes kvsname_max=256 keylen_max={KEY_LIMIT} vallen_max={VALUE_LIMIT}")
@@ -276,6 +290,9 @@ class Session(Member):
 
         def then(value: str | None) -> None:
             found = f"rc=-1 msg=key_{key}_not_found" if value is None else f"rc=0 msg=success value={value}"
+            failed = (how for rank, how in self.space.failed.items() if key.startswith(f"{rank}."))
+            if value is None and (how := next(failed, None)) is not None:
+                found += f" how={how.encode().hex()}"
             self.answered("cmd=get_result " + found)
 
         self.space.get(key, then)

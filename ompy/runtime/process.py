@@ -41,6 +41,9 @@ class Process:
         pid: of the leader, which is the group's number too.
         pmi, stdout, stderr: the launcher's ends; -1 for one that is closed, or is none.
         status: exit code, or minus the signal that killed it; None while it runs.
+        untold: what the launcher says to it that has found no room yet.
+        behind: bytes of answers among that.
+        writer: a second descriptor for `pmi`, while there is such.
     """
 
     def __init__(
@@ -70,6 +73,9 @@ class Process:
         self.program = program
         self.status: int | None = None
         self.session: Session
+        self.untold = bytearray()
+        self.behind = 0
+        self.writer = -1
         self.pmi, theirs = (end.detach() for end in socketpair(AF_UNIX, SOCK_STREAM))
         self.stdout, out = os.pipe()
         self.stderr, err = (-1, os.dup(out)) if merged else os.pipe()

@@ -312,7 +312,8 @@ class Proxy:
         self.spaces[job].arrived(key, value)
 
     def obey_answer(self, job: int, rank: int, line: str) -> None:
-        session = self.spaces[job].forwarded.pop(rank, None)
+        # A job may be over before an answer comes that takes long, that to a spawn.
+        session = self.spaces[job].forwarded.pop(rank, None) if job in self.spaces else None
         if session is not None:
             session.answered(line)
 

@@ -157,6 +157,8 @@ class RemoteRanks:
             self.launcher.loop.watch(self.input, self.read_input)
 
     def hear_barrier(self, job: int, ranks: list[int]) -> None:
+        if job not in self.launcher.spaces:
+            return  # the last rank of a spawned job has ended, and was the one that those at the barrier waited for
         self.launcher.spaces[job].enter_barrier(HostAtBarrier(self, job, ranks))
         self.launcher.on_barrier(job)
 
@@ -164,7 +166,8 @@ class RemoteRanks:
         self.launcher.spaces[job].get(key, lambda value: self.send("value", job=job, key=key, value=value))
 
     def hear_value(self, job: int, key: str, value: str | None) -> None:
-        self.launcher.spaces[job].arrived(key, value)
+        if job in self.launcher.spaces:  # else whoever has asked has ended, and with it a spawned job
+            self.launcher.spaces[job].arrived(key, value)
 
     def hear_pmi(self, job: int, rank: int, line: str) -> None:
         """A command that concerns the whole job: the rank has a session here too, which answers it."""

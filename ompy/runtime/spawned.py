@@ -82,7 +82,7 @@ class Request:
             among = wanted.split(",") if wanted else known
             for host in among:
                 if host not in known:
-                    raise ValueError(f"host {host} is none of the job's, which are {', '.join(known)}")
+                    raise ValueError(f"host {host} is none of the job's, or lost; there are {', '.join(known)}")
             found += [Place(among[rank % len(among)]) for rank in range(program.count)]
         return found
 
@@ -106,6 +106,7 @@ class SpawnedJob(Job):
 
     Parameters:
         first: the job that a person started, whose output and environment it shares.
+        hosts: of that job, where its processes may go.
         job: its number.
         request: what was asked.
         session: of the rank that has asked, and awaits an answer.
@@ -115,8 +116,8 @@ class SpawnedJob(Job):
         connected: the other jobs that each rank is connected with, of those that have told.
     """
 
-    def __init__(self, first: Job, job: int, request: Request, session: Session) -> None:
-        super().__init__(request.programs, request.places(first.here, [place.host for place in first.places]))
+    def __init__(self, first: Job, hosts: Sequence[str], job: int, request: Request, session: Session) -> None:
+        super().__init__(request.programs, request.places(first.here, hosts))
         self.number = job
         # Whoever removes what the first job has left removes what this one has.
         self.name = f"{first.name}.{job}"
@@ -158,7 +159,8 @@ class SpawnedJobs:
         try:
             if launcher.told_to_end is not None:
                 raise ValueError("the job is being ended")
-            job = SpawnedJob(launcher.job, self.count + 1, Request(text), session)
+            hosts = [place.host for place in launcher.job.places if launcher.reaches(place.host)]
+            job = SpawnedJob(launcher.job, hosts, self.count + 1, Request(text), session)
         except ValueError as error:
             session.answered(refusal(str(error)))
             return

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from binascii import a2b_base64, b2a_base64
 
-from ompy.core.errors import ERR_INTERN, ERR_SPAWN, MPIError
+from ompy.core.errors import ERR_INTERN, ERR_PROC_FAILED, ERR_SPAWN, MPIError
 from ompy.core.progress import is_readable, serve_until_readable
 from ompy.mca.last_words import say
 from ompy.mca.pmi_services import ELSEWHERE_KEY, PARENT_KEY, PmiServices
@@ -167,6 +167,9 @@ class PmiRte(PmiServices, Rte):
 
     def _lookup(self, key: str) -> str:
         answer = self.wire.ask(f"get kvsname={self.job} key={key}", "get_result")
+        if "how" in answer:
+            how = f"the launcher says that its owner {decode(answer['how'])}"
+            raise MPIError(ERR_PROC_FAILED, f"what was published under {key} in job {self.job} is lost: {how}")
         if answer.get("rc", "0") != "0" or "value" not in answer:
             raise MPIError(ERR_INTERN, f"nothing is published under {key} in job {self.job}")
         return answer["value"]

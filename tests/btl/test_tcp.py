@@ -423,17 +423,23 @@ def test_finalize_leaves_no_descriptor_and_the_transport_opens_again() -> None:
     assert descriptors() == before
 
 
+def leave_no_descriptor() -> tuple[int, int]:
+    """This process can't open any; the limits that it had."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    os.close(lowest_free := os.dup(0))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, limits[1]))
+    return limits
+
+
 def test_where_there_is_no_descriptor_for_a_caller_it_waits_until_there_is_one() -> None:
     def body(rank: Rank) -> None:
         if rank.rank == 0:
-            soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-            os.close(lowest_free := os.dup(0))
-            resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, hard))
+            limits = leave_no_descriptor()
             rank.gather()
             end = time.monotonic() + 0.3
             rank.progress_until(lambda: time.monotonic() > end)
             assert not rank.inbox.messages
-            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
             rank.wait_for(1)
         else:
             rank.gather()
@@ -441,6 +447,34 @@ def test_where_there_is_no_descriptor_for_a_caller_it_waits_until_there_is_one()
         rank.gather()
 
     run(body)
+
+
+def test_where_there_is_no_descriptor_for_a_call_it_is_made_once_there_is_one() -> None:
+    def body(rank: Rank) -> None:
+        if rank.rank == 0:
+            limits = leave_no_descriptor()
+            assert rank.btl.post(rank.endpoints[1], b"too early", TAG) == BACK_PRESSURE
+            rank.btl.progress()
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+            rank.post(1, b"at last")
+        else:
+            rank.wait_for(1)
+            assert rank.inbox.messages == [b"at last"]
+        rank.gather()
+
+    run(body)
+
+
+def test_a_peer_for_whom_no_descriptor_is_left_in_time_is_reported() -> None:
+    def body(rank: Rank) -> None:
+        if rank.rank == 0:
+            leave_no_descriptor()
+            assert rank.btl.post(rank.endpoints[1], b"never", TAG) == BACK_PRESSURE
+            rank.progress_until(lambda: bool(rank.errors))
+            assert "Too many open files (btl_tcp_connect_timeout" in str(rank.errors[0][1])
+        rank.gather()
+
+    run(body, connect_timeout=300)
 
 
 def test_a_caller_that_resets_its_connection_as_soon_as_it_is_let_in_is_no_error_and_may_call_again() -> None:

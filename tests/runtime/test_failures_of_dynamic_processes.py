@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from launching import Launch, python
+from launching import OMPYRUN, Launch, python
 
 LIMIT = ("--timeout", "60", "--report-state-on-timeout")
 DIES = "os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -276,6 +276,14 @@ def test_a_program_that_is_missing_on_another_host_is_an_error_of_spawn_and_the_
     it = run(*LIMIT, *HERE, "--host", "a:1,b:1", *python(PARENT + parent))
     assert it.process.returncode == 0, it.stderr
     assert it.stdout.count("host b: can't start '/no/such': No such file or directory") == 2, it.stdout
+
+
+def test_spawned_ranks_are_allowed_the_descriptors_that_they_cost_the_launcher() -> None:
+    parent = "tried(lambda: world.Spawn('false', maxprocs=24))\n"
+    little = ("sh", "-c", 'ulimit -Sn 64; exec "$@"', "sh", *OMPYRUN)
+    with Launch("-n", "1", *python(PARENT + parent), command=little) as it:
+        assert it.finish(70) == 0, it.stderr
+    assert "false: exited with code 1 before all had begun MPI" in it.stdout
 
 
 def test_a_host_that_is_none_of_the_jobs_is_an_error_of_spawn() -> None:

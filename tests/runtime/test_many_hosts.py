@@ -6,13 +6,16 @@ import os
 import re
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import srun
-from launching import LOOKS_FOR_SECRET, Launch, launch, mpi, python
+from launching import LOOKS_FOR_SECRET, OMPYRUN, Launch, launch, mpi, python
 
 from ompy.runtime import hostfile, mapping
 from ompy.runtime.hostfile import Host
+from ompy.runtime.proxy import Proxy
+from ompy.runtime.remote_ranks import RemoteRanks
 
 HERE = ("--mca", "plm", "local")
 HOSTS = (*HERE, "--host", "a:2,b:1")
@@ -102,6 +105,74 @@ main()
     with Launch(command=command) as job:
         assert job.process.wait(30) == -signal.SIGKILL
         assert job.wait_until_gone(30) == []
+
+
+# Of hosts a and b the test stops b's proxy, which is then lost; rank 0 has not met rank 1.
+LOSES_HOST = """
+print(os.getppid(), rank, flush=True)
+comm.Set_errhandler(MPI.ERRORS_RETURN)
+def tried(call):
+    try:
+        return call()
+    except MPI.Exception as error:
+        print(error.Get_error_class() == MPI.{error}, error, flush=True)
+def spawned(host=None):
+    child = "from ompy import MPI; MPI.Comm.Get_parent().Barrier()"
+    hint = MPI.Info.Create({{"host": host}}) if host else MPI.INFO_NULL
+    MPI.COMM_SELF.Spawn(sys.executable, ["-c", child], 2, hint).Barrier()
+    print("spawned", flush=True)
+if rank == 1: signal.pause()
+sys.stdin.readline()
+"""
+
+
+def lose_host(source: str, error: str = "ERR_PROC_FAILED") -> str:
+    """What rank 0 of a job that goes on prints in `source`, once the proxy of the other host is stopped."""
+    words = (*HERE, "--host", "a:1,b:1", "--enable-recovery")
+    with Launch(*words, *mpi(LOSES_HOST.format(error=error) + source), stdin="go\n") as job:
+        proxies = dict(reversed(line.split()) for line in job.lines(2))
+        os.kill(int(proxies["1"]), signal.SIGSTOP)
+        job.finish(90)
+        assert "host b is lost with rank 1: nothing was heard from it" in job.stderr
+        assert job.wait_until_gone(15) == []
+    return job.stdout
+
+
+def test_who_waits_for_what_a_lost_host_was_asked_is_told_of_the_loss() -> None:
+    told = lose_host("tried(lambda: comm.send(None, dest=1))\ntried(lambda: comm.recv(source=1))")
+    assert re.match(r"True .*1\.card\.0 .* is lost: the launcher says that its owner was killed by SIGKILL\nTrue .*\n$", told)
+
+
+def test_a_spawn_on_a_host_that_is_lost_meanwhile_is_an_error() -> None:
+    told = lose_host("tried(lambda: spawned('b'))\nspawned('a')", error="ERR_SPAWN")
+    assert re.match(r"True .*host b is lost: nothing was heard from it for 7.5 s\nspawned\n$", told)
+
+
+def test_what_is_spawned_after_the_loss_of_a_host_runs_on_those_that_are_left() -> None:
+    told = lose_host("tried(lambda: comm.recv(source=1))\nspawned()\ntried(lambda: spawned('b'))")
+    assert re.match(r"True .*\nspawned\nFalse .*host b is none of the job's, or lost; there are a\n$", told)
+
+
+def test_what_comes_late_for_a_job_that_is_over_is_for_nobody() -> None:
+    host = RemoteRanks("a", SimpleNamespace(launcher=SimpleNamespace(spaces={})))
+    host.on_frame({"cmd": "barrier", "job": 1, "ranks": [0]}, b"")
+    host.on_frame({"cmd": "value", "job": 1, "key": "0.card.0", "value": None}, b"")
+    Proxy({}, "a").take({"cmd": "answer", "job": 1, "rank": 0, "line": "cmd=spawn_result rc=0"}, b"")
+
+
+def test_a_launcher_has_as_many_descriptors_as_its_proxies_need() -> None:
+    little = ("sh", "-c", 'ulimit -Sn 28; exec "$@"', "sh", *OMPYRUN)
+    with Launch(*HERE, "--host", "a,b,c,d,e,f,g,h", "sh", "-c", "echo $PMI_RANK", command=little) as job:
+        assert job.finish(90) == 0, job.stderr
+    assert sorted(job.stdout.split()) == list("01234567")
+
+
+def test_a_proxy_has_as_many_descriptors_as_its_ranks_need(tmp_path: Path) -> None:
+    agent = tmp_path / "agent"
+    agent.write_text('#!/bin/sh\nulimit -Sn 64\nexec sh -c "$2"\n')
+    agent.chmod(0o755)
+    job = launch("--launch-agent", str(agent), "--host", "a:24", "sh", "-c", "echo $PMI_RANK")
+    assert sorted(map(int, job.stdout.split())) == list(range(24)), job.stderr
 
 
 def test_the_secret_is_on_no_command_line_and_in_no_environment() -> None:

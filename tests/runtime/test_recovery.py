@@ -119,6 +119,46 @@ def test_a_rank_that_fails_before_it_has_started_mpi_is_not_waited_for() -> None
     assert len(job.stdout.splitlines()) == 2, job.stderr
 
 
+def test_a_rank_that_computes_hears_later_of_however_many_failures() -> None:
+    launcher = """
+import socket, sys
+from ompy.cli.ompyrun import main
+from ompy.runtime import process
+def with_little_room(family, kind):
+    ends = socket.socketpair(family, kind)
+    ends[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
+    return ends
+process.socketpair = with_little_room
+sys.exit(main())
+"""
+    deaf = """
+import os, sys
+wire = int(os.environ["PMI_FD"])
+def ask(*questions):
+    os.write(wire, "".join(f"cmd={words}\\n" for words in questions).encode())
+heard = b""
+def hear(sign):
+    global heard
+    while sign not in heard:
+        heard += os.read(wire, 4096)
+ask("init pmi_version=1 pmi_subversion=1", "hear_of_failures")
+hear(b"hears_of_failures")
+sys.stdin.readline()
+ask("get_appnum", "finalize")
+hear(b"finalize_ack")
+lines = heard.decode().splitlines()
+print(sum(line.startswith("cmd=process_failed ") for line in lines), *lines[-2:])
+"""
+    count = 40
+    words = ("--oversubscribe", "--enable-recovery", "-n", "1", *python(deaf), ":", "-n", str(count), "false")
+    with Launch(*words, stdin="go\n", command=python(launcher)) as job:
+        assert job.process.stderr is not None
+        for _ in range(count):
+            assert b"exited with code 1" in job.process.stderr.readline()
+        assert job.finish() == 1
+        assert job.stdout == f"{count} cmd=appnum appnum=0 cmd=finalize_ack\n", job.stderr
+
+
 def test_a_rank_that_leaves_in_order_is_no_failure() -> None:
     source = "others = comm.Split(rank == 1)\nif rank == 1: MPI.Finalize()\nelse: others.Barrier(), print(others.allreduce(1))"
     job = launch("-n", "3", "--enable-recovery", "--timeout", "60", *mpi(source))

@@ -9,6 +9,7 @@ from libc.string cimport memcpy
 from ompy.core.constants cimport OK
 from ompy.core.constants cimport OUT_OF_RESOURCE as NO_ROOM
 from ompy.core.errors import ERR_OTHER, MPIError
+from ompy.mca.mtl cimport loss
 from ompy.mca.pml cimport pml
 
 from ompy_mtl_ofi.context cimport ASKED, UNKNOWN, Arrival
@@ -208,8 +209,10 @@ cdef class Engine(Endpoint):
             operation, self.late = self.late, NULL
             while operation != NULL:
                 more = operation.next
-                if operation.owner != NULL and (<OfiRecv> operation.owner).complete:
+                if operation.owner != NULL and (<OfiRecv> operation.owner).doom is not None:
+                    taken = <OfiRecv> operation.owner
                     self.give(operation)
+                    (<OfiRecv> taken).landed_piece(CANCELLED)
                 else:
                     self.post_receive(operation, self.ignored(operation.kind))
                 operation = more
@@ -266,10 +269,10 @@ cdef class Engine(Endpoint):
     cdef int ask(self, OfiContext context, int rank, MtlSend request) except -1:
         """A peer's base; the send waits for it."""
         cdef Communicator comm = context.communicator
+        context.waiting.setdefault(rank, deque()).append(request)
         if context.theirs[rank] == UNKNOWN:
             context.theirs[rank] = ASKED
             self.word(self.peer_of(comm, rank), ASK, comm.rank, comm.context)
-        context.waiting.setdefault(rank, deque()).append(request)
         return 0
 
     def tell(self, OfiContext context not None, int rank):
@@ -473,7 +476,7 @@ cdef class Engine(Endpoint):
     # -- trouble and the end --------------------------------------------------------------------------------------
 
     def call_back_pieces(self, OfiRecv request not None):
-        """Nothing of a message's body is put into its memory any more."""
+        """Of a message's body; what has been matched already comes, or breaks off."""
         cdef Operation *operations
         cdef int index
         for address, _ in self.slabs:
@@ -481,6 +484,7 @@ cdef class Engine(Endpoint):
             for index in range(SLAB):
                 if operations[index].owner == <void *> request and operations[index].kind == BODY_IN \
                         and self.take_back(&operations[index]):
+                    request.pieces -= 1
                     self.give(&operations[index])
 
     def owners(self, int kind):
@@ -494,6 +498,10 @@ cdef class Engine(Endpoint):
                 if operations[index].owner != NULL and operations[index].kind == kind:
                     found.append(<object> operations[index].owner)
         return found
+
+    def is_in_vain(self, OfiRecv request not None):
+        """Nobody is left who could send what it wants."""
+        return loss(request.context.communicator, request.wanted_source) is not None
 
     def fail_all(self, Proc proc not None):
         """Whatever involves a process ends with its failure."""
@@ -516,18 +524,21 @@ cdef class Engine(Endpoint):
             peer.waiting.clear()
             doomed += [sending for sending in self.announced.values() if sending.target is peer]
             doomed += [receiving for receiving in self.pulling.values() if receiving.target is peer]
-        for receiving in self.owners(RECEIVE):
-            if receiving.wanted_source == receiving.context.communicator.remote_group.rank_of(proc.index):
-                doomed.append(receiving)
+        doomed += [receiving for receiving in self.owners(RECEIVE) if self.is_in_vain(receiving)]
         for context in self.contexts.named.values():
             rank = context.communicator.remote_group.rank_of(proc.index)
             if rank >= 0:
                 doomed += context.waiting.pop(rank, ())
-                doomed += [receiving for receiving in context.posted if receiving.wanted_source == rank]
+                doomed += [receiving for receiving in context.posted if self.is_in_vain(receiving)]
         for request in doomed:
             if not request.complete:
                 request.fail(proc.failure)
 
     def is_idle(self):
-        """Nothing of ours is still with the provider or waits for it."""
-        return not (self.sending or self.stalled)
+        """Nothing of ours is still with the provider or waits for it, but for what it can't bring to the lost."""
+        cdef Peer peer
+        cdef OfiSend request
+        if self.stalled:
+            return False
+        return not self.sending or (all([peer.failed for peer in self.owners(OUT)])
+                                    and all([request.target.failed for request in self.owners(BODY_OUT)]))

@@ -36,7 +36,7 @@ cdef class OfiRecv(MtlRecv):
     cdef OfiContext context
     cdef Peer target                             # who sends us a body
     cdef Operation *operation                    # in the provider's queue, or NULL
-    cdef object doom                             # why it is to fail once the provider gives it back
+    cdef object doom                             # why it is to fail once the provider gives it, or the last piece, back
     cdef uint64_t number                         # of a body
     cdef int pieces                              # of it, that are to come
     cdef bint direct                             # they go to the program's memory

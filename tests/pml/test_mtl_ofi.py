@@ -448,6 +448,51 @@ def test_the_rest_of_a_body_does_not_come_after_its_receive_has_ended_with_the_l
     assert done.stdout.split() == ["True"], done.stderr
 
 
+SILENT = """
+import os, signal
+from ompy import MPI
+from ompy.core.proc import process_table
+from ompy.mca.pml import chosen
+from ompy_mtl_ofi import engine
+comm = MPI.COMM_WORLD
+comm.Set_errhandler(MPI.ERRORS_RETURN)
+memory = bytearray([comm.rank]) * 64_000_000
+pid = comm.bcast(os.getpid(), 1)
+if comm.rank == 1:
+    comm.Send(memory, 0)
+else:
+    receive = comm.Irecv(memory, 1)
+    while not memory[0]:
+        receive.Test()
+    os.kill(pid, signal.SIGSTOP)
+    # What was on its way is here, and no more comes.
+    before = -1
+    while memory.count(1) != before:
+        before = memory.count(1)
+        for _ in range(1000):
+            receive.Test()
+    chosen().peer_lost(process_table().get(1), "so says the test")
+    now = engine.monotonic()
+    engine.monotonic = lambda: now + 10
+    try:
+        receive.Wait()
+    except MPI.Exception as error:
+        print(error.Get_error_class() == MPI.ERR_PROC_FAILED)
+    os.kill(pid, signal.SIGKILL)
+    # libfabric 1.17 may crash where it is closed before it has seen the end of the connection.
+    while os.path.exists(f"/proc/{pid}"):
+        pass
+    for _ in range(10_000):
+        comm.Iprobe(0)
+"""
+
+
+@over_tcp
+def test_a_receive_ends_with_the_loss_of_a_sender_that_has_fallen_silent() -> None:
+    done = ompyrun("-n", "2", "--enable-recovery", *options(TCP), "python", "-c", SILENT)
+    assert done.stdout.split() == ["True"], done.stderr
+
+
 UNSENT = """
 import os, signal
 from ompy import MPI

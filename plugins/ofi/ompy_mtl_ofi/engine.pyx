@@ -2,6 +2,7 @@
 # cython: auto_pickle=False
 """What sends and receives of mtl/ofi share; see `engine.pxd`."""
 from collections import deque
+from time import monotonic
 
 from libc.stdlib cimport malloc
 from libc.string cimport memcpy
@@ -26,6 +27,10 @@ CARD = "mtl_ofi"
 cdef enum:
     WORDS = 32                                   # receives of words
     LOOKS = 2000                                 # some hundred microseconds, after which a body is waited for like all else
+
+
+# Seconds that the rest of a body of a lost rank is waited for: from a host that is silent it neither comes nor breaks off.
+cdef double PATIENCE = 10
 
 
 cdef bint is_moving(void *context) noexcept nogil:
@@ -69,6 +74,7 @@ cdef class Engine(Endpoint):
         self.contexts = ContextTable(self.tag_bits - KIND_BITS - MPI_BITS, world)
         self.announced = {}
         self.pulling = {}
+        self.breaking_off = []
         self.stalled = []
         self.ready = is_moving
         self.ready_context = &self.looks
@@ -216,9 +222,20 @@ cdef class Engine(Endpoint):
                 else:
                     self.post_receive(operation, self.ignored(operation.kind))
                 operation = more
+        while self.breaking_off and monotonic() >= self.breaking_off[0][0]:
+            (<OfiRecv> self.breaking_off[0][1]).end()
         if self.matching == HERE and self.sweep == NULL:
             self.post_sweep()
         return 0
+
+    def await_rest(self, OfiRecv request not None):
+        """The provider has what can't be called back."""
+        self.breaking_off.append((monotonic() + PATIENCE, request))
+
+    def await_no_more(self, OfiRecv request not None):
+        """The receive ends."""
+        self.pulling.pop(request.number, None)
+        self.breaking_off = [entry for entry in self.breaking_off if entry[1] is not request]
 
     # -- words ----------------------------------------------------------------------------------------------------
 

@@ -47,4 +47,6 @@ cdef class OfiRecv(MtlRecv):
     cdef int take(self, int source, int tag, uint64_t number, uint64_t length, const char *body) except -1
     cdef int fetch(self, int source, int tag, uint64_t number, uint64_t length) except -1
     cdef int landed_piece(self, int error) except -1
+    # What `doom` says, now.
+    cdef int end(self) except -1
     cdef int given_back(self, int error) except -1

@@ -233,6 +233,8 @@ cdef class OfiRecv(MtlRecv):
 
     cdef int landed_piece(self, int error) except -1:
         self.pieces -= 1
+        if self.complete:
+            return 0
         if error and self.doom is None:
             self.engine.lost(self.target, error)
             return self.fail(MPIError(ERR_OTHER, f"a message of rank {self.status.source} broke off: "
@@ -240,7 +242,7 @@ cdef class OfiRecv(MtlRecv):
         if self.pieces:
             return 0
         if self.doom is not None:
-            return self.fail(self.doom)
+            return self.end()
         del self.engine.pulling[self.number]
         return self.landed()
 
@@ -255,8 +257,9 @@ cdef class OfiRecv(MtlRecv):
         """Complete with an error, as soon as nothing is put into our memory any more."""
         if self.complete:
             return 0
-        if self.doom is None:
-            self.doom = error
+        if self.doom is not None and self.pieces:
+            return 0                             # its end is near
+        self.doom = error
         if self.operation != NULL:
             if not self.withdraw():
                 return 0                         # its end is in the queue of events already, or will be
@@ -265,6 +268,10 @@ cdef class OfiRecv(MtlRecv):
         if self.pieces:
             self.engine.call_back_pieces(self)
         if self.pieces:
-            return 0                             # the provider writes there until each has come, or has broken off
-        self.engine.pulling.pop(self.number, None)
+            self.engine.await_rest(self)         # written to until each has come, or has broken off
+            return 0
+        return self.end()
+
+    cdef int end(self) except -1:
+        self.engine.await_no_more(self)
         return MtlRecv.fail(self, self.doom)

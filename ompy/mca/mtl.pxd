@@ -142,3 +142,7 @@ cdef class Mtl:
     cpdef int close(self) except -1
     # What goes on this process's card, each entry by the name that peers look for; of an MTL with an address of its own.
     cpdef dict cards(self)
+
+
+# Why nothing comes any more from a rank, or with ANY_SOURCE from any other: the failure of a process, or None.
+cdef object loss(Communicator comm, int source)

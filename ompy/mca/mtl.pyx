@@ -3,13 +3,29 @@
 """Base classes of matching transport layers.  The contract is in `mtl.pxd`."""
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 
-from ompy.core.constants cimport OUT_OF_RESOURCE, TAG_UPPER_BOUND
+from ompy.core.constants cimport ANY_SOURCE, OUT_OF_RESOURCE, TAG_UPPER_BOUND
 from ompy.core.convertor cimport pack_all
 from ompy.core.owner cimport enter, leave
+from ompy.core.proc cimport failures
 from ompy.core.memory import view
 from ompy.core.request cimport outlast
 
 interface = INTERFACE
+
+
+cdef object loss(Communicator comm, int source):
+    cdef int rank
+    if failures == 0:
+        return None
+    if source != ANY_SOURCE:
+        return comm.peer(source).failure
+    failure = None
+    for rank in range(comm.remote_size):
+        if comm.is_inter or rank != comm.rank:
+            failure = comm.peer(rank).failure
+            if failure is None:
+                return None
+    return failure
 
 
 cdef class MtlSend(MessageRequest):

@@ -61,9 +61,9 @@
 #   21 progress      No call but `send`, `recv`, `recv_object`, `probe` and `mprobe` waits for another rank.  What can go on
 #                    goes on whenever this process makes progress, whatever else it waits for.
 #   22 loss          `peer_lost` ends what waits for that process alone, with its `failure`: sends to it, synchronous ones among
-#                    them, and receives that want it by name.  What is begun later raises it, or ends so, but for receives of
-#                    what had come from it before, which may take that.  Everything else goes on, receives from any source too
-#                    while there is another one.
+#                    them, receives and probes that want it by name.  What is begun later raises it, or ends so, but for
+#                    receives of what had come from it before, which may take that.  Everything else goes on, receives from
+#                    any source too while there is another one.
 #   23 quiet         A component never prints, aborts or exits.
 from ompy.core.communicator cimport Communicator
 from ompy.core.proc cimport Proc

@@ -7,6 +7,7 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, Py_buffer, PyBuffer_Fi
 
 from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport PROC_NULL
+from ompy.core.owner cimport enter, leave
 from ompy.core.progress_thread cimport is_employed
 from ompy.core.window cimport FLAVOR_ALLOCATE, FLAVOR_CREATE, FLAVOR_DYNAMIC, FLAVOR_SHARED, Window
 from ompy.mca.osc cimport OscModule
@@ -117,8 +118,12 @@ cdef class Win(OneSided):
         try:
             self.live()
             held = writable(memory)
-            (<OscModule> self.window.module).attach(<size_t> held.view.buf, held.view.len)
-            self.window.memory[<size_t> held.view.buf] = held
+            enter()                              # neither a signal's exception nor another thread comes in between
+            try:
+                (<OscModule> self.window.module).attach(start_of(held), held.view.len)
+                self.window.memory[start_of(held)] = held
+            finally:
+                leave()
         except MPIError as error:
             hand_over(error, self.window)
 
@@ -128,8 +133,12 @@ cdef class Win(OneSided):
         try:
             self.live()
             held = writable(memory)
-            (<OscModule> self.window.module).detach(<size_t> held.view.buf)
-            del self.window.memory[<size_t> held.view.buf]
+            enter()
+            try:
+                (<OscModule> self.window.module).detach(start_of(held))
+                self.window.memory.pop(start_of(held), None)
+            finally:
+                leave()
         except MPIError as error:
             hand_over(error, self.window)
 
@@ -372,6 +381,11 @@ cdef buffer writable(object memory):
     held.device = acquire(memory, &held.view, PyBUF_SIMPLE | PyBUF_WRITABLE)
     held.held = True
     return held
+
+
+cdef inline size_t start_of(buffer held) noexcept:
+    """Where it begins.  What has no bytes is nowhere: other memory may begin where Python says that it does."""
+    return <size_t> held.view.buf if held.view.len else 0
 
 
 cdef Win created(cls, int flavor, size_t address, Py_ssize_t size, Py_ssize_t unit, object memory, Info info, Comm comm):

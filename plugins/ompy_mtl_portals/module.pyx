@@ -15,7 +15,7 @@ from ompy.core.proc cimport Proc
 from ompy.core.progress cimport progress, wait
 from ompy.core.status cimport StatusRecord
 from ompy.mca.bml cimport Bml
-from ompy.mca.mtl cimport INTERFACE, MtlRecv, MtlSend
+from ompy.mca.mtl cimport INTERFACE, MtlRecv, MtlSend, loss
 from ompy.mca.pml cimport Message
 
 from ompy_mtl_portals.context cimport ASKED, UNKNOWN, PortalContext
@@ -261,16 +261,15 @@ cdef class PortalsMtl(Mtl):
         """Whatever involves the process fails."""
         cdef Listener engine = self.engine
         cdef PortalsRecv request
-        cdef int rank
         if <uint32_t> proc.index >= engine.nodes:
             return 0
         engine.peers[proc.index].failed = True
         engine.qkernel.peer_lost(proc.index, proc.failure)
         engine.fail_stalled(proc.index, proc.failure)
         for request in engine.owners(PORTAL_RECEIVE):
-            rank = request.context.communicator.remote_group.rank_of(proc.index)
-            concerned = request.node == proc.index if request.pulling else rank >= 0 and request.wanted_source == rank
-            if concerned:
+            if request.pulling and request.node != proc.index:
+                continue
+            if request.pulling or loss(request.context.communicator, request.wanted_source) is not None:
                 request.fail(proc.failure)
         for sending in engine.owners(PORTAL_ACKNOWLEDGE):
             if (<PortalsSend> sending).node == proc.index:

@@ -8,6 +8,7 @@ from libc.string cimport memcpy, memset
 from ompy.core.constants cimport ANY_SOURCE, ANY_TAG
 from ompy.core.errors import ERR_NO_MEM, ERR_OTHER, MPIError
 from ompy.core.proc cimport table
+from ompy.mca.mtl cimport loss
 
 from ompy_mtl_portals.wire cimport (
     CONTEXTS, PORTAL_ACKNOWLEDGE, PORTAL_READ, PORTAL_RECEIVE, PROTOCOL_SYNCHRONOUS, TYPE_LONG, TYPE_REPLY, WORD_MATCHED,
@@ -67,7 +68,8 @@ cdef class PortalsRecv(MtlRecv):
         letter = engine.search_or_activate(engine.heap_descriptor, PORTAL_RECEIVE, self.entry, engine.short_catch_all)
         if letter != NULL:
             return self.take(letter, True)
-        return 0
+        failure = loss(self.context.communicator, self.wanted_source)
+        return self.fail(failure) if failure is not None else 0
 
     cdef int link(self) except -1:
         """An entry with a descriptor, in no list yet; returns the descriptor."""

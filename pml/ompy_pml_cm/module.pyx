@@ -7,6 +7,7 @@ from ompy.core.owner cimport enter, leave
 from ompy.core.proc cimport Proc
 from ompy.core.progress cimport progress, wait_until
 from ompy.core.status cimport StatusRecord
+from ompy.mca.mtl cimport loss
 from ompy.mca.pml cimport INTERFACE, Message
 
 interface = INTERFACE
@@ -23,7 +24,18 @@ cdef struct ProbeState:
 cdef bint probe_done(void *context) except -1:
     cdef ProbeState *state = <ProbeState *> context
     cdef Mtl mtl = <Mtl> state.mtl
-    return mtl.iprobe(state.source, state.tag, <Communicator> state.comm, &state.status)
+    if mtl.iprobe(state.source, state.tag, <Communicator> state.comm, &state.status):
+        return True
+    check_source(<Communicator> state.comm, state.source)
+    return False
+
+
+cdef int check_source(Communicator comm, int source) except -1:
+    """Raises the failure of whoever a message would be from."""
+    failure = loss(comm, source)
+    if failure is not None:
+        raise failure
+    return 0
 
 
 cdef class Cm(Pml):
@@ -141,7 +153,10 @@ cdef class Cm(Pml):
         if self.mtl.iprobe(source, tag, comm, status):
             return True
         progress()
-        return self.mtl.iprobe(source, tag, comm, status)
+        if self.mtl.iprobe(source, tag, comm, status):
+            return True
+        check_source(comm, source)
+        return False
 
     cdef int probe(self, int source, int tag, Communicator comm, StatusRecord *status) except -1:
         cdef ProbeState state
@@ -167,6 +182,8 @@ cdef class Cm(Pml):
         if message is None:
             progress()
             message = self.take_out(source, tag, comm)
+        if message is None:
+            check_source(comm, source)
         return message
 
     cdef Message take_out(self, int source, int tag, Communicator comm):

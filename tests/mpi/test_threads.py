@@ -1,5 +1,6 @@
 """MPI_THREAD_MULTIPLE (MPI-4.1, 11.6): Python threads of one rank communicate at once."""
 
+import random
 import sys
 import threading
 import time
@@ -169,3 +170,41 @@ def test_a_request_that_another_thread_ends_wakes_its_waiter(what):
     configure()
     assert time.monotonic() - begun < 2 * rounds
     MPI.COMM_WORLD.Barrier()
+
+
+@pytest.mark.ompy(1, mca={"osc": "sm"})
+def test_threads_attach_memory_to_one_window_and_detach_it_in_shared_memory():
+    attach_in_threads()
+
+
+@pytest.mark.ompy(1, mca={"osc": "pt2pt"})
+def test_threads_attach_memory_to_one_window_and_detach_it_over_messages():
+    attach_in_threads()
+
+
+def attach_in_threads():
+    """Each has memory of its own between that of the others."""
+    from ompy import MPI
+
+    count, rounds = 4, 4000
+    win = MPI.Win.Create_dynamic()
+    parts = np.zeros((count * 1000, 4))
+    interval = sys.getswitchinterval()
+
+    def work(number):
+        dice, attached = random.Random(number), set()
+        for _ in range(rounds):
+            which = number + count * dice.randrange(1000)
+            (win.Detach if which in attached else win.Attach)(parts[which])
+            attached ^= {which}
+        for which in attached:
+            win.Detach(parts[which])
+
+    sys.setswitchinterval(1e-6)
+    try:
+        run_in_threads(count, work)
+    finally:
+        sys.setswitchinterval(interval)
+    for part in parts:
+        win.Attach(part)
+    win.Free()

@@ -239,6 +239,32 @@ def test_a_dynamic_window_over_messages_serves_what_is_attached(comm):
     win.Free()
 
 
+@pytest.mark.ompy(1)
+def test_memory_without_bytes_comes_and_goes_beside_memory_that_begins_where_it_does(comm):
+    win = MPI.Win.Create_dynamic(comm=comm)
+    memory, got = np.arange(4.0), np.zeros(4)
+    nothing = [bytearray(), bytearray(), memory[:0]]
+    win.Attach(memory)
+    for empty in nothing:
+        win.Attach(empty)
+    for empty in nothing:
+        win.Detach(empty)
+    win.Lock(0)
+    win.Get(got, 0, MPI.Get_address(memory))
+    win.Flush(0)
+    assert (got == memory).all()
+    win.Attach(memory[:0])
+    win.Detach(memory)
+    with pytest.raises(MPI.Exception, match="has attached no memory"):
+        win.Get(got, 0, MPI.Get_address(memory))
+    win.Unlock(0)
+    win.Detach(memory[:0])
+    with pytest.raises(MPI.Exception) as caught:
+        win.Detach(memory[:0])
+    assert caught.value.Get_error_class() == MPI.ERR_ARG
+    win.Free()
+
+
 @pytest.mark.ompy(1, 2)
 def test_what_is_wrong_is_named(comm):
     win = MPI.Win.Create(bytearray(40), 4, comm=comm)

@@ -1,11 +1,12 @@
 """Calls that wait for a window's other ranks, ended by an exception from a signal handler: the window serves on."""
 
 import os
+import random
 import signal
 
 import numpy as np
 import pytest
-from late_signals import until_late
+from late_signals import Late, until_late
 
 from ompy import MPI
 
@@ -151,3 +152,71 @@ def test_an_epoch_over_messages_that_was_waited_for_in_vain_comes_all_the_same(c
 @pytest.mark.ompy(2, mca=DIRECTLY)
 def test_an_epoch_in_shared_memory_that_was_waited_for_in_vain_comes_all_the_same(comm):
     epochs(comm)
+
+
+def interrupt(call, dice):
+    """`call`, and a signal's exception at some moment about then, not after it."""
+    armed = True
+
+    def handle(*_):
+        if armed:
+            raise Late
+
+    try:
+        try:
+            signal.signal(signal.SIGALRM, handle)
+            signal.setitimer(signal.ITIMER_REAL, 1e-6 * dice.randrange(1, 15))
+            call()
+        finally:
+            armed = False
+    except Late:
+        armed = False
+
+
+def attaching(comm):
+    """Attach and Detach have been done or have not, whenever the exception comes."""
+
+    def is_attached(part):
+        # As Attach says, which is done where it does not.
+        try:
+            win.Attach(part)
+        except MPI.Exception:
+            return True
+        win.Detach(part)
+        return False
+
+    dice = random.Random(comm.rank)
+    win = MPI.Win.Create_dynamic(comm=comm)
+    parts = np.arange(400.0).reshape(100, 4)
+    for part in parts[::2]:
+        win.Attach(part)
+    for _ in range(1500):
+        part = parts[1 + 2 * dice.randrange(50)]
+        interrupt(lambda part=part: win.Attach(part), dice)
+        if not is_attached(part):
+            win.Attach(part)
+        interrupt(lambda part=part: win.Detach(part), dice)
+        if is_attached(part):
+            win.Detach(part)
+    got = np.zeros(4)
+    win.Lock(comm.rank)
+    for number, part in enumerate(parts):
+        if number % 2 == 0:
+            win.Get(got, comm.rank, MPI.Get_address(part))
+            win.Flush(comm.rank)
+            assert (got == part).all()
+            continue
+        with pytest.raises(MPI.Exception):
+            win.Detach(part)
+    win.Unlock(comm.rank)
+    win.Free()
+
+
+@pytest.mark.ompy(1, mca=BY_MESSAGES)
+def test_memory_is_attached_or_not_whenever_an_exception_comes_over_messages(comm):
+    attaching(comm)
+
+
+@pytest.mark.ompy(1, 2, mca=DIRECTLY)
+def test_memory_is_attached_or_not_whenever_an_exception_comes_in_shared_memory(comm):
+    attaching(comm)

@@ -387,13 +387,18 @@ import os, signal
 from ompy import MPI
 comm = MPI.COMM_WORLD
 comm.Set_errhandler(MPI.ERRORS_RETURN)
+both = comm.Create(comm.group.Incl([0, 1]))
 comm.Barrier()
 memory = bytearray(1_000_000)
-waits = [comm.Irecv(memory, 1, 5), comm.Issend(bytearray(8), 1, 6)] if comm.rank == 0 else []
+waits = []
+if comm.rank == 0:
+    waits = [comm.Irecv(memory, 1, 5), comm.Issend(bytearray(8), 1, 6), both.Irecv(memory, MPI.ANY_SOURCE, 7)]
 if comm.rank == 1:
     os.kill(os.getpid(), signal.SIGKILL)
 if comm.rank == 0:
-    begun = [lambda: waits[0].Wait(), lambda: waits[1].Wait(), lambda: comm.Ssend(memory, 1), lambda: comm.Recv(memory, 1)]
+    begun = [wait.Wait for wait in waits]
+    begun += [lambda: comm.Ssend(memory, 1), lambda: comm.Recv(memory, 1), lambda: comm.Probe(1), lambda: comm.Mprobe(1)]
+    begun += [both.recv, both.Probe]
     for call in begun:
         try:
             call()
@@ -409,7 +414,112 @@ if comm.rank == 2:
 @over_tcp
 def test_what_waits_for_a_rank_that_dies_ends_with_an_error_that_names_it_and_others_go_on() -> None:
     done = ompyrun("-n", "3", "--enable-recovery", *options(TCP), "python", "-c", DEATH)
-    assert sorted(done.stdout.splitlines()) == ["True True"] * 4 + ["on we go"], done.stderr
+    assert sorted(done.stdout.splitlines()) == ["True True"] * 9 + ["on we go"], done.stderr
+
+
+LATE = """
+from ompy import MPI
+from ompy.core.proc import process_table
+from ompy.mca.pml import chosen
+comm = MPI.COMM_WORLD
+comm.Set_errhandler(MPI.ERRORS_RETURN)
+memory = bytearray([comm.rank]) * 16_000_000
+if comm.rank == 1:
+    comm.Send(memory, 0)
+else:
+    receive = comm.Irecv(memory, 1)
+    while not memory[0] and not receive.Test():
+        pass
+    chosen().peer_lost(process_table().get(1), "so says the test")
+    try:
+        receive.Wait()
+    except MPI.Exception as error:
+        assert error.Get_error_class() == MPI.ERR_PROC_FAILED
+    memory[:] = bytes(len(memory))
+    for _ in range(10_000):
+        comm.Iprobe(0)
+    print(memory == bytes(len(memory)))
+"""
+
+
+@over_tcp
+def test_the_rest_of_a_body_does_not_come_after_its_receive_has_ended_with_the_loss_of_its_sender() -> None:
+    done = ompyrun("-n", "2", *options(TCP), "python", "-c", LATE)
+    assert done.stdout.split() == ["True"], done.stderr
+
+
+SILENT = """
+import os, signal
+from ompy import MPI
+from ompy.core.proc import process_table
+from ompy.mca.pml import chosen
+from ompy_mtl_ofi import engine
+comm = MPI.COMM_WORLD
+comm.Set_errhandler(MPI.ERRORS_RETURN)
+memory = bytearray([comm.rank]) * 64_000_000
+pid = comm.bcast(os.getpid(), 1)
+if comm.rank == 1:
+    comm.Send(memory, 0)
+else:
+    receive = comm.Irecv(memory, 1)
+    while not memory[0]:
+        receive.Test()
+    os.kill(pid, signal.SIGSTOP)
+    # What was on its way is here, and no more comes.
+    before = -1
+    while memory.count(1) != before:
+        before = memory.count(1)
+        for _ in range(1000):
+            receive.Test()
+    chosen().peer_lost(process_table().get(1), "so says the test")
+    now = engine.monotonic()
+    engine.monotonic = lambda: now + 10
+    try:
+        receive.Wait()
+    except MPI.Exception as error:
+        print(error.Get_error_class() == MPI.ERR_PROC_FAILED)
+    os.kill(pid, signal.SIGKILL)
+    # libfabric 1.17 may crash where it is closed before it has seen the end of the connection.
+    while os.path.exists(f"/proc/{pid}"):
+        pass
+    for _ in range(10_000):
+        comm.Iprobe(0)
+"""
+
+
+@over_tcp
+def test_a_receive_ends_with_the_loss_of_a_sender_that_has_fallen_silent() -> None:
+    done = ompyrun("-n", "2", "--enable-recovery", *options(TCP), "python", "-c", SILENT)
+    assert done.stdout.split() == ["True"], done.stderr
+
+
+UNSENT = """
+import os, signal
+from ompy import MPI
+from ompy_mtl_ofi import module
+comm = MPI.COMM_WORLD
+comm.Set_errhandler(MPI.ERRORS_RETURN)
+memory = bytearray([1 - comm.rank]) * 16_000_000
+if comm.rank == 1:
+    receive = comm.Irecv(memory, 0)
+    while not memory[0]:
+        receive.Test()
+    os.kill(os.getpid(), signal.SIGKILL)
+try:
+    comm.Send(memory, 1)
+except MPI.Exception as error:
+    print(error.Get_error_class() == MPI.ERR_PROC_FAILED)
+# Time stands still: whoever waits for some to pass waits for ever.
+module.monotonic = lambda: 0.0
+MPI.Finalize()
+print("over")
+"""
+
+
+@over_tcp
+def test_the_end_does_not_wait_for_what_is_on_its_way_to_a_dead_rank() -> None:
+    done = ompyrun("-n", "2", "--enable-recovery", *options(TCP), "python", "-c", UNSENT)
+    assert done.stdout.split() == ["True", "over"], done.stderr
 
 
 LONG_SEND = """

@@ -91,6 +91,26 @@ def test_messages_between_survivors_go_on() -> None:
     assert job.stdout == "here\n", job.stderr
 
 
+# Of two ranks, after whose failure there is nobody left.
+IN_VAIN = {
+    "a probe": "comm.Probe(1)",
+    "a matched probe": "comm.Mprobe(1)",
+    "one look after another": "[comm.Iprobe(1) for _ in iter(int, 1)]",
+    "a matched look after another": "[comm.Improbe(1) for _ in iter(int, 1)]",
+    "a receive from anybody": "comm.recv()",
+    "a probe for anybody": "comm.Probe()",
+}
+LAYERS = {"ob1": ("--mca", "pml", "ob1"), "portals": ("--mca", "pml", "cm", "--mca", "mtl", "portals")}
+
+
+@pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
+@pytest.mark.parametrize("call", IN_VAIN.values(), ids=IN_VAIN)
+def test_what_nobody_is_left_to_send_is_waited_for_no_more(call: str, layer: tuple[str, ...]) -> None:
+    setup = f"def twice():\n    try: {call}\n    except MPI.Exception: {call}"
+    told = survivors(survive(setup, "twice()", *layer, ranks=2), ranks=2)
+    assert told[0].startswith("True"), told
+
+
 def test_communicators_without_the_failed_rank_go_on() -> None:
     setup = "others = comm.Create_group(comm.group.Excl([1])) if rank != 1 else None\ncomm.Barrier()"
     assert set(survivors(survive(setup, "others.Barrier(), others.allreduce(1)")).values()) == {"done"}

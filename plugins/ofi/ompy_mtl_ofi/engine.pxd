@@ -77,6 +77,7 @@ cdef class Engine(Endpoint):
     cdef uint64_t numbered                       # the last number given
     cdef dict announced                          # number -> OfiSend
     cdef dict pulling                            # number -> OfiRecv
+    cdef list breaking_off                       # (when it ends at the latest, OfiRecv), the oldest first
     cdef list stalled                            # Peers
     cdef bint ending
     cdef int looks                               # in a row that are worth it: something has moved just now, or was posted

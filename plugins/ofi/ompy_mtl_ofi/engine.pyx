@@ -2,6 +2,7 @@
 # cython: auto_pickle=False
 """What sends and receives of mtl/ofi share; see `engine.pxd`."""
 from collections import deque
+from time import monotonic
 
 from libc.stdlib cimport malloc
 from libc.string cimport memcpy
@@ -9,6 +10,7 @@ from libc.string cimport memcpy
 from ompy.core.constants cimport OK
 from ompy.core.constants cimport OUT_OF_RESOURCE as NO_ROOM
 from ompy.core.errors import ERR_OTHER, MPIError
+from ompy.mca.mtl cimport loss
 from ompy.mca.pml cimport pml
 
 from ompy_mtl_ofi.context cimport ASKED, UNKNOWN, Arrival
@@ -25,6 +27,10 @@ CARD = "mtl_ofi"
 cdef enum:
     WORDS = 32                                   # receives of words
     LOOKS = 2000                                 # some hundred microseconds, after which a body is waited for like all else
+
+
+# Seconds that the rest of a body of a lost rank is waited for: from a host that is silent it neither comes nor breaks off.
+cdef double PATIENCE = 10
 
 
 cdef bint is_moving(void *context) noexcept nogil:
@@ -68,6 +74,7 @@ cdef class Engine(Endpoint):
         self.contexts = ContextTable(self.tag_bits - KIND_BITS - MPI_BITS, world)
         self.announced = {}
         self.pulling = {}
+        self.breaking_off = []
         self.stalled = []
         self.ready = is_moving
         self.ready_context = &self.looks
@@ -208,14 +215,27 @@ cdef class Engine(Endpoint):
             operation, self.late = self.late, NULL
             while operation != NULL:
                 more = operation.next
-                if operation.owner != NULL and (<OfiRecv> operation.owner).complete:
+                if operation.owner != NULL and (<OfiRecv> operation.owner).doom is not None:
+                    taken = <OfiRecv> operation.owner
                     self.give(operation)
+                    (<OfiRecv> taken).landed_piece(CANCELLED)
                 else:
                     self.post_receive(operation, self.ignored(operation.kind))
                 operation = more
+        while self.breaking_off and monotonic() >= self.breaking_off[0][0]:
+            (<OfiRecv> self.breaking_off[0][1]).end()
         if self.matching == HERE and self.sweep == NULL:
             self.post_sweep()
         return 0
+
+    def await_rest(self, OfiRecv request not None):
+        """The provider has what can't be called back."""
+        self.breaking_off.append((monotonic() + PATIENCE, request))
+
+    def await_no_more(self, OfiRecv request not None):
+        """The receive ends."""
+        self.pulling.pop(request.number, None)
+        self.breaking_off = [entry for entry in self.breaking_off if entry[1] is not request]
 
     # -- words ----------------------------------------------------------------------------------------------------
 
@@ -266,10 +286,10 @@ cdef class Engine(Endpoint):
     cdef int ask(self, OfiContext context, int rank, MtlSend request) except -1:
         """A peer's base; the send waits for it."""
         cdef Communicator comm = context.communicator
+        context.waiting.setdefault(rank, deque()).append(request)
         if context.theirs[rank] == UNKNOWN:
             context.theirs[rank] = ASKED
             self.word(self.peer_of(comm, rank), ASK, comm.rank, comm.context)
-        context.waiting.setdefault(rank, deque()).append(request)
         return 0
 
     def tell(self, OfiContext context not None, int rank):
@@ -473,7 +493,7 @@ cdef class Engine(Endpoint):
     # -- trouble and the end --------------------------------------------------------------------------------------
 
     def call_back_pieces(self, OfiRecv request not None):
-        """Nothing of a message's body is put into its memory any more."""
+        """Of a message's body; what has been matched already comes, or breaks off."""
         cdef Operation *operations
         cdef int index
         for address, _ in self.slabs:
@@ -481,6 +501,7 @@ cdef class Engine(Endpoint):
             for index in range(SLAB):
                 if operations[index].owner == <void *> request and operations[index].kind == BODY_IN \
                         and self.take_back(&operations[index]):
+                    request.pieces -= 1
                     self.give(&operations[index])
 
     def owners(self, int kind):
@@ -494,6 +515,10 @@ cdef class Engine(Endpoint):
                 if operations[index].owner != NULL and operations[index].kind == kind:
                     found.append(<object> operations[index].owner)
         return found
+
+    def is_in_vain(self, OfiRecv request not None):
+        """Nobody is left who could send what it wants."""
+        return loss(request.context.communicator, request.wanted_source) is not None
 
     def fail_all(self, Proc proc not None):
         """Whatever involves a process ends with its failure."""
@@ -516,18 +541,21 @@ cdef class Engine(Endpoint):
             peer.waiting.clear()
             doomed += [sending for sending in self.announced.values() if sending.target is peer]
             doomed += [receiving for receiving in self.pulling.values() if receiving.target is peer]
-        for receiving in self.owners(RECEIVE):
-            if receiving.wanted_source == receiving.context.communicator.remote_group.rank_of(proc.index):
-                doomed.append(receiving)
+        doomed += [receiving for receiving in self.owners(RECEIVE) if self.is_in_vain(receiving)]
         for context in self.contexts.named.values():
             rank = context.communicator.remote_group.rank_of(proc.index)
             if rank >= 0:
                 doomed += context.waiting.pop(rank, ())
-                doomed += [receiving for receiving in context.posted if receiving.wanted_source == rank]
+                doomed += [receiving for receiving in context.posted if self.is_in_vain(receiving)]
         for request in doomed:
             if not request.complete:
                 request.fail(proc.failure)
 
     def is_idle(self):
-        """Nothing of ours is still with the provider or waits for it."""
-        return not (self.sending or self.stalled)
+        """Nothing of ours is still with the provider or waits for it, but for what it can't bring to the lost."""
+        cdef Peer peer
+        cdef OfiSend request
+        if self.stalled:
+            return False
+        return not self.sending or (all([peer.failed for peer in self.owners(OUT)])
+                                    and all([request.target.failed for request in self.owners(BODY_OUT)]))

@@ -36,7 +36,7 @@ cdef class OfiRecv(MtlRecv):
     cdef OfiContext context
     cdef Peer target                             # who sends us a body
     cdef Operation *operation                    # in the provider's queue, or NULL
-    cdef object doom                             # why it is to fail once the provider gives it back
+    cdef object doom                             # why it is to fail once the provider gives it, or the last piece, back
     cdef uint64_t number                         # of a body
     cdef int pieces                              # of it, that are to come
     cdef bint direct                             # they go to the program's memory
@@ -47,4 +47,6 @@ cdef class OfiRecv(MtlRecv):
     cdef int take(self, int source, int tag, uint64_t number, uint64_t length, const char *body) except -1
     cdef int fetch(self, int source, int tag, uint64_t number, uint64_t length) except -1
     cdef int landed_piece(self, int error) except -1
+    # What `doom` says, now.
+    cdef int end(self) except -1
     cdef int given_back(self, int error) except -1

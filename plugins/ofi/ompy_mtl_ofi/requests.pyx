@@ -6,8 +6,8 @@ from libc.string cimport memcpy
 from ompy.core.constants cimport ANY_SOURCE, ANY_TAG, MODE_SYNCHRONOUS, OK
 from ompy.core.constants cimport OUT_OF_RESOURCE as NO_ROOM
 from ompy.core.errors import ERR_OTHER, MPIError
-from ompy.core.proc cimport failures
 from ompy.core.request cimport outlast
+from ompy.mca.mtl cimport loss
 
 from ompy_mtl_ofi.context cimport ASKED
 from ompy_mtl_ofi.engine cimport BODY_IN, BODY_OUT, HERE, OUT, PULL, RECEIVE, THERE, Announcement
@@ -130,10 +130,9 @@ cdef class OfiRecv(MtlRecv):
             if place >= 0:
                 arrival = <Arrival> context.arrived.pop(place)
                 return self.take(arrival.source, arrival.tag, arrival.number, arrival.length, arrival.body)
-        if failures and self.wanted_source != ANY_SOURCE:
-            failure = context.communicator.remote_group.proc(self.wanted_source).failure
-            if failure is not None:
-                return self.fail(failure)
+        failure = loss(context.communicator, self.wanted_source)
+        if failure is not None:
+            return self.fail(failure)
         if engine.matching == HERE:
             engine.match_there()
         if engine.matching == THERE:
@@ -236,12 +235,14 @@ cdef class OfiRecv(MtlRecv):
         self.pieces -= 1
         if self.complete:
             return 0
-        if error:
+        if error and self.doom is None:
             self.engine.lost(self.target, error)
             return self.fail(MPIError(ERR_OTHER, f"a message of rank {self.status.source} broke off: "
                                                  f"{self.engine.library.explain(error)}"))
         if self.pieces:
             return 0
+        if self.doom is not None:
+            return self.end()
         del self.engine.pulling[self.number]
         return self.landed()
 
@@ -253,15 +254,24 @@ cdef class OfiRecv(MtlRecv):
         return 0
 
     cpdef int fail(self, object error) except -1:
-        """Complete with an error; nothing is put into our memory any more."""
+        """Complete with an error, as soon as nothing is put into our memory any more."""
         if self.complete:
             return 0
+        if self.doom is not None and self.pieces:
+            return 0                             # its end is near
+        self.doom = error
         if self.operation != NULL:
-            self.doom = error
             if not self.withdraw():
                 return 0                         # its end is in the queue of events already, or will be
         else:
             self.leave_ours()
-        if self.engine.pulling.pop(self.number, None) is not None:
+        if self.pieces:
             self.engine.call_back_pieces(self)
-        return MtlRecv.fail(self, error)
+        if self.pieces:
+            self.engine.await_rest(self)         # written to until each has come, or has broken off
+            return 0
+        return self.end()
+
+    cdef int end(self) except -1:
+        self.engine.await_no_more(self)
+        return MtlRecv.fail(self, self.doom)

@@ -37,7 +37,7 @@ WORK = Path("build", f"{sys.implementation.cache_tag}-cython-{Cython.__version__
 HELPERS = "ompy._cython"
 # Passes that take gcc a sixth of its time, and with -Os make nothing smaller.
 LEAN = ["-fno-tree-pre", "-fno-gcse", "-fno-tree-vrp", "-fno-tree-dominator-opts", "-fno-tree-loop-optimize"]
-# Space before targets of jumps, a fortieth of the size.  It is worth a twentieth of a short message's time, and nothing else's.
+# Space before targets of jumps is a fortieth of the size.
 UNPADDED = ["-fno-align-jumps", "-fno-align-labels"]
 # Who has it builds the same thing more than once; Cython then keeps what it wrote as well.
 CCACHE = [found] if (found := shutil.which("ccache")) else []

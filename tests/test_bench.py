@@ -90,23 +90,31 @@ def test_what_does_not_end_is_told_and_keeps_what_it_had(tmp_path, monkeypatch):
 @pytest.mark.long
 def test_a_tree_is_measured_beside_another_one(tmp_path):
     figures = tmp_path / "figures.json"
-    tree = BENCH.parent.parent
-    if not (tree / ".venv" / "bin" / "ompyrun").exists():
-        pytest.skip("this tree has no .venv")
-    command = [
-        sys.executable,
-        str(BENCH),
-        "--rounds",
-        "1",
-        "--rows",
-        "latency:8@2",
-        "--before",
-        str(tree),
-        "--json",
-        str(figures),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    (tmp_path / ".venv").symlink_to(sys.prefix)
+    options = ["--rounds", "1", "--rows", "latency:8@2", "--before", str(tmp_path), "--json", str(figures)]
+    done = subprocess.run([sys.executable, str(BENCH), *options], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(figures.read_text())
     assert set(found["latency:8@2"]) == {"ompy", "before"}
     assert "times what it was" in done.stdout or "no row is slower" in done.stdout
+
+
+def test_rows_that_take_longer_than_before_are_told(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCH))
+    from figures import Figures, Round
+    from table import slower
+
+    figures = Figures()
+    for name, now in (("much@2", [1.1, 1.2, 0.9]), ("little@2", [1.02, 1.02, 1.2]), ("less@2", [0.5, 0.5, 0.5])):
+        for seconds in now:
+            figures.row(name).add("ompy", Round.of([seconds]))
+            figures.row(name).add("before", Round.of([1.0]))
+    figures.row("new@2").add("ompy", Round.of([1.0]))
+    assert slower(figures, 0.03) == ["much@2: 1.10 times what it was"]
+
+
+def test_a_tree_that_is_none_is_refused(tmp_path):
+    assert "no --hosts and no --only beside it" in run("--before", str(tmp_path)).stderr
+    done = subprocess.run([sys.executable, str(BENCH), "--before", str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "no tree that tools/setup has set up" in " ".join(done.stderr.split())

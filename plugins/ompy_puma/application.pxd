@@ -19,5 +19,6 @@ cdef class Application(Process):
     cdef Buffer *buffer_at(self, int descriptor, int number) except NULL
     cdef MatchEntry *entry_at(self, int entry) except NULL
     cdef PortalEntry *portal_at(self, int portal) except NULL
+    cdef int may_insert(self, int portal, int entry, int before) except -1
     cdef MemoryDescriptor *made(self, int *index) except NULL
     cdef object post(self, int capability, bint server, unsigned int rank, Header *header, object body)

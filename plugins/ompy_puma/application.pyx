@@ -164,14 +164,28 @@ cdef class Application(Process):
         return &found.buffers[number]
 
     cdef MatchEntry *entry_at(self, int entry) except NULL:
+        cdef int index
         if not 0 <= entry < self.entry_count:
             raise MPIError(ERR_ARG, f"entry: 0 to {self.entry_count - 1} expected, not {entry}")
+        for index in range(self.spare_entry_count):
+            if self.spare_entries[index] == entry:
+                raise MPIError(ERR_ARG, f"entry: {entry} is not in use")
+        if entry >= self.entries_begun:
+            raise MPIError(ERR_ARG, f"entry: {entry} is not in use")
         return &self.entries[entry]
 
     cdef PortalEntry *portal_at(self, int portal) except NULL:
         if not 0 <= portal < self.portal_count:
             raise MPIError(ERR_ARG, f"portal: 0 to {self.portal_count - 1} expected, not {portal}")
         return &self.portals[portal]
+
+    cdef int may_insert(self, int portal, int entry, int before) except -1:
+        self.portal_at(portal)
+        if self.entry_at(entry).portal >= 0:
+            raise MPIError(ERR_ARG, f"entry: {entry} is in the list of portal {self.entries[entry].portal} already")
+        if before != LINK_END and self.entry_at(before).portal != portal:
+            raise MPIError(ERR_ARG, f"before: entry {before} is not in the list of portal {portal}")
+        return 0
 
     # -- descriptors; each returns the index
 
@@ -217,7 +231,8 @@ cdef class Application(Process):
     def overlay(self, int below, int save=SAVE_BODY, int options=0):
         """The memory of another descriptor, with other options."""
         cdef int index
-        make_overlay(self.made(&index), self.descriptor_at(below), below, save, options)
+        cdef MemoryDescriptor *found = self.descriptor_at(below)
+        make_overlay(self.made(&index), found, below, save, options)
         return index
 
     def discard(self, int descriptor):
@@ -310,10 +325,7 @@ cdef class Application(Process):
 
     def append(self, int portal, int entry, int before=LINK_END):
         """Put an entry into a portal's list, before another or at the end."""
-        self.portal_at(portal)
-        self.entry_at(entry)
-        if before != LINK_END:
-            self.entry_at(before)
+        self.may_insert(portal, entry, before)
         self.insert(portal, entry, before)
 
     def withdraw(self, int entry):
@@ -323,11 +335,7 @@ cdef class Application(Process):
 
     def forget(self, int entry):
         """Take an entry out, for good."""
-        cdef int index
         self.entry_at(entry)
-        for index in range(self.spare_entry_count):
-            if self.spare_entries[index] == entry:
-                raise MPIError(ERR_ARG, f"entry: {entry} is not in use")
         self.remove(entry)
         self.free_entry(entry)
 
@@ -350,10 +358,7 @@ cdef class Application(Process):
     def search(self, int heap_descriptor, int portal, int entry, int before=LINK_END):
         """The oldest letter in a heap that the entry asks for; None: there was none, and the entry is in the list."""
         cdef char *start = self.heap_at(heap_descriptor).start
-        self.portal_at(portal)
-        self.entry_at(entry)
-        if before != LINK_END:
-            self.entry_at(before)
+        self.may_insert(portal, entry, before)
         cdef Letter *letter = self.search_or_activate(heap_descriptor, portal, entry, before)
         return None if letter == NULL else kept(start, letter)
 

@@ -137,5 +137,32 @@ def test_what_is_given_back_twice_is_an_error_and_nothing_is_given_out_twice(rec
         give_back(index)
         with pytest.raises(MPIError, match="not in use"):
             give_back(index)
+    with pytest.raises(MPIError, match="not in use"):
+        receiver.forget(entry + 1)  # which nobody has been given yet
     assert receiver.single(bytearray(1)) != receiver.single(bytearray(1))
     assert receiver.entry(block) != receiver.entry(block)
+
+
+def test_an_entry_is_in_one_place_of_one_list(receiver):
+    block = receiver.single(bytearray(1))
+    first, second = receiver.entry(block), receiver.entry(block)
+    receiver.append(0, first)
+    for call in (
+        lambda: receiver.append(0, first),
+        lambda: receiver.append(1, first),
+        lambda: receiver.append(0, second, before=second),
+        lambda: receiver.append(1, second, before=first),
+    ):
+        with pytest.raises(MPIError, match="list of portal"):
+            call()
+    receiver.append(0, second, before=first)
+    receiver.withdraw(first)
+    receiver.append(1, first)
+
+
+def test_a_call_that_is_refused_takes_no_descriptor(receiver):
+    before = receiver.single(bytearray(1))
+    for _ in range(1000):
+        with pytest.raises(MPIError):
+            receiver.overlay(-1)
+    assert receiver.single(bytearray(1)) == before + 1

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
-# distutils: extra_compile_args=-falign-jumps -falign-labels
+# distutils: extra_compile_args=-O3
 """Shared memory between processes of one user on one host."""
 from time import monotonic, sleep
 

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """Blocking collectives by two levels, where rules say so; all others are the next component's."""
 from ompy.core.board import OPERATIONS
 from ompy.core.host import host_number

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """Reductions by the two levels."""
 from ompy.core.communicator cimport Communicator
 from ompy.core.typemap cimport Typemap

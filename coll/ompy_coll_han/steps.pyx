@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """What the collectives of both levels have in common."""
 from cpython.mem cimport PyMem_Malloc
 

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
-# distutils: extra_compile_args=--param=max-inline-insns-single=200
+# distutils: extra_compile_args=--param=max-inline-insns-single=200 --param=max-inline-insns-auto=30
 """The slow paths of a communicator's shared memory; `area.pxd` has the picture."""
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
-# distutils: extra_compile_args=--param=max-inline-insns-single=200
+# distutils: extra_compile_args=--param=max-inline-insns-single=200 --param=max-inline-insns-auto=30
 """Collectives among processes of one host, through shared memory: steps of the pattern in `area.pxd`."""
 from ompy.core.basic cimport BASIC_BYTE
 from ompy.core.board import OPERATIONS

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
-# distutils: extra_compile_args=--param=max-inline-insns-single=200
+# distutils: extra_compile_args=--param=max-inline-insns-single=200 --param=max-inline-insns-auto=30
 """Collectives that reduce.
 
 A reduction of ranks 0 to 3 is always a0 op (a1 op (a2 op a3)), whoever came first, so results are the same on every rank

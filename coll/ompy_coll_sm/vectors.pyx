@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
-# distutils: extra_compile_args=--param=max-inline-insns-single=200
+# distutils: extra_compile_args=--param=max-inline-insns-single=200 --param=max-inline-insns-auto=30
 """Collectives whose parts have different lengths.  All are one exchange: each rank puts up what it has for the others, in as
 many pieces as its longest part asks for, and takes from each what is meant for it.
 

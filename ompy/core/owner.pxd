@@ -28,6 +28,7 @@ cdef extern from *:
     static inline uint64_t ompy_this_thread(void) { return (uint64_t) pthread_self(); }
     """
     uint64_t this_thread "ompy_this_thread"() noexcept nogil
+    bint probable "__builtin_expect"(bint condition, long expected) noexcept nogil
 
 cdef enum:
     NOBODY = 0
@@ -52,13 +53,13 @@ cdef void remind() noexcept
 cdef inline void take(uint64_t me) noexcept:
     engine.owner = me
     engine.depth = 1
-    if me == engine.main:
+    if probable(me == engine.main, 1):
         engine.handling[0] = 0
 
 
 cdef inline void enter() noexcept:
     cdef uint64_t me = this_thread()
-    if engine.owner == NOBODY:
+    if probable(engine.owner == NOBODY, 1):
         take(me)
     elif engine.owner == me:
         engine.depth += 1
@@ -76,13 +77,13 @@ cdef inline bint try_enter() noexcept:
 
 cdef inline void leave() noexcept:
     engine.depth -= 1
-    if engine.depth == 0:
-        if engine.owner == engine.main:
+    if probable(engine.depth == 0, 1):
+        if probable(engine.owner == engine.main, 1):
             engine.handling[0] = engine.main
-            if engine.pending[0]:
+            if probable(engine.pending[0], 0):
                 remind()
         engine.owner = NOBODY
-        if engine.drawn != engine.served:
+        if probable(engine.drawn != engine.served, 0):
             hand_over()
 
 

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
-# distutils: extra_compile_args=-falign-jumps -falign-labels --param=max-inline-insns-single=200
+# distutils: extra_compile_args=-O3
 """The progress engine: who is polled, and how a rank waits.
 
     spin     with the GIL         every source is polled                        `spin`, microseconds
@@ -204,31 +204,39 @@ cdef int ask(ProgressSource source, int index) except -1:
 cdef inline int poll_once() except -1:
     """One round.  It may end early where the goal is reached: what others have to bring can wait until the next one."""
     cdef int events
-    if not try_enter():
+    cdef int index = next_due(0)
+    if index == entry_count or not try_enter():
         return 0
     try:
-        events = poll_each()
+        events = poll_from(index)
     finally:
         leave()
     return events
 
 
-cdef inline int poll_each() except -1:
-    global rounds_cut
-    cdef int events = 0
-    cdef int index = 0
+cdef inline int next_due(int index) noexcept:
+    """The first source from this one on that is to be asked now; the pauses of those before it are a round shorter."""
     while index < entry_count:
         if entries[index].ready != NULL and entries[index].ready(entries[index].ready_context):
-            events += ask(<ProgressSource> entries[index].source, index)
-        elif entries[index].countdown > 0:
-            entries[index].countdown -= 1
-        else:
-            events += ask(<ProgressSource> entries[index].source, index)
+            break
+        if entries[index].countdown <= 0:
+            break
+        entries[index].countdown -= 1
         index += 1
+    return index
+
+
+cdef inline int poll_from(int index) except -1:
+    """Ask this source, which is due, and those after it that are."""
+    global rounds_cut
+    cdef int events = 0
+    while index < entry_count:
+        events += ask(<ProgressSource> entries[index].source, index)
         if goal[0]:
             rounds_cut += 1
             if rounds_cut % MOST_CUT:
                 break
+        index = next_due(index + 1)
     return events
 
 

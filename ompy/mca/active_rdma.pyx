@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """Put, get and atomics for a BTL that has none.  See `active_rdma.pxd`."""
 from collections import deque
 

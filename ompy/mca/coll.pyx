@@ -1,5 +1,4 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, binding=False
-# distutils: extra_compile_args=-Os
 """Base classes of collective components.  The contract is in `coll.pxd`."""
 cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
+# distutils: extra_compile_args=-Os
 """A BTL whose messages say who sent them and prove that they are whole; see `framed_btl.pxd`."""
 from libc.string cimport memcpy
 

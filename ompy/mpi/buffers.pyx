@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
-# distutils: extra_compile_args=-falign-jumps -falign-labels
+# distutils: extra_compile_args=-O3
 # cython: auto_pickle=False
 """Message specifications: what the program passes as a buffer argument, as address, count and typemap.
 

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-# distutils: extra_compile_args=--param=max-inline-insns-single=200
+# distutils: extra_compile_args=--param=max-inline-insns-single=200 --param=max-inline-insns-auto=30
 # cython: embedsignature=True, binding=False, auto_pickle=False
 """Intra-communicators: one group (MPI-4.1, 7.2), and the topologies and inter-communicators made from it."""
 

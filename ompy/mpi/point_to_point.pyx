@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-# distutils: extra_compile_args=-falign-jumps -falign-labels
+# distutils: extra_compile_args=-O3
 # cython: embedsignature=True, annotation_typing=False, binding=False, auto_pickle=False
 """Point-to-point communication (MPI-4.1, chapters 3 and 4).
 
@@ -65,31 +65,48 @@ def set_check_level(level):
     check_level = level
 
 
-cdef inline int check_dest(Communicator comm, int dest, int tag) except -1:
-    if comm is None or comm.freed:
-        raise no_communicator(comm)
-    if check_level > 0:
-        if (dest < 0 and dest != PROC_NULL) or dest >= comm.remote_size:
-            raise wrong_rank("dest", dest, comm, "PROC_NULL")
-        if tag < 0 or tag > pml.tag_upper_bound:
-            raise MPIError(ERR_TAG, f"tag: 0 to {pml.tag_upper_bound} expected, not {tag}")
+cdef inline bint is_dest(Communicator comm, int dest, int tag) noexcept:
+    return comm is not None and not comm.freed and (check_level < 1 or (
+        (0 <= dest < comm.remote_size or dest == PROC_NULL) and 0 <= tag <= pml.tag_upper_bound))
+
+
+cdef inline bint is_source(Communicator comm, int source, int tag) noexcept:
+    return comm is not None and not comm.freed and (check_level < 1 or (
+        (0 <= source < comm.remote_size or source == ANY_SOURCE or source == PROC_NULL)
+        and (0 <= tag <= pml.tag_upper_bound or tag == ANY_TAG)))
+
+
+cdef int check_dest(Communicator comm, int dest, int tag) except -1:
+    if not is_dest(comm, dest, tag):
+        raise wrong_dest(comm, dest, tag)
     return 0
 
 
-cdef inline int check_source(Communicator comm, int source, int tag) except -1:
-    if comm is None or comm.freed:
-        raise no_communicator(comm)
-    if check_level > 0:
-        if (source < 0 and source != PROC_NULL and source != ANY_SOURCE) or source >= comm.remote_size:
-            raise wrong_rank("source", source, comm, "ANY_SOURCE or PROC_NULL")
-        if (tag < 0 and tag != ANY_TAG) or tag > pml.tag_upper_bound:
-            raise MPIError(ERR_TAG, f"tag: 0 to {pml.tag_upper_bound} or ANY_TAG expected, not {tag}")
+cdef int check_source(Communicator comm, int source, int tag) except -1:
+    if not is_source(comm, source, tag):
+        raise wrong_source(comm, source, tag)
     return 0
 
 
 cdef object no_communicator(Communicator comm):
     return MPIError(ERR_COMM, "a communicator expected, not COMM_NULL" if comm is None else
                     "this communicator was freed through another handle")
+
+
+cdef object wrong_dest(Communicator comm, int dest, int tag):
+    if comm is None or comm.freed:
+        return no_communicator(comm)
+    if dest != PROC_NULL and not 0 <= dest < comm.remote_size:
+        return wrong_rank("dest", dest, comm, "PROC_NULL")
+    return MPIError(ERR_TAG, f"tag: 0 to {pml.tag_upper_bound} expected, not {tag}")
+
+
+cdef object wrong_source(Communicator comm, int source, int tag):
+    if comm is None or comm.freed:
+        return no_communicator(comm)
+    if source != PROC_NULL and source != ANY_SOURCE and not 0 <= source < comm.remote_size:
+        return wrong_rank("source", source, comm, "ANY_SOURCE or PROC_NULL")
+    return MPIError(ERR_TAG, f"tag: 0 to {pml.tag_upper_bound} or ANY_TAG expected, not {tag}")
 
 
 cdef object wrong_rank(str name, int rank, Communicator comm, str others):
@@ -156,7 +173,8 @@ cdef class PointToPoint(Handle):
         cdef Spec spec
         cdef Communicator comm = self.comm
         try:
-            check_source(comm, source, tag)
+            if not is_source(comm, source, tag):
+                raise wrong_source(comm, source, tag)
             if source == PROC_NULL:
                 set_from_nobody(record_of(status))
                 return
@@ -491,7 +509,8 @@ cdef int check_partitions(int partitions) except -1:
 cdef inline int send(PointToPoint self, object buf, int dest, int tag, int mode) except -1:
     cdef Communicator comm = self.comm
     try:
-        check_dest(comm, dest, tag)
+        if not is_dest(comm, dest, tag):
+            raise wrong_dest(comm, dest, tag)
         send_memory(comm, buf, dest, tag, mode)
     except MPIError as error:
         failed(self, error)

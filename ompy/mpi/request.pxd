@@ -36,6 +36,9 @@ cdef int wait_core(CoreRequest core, StatusRecord *status) except -1
 # The same for what a blocking call has begun (None: it is over already), with its error as MPIError.  When a signal handler
 # raises, the call ends and the operation is abandoned; what it uses of the program's memory, which `spec` or `owner` names,
 # stays.
-cdef int end_call(CoreRequest core, Spec *spec, object owner, StatusRecord *status) except -1
+cdef inline int end_call(CoreRequest core, Spec *spec, object owner, StatusRecord *status) except -1:
+    return 0 if core is None else end_begun_call(core, spec, owner, status)
+
+cdef int end_begun_call(CoreRequest core, Spec *spec, object owner, StatusRecord *status) except -1
 # `handle.wait(status)` in the same case, for a call that returns an object; the request has memory of its own.
 cdef object end_object_call(Request handle, Status status)

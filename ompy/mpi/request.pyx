@@ -512,10 +512,8 @@ cdef int wait_core(CoreRequest core, StatusRecord *status) except -1:
     return 0
 
 
-cdef int end_call(CoreRequest core, Spec *spec, object owner, StatusRecord *status) except -1:
+cdef int end_begun_call(CoreRequest core, Spec *spec, object owner, StatusRecord *status) except -1:
     cdef object error
-    if core is None:
-        return 0
     if not core.complete:
         try:
             wait(core)

@@ -51,13 +51,6 @@ cdef class Ob1(Pml):
     cdef readonly Engine engine
     cdef Dispatcher dispatcher
 
-    # A short message in standard or ready mode goes out in place, without a request.  False: it could not, and the request
-    # that is made instead has `place` in the order of messages, if that is not negative.  Nothing is sent so while anything
-    # waits for resources.  Inside the engine, as all below.
-    cdef bint send_at_once(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
-                           Communicator comm, int64_t *place) except -1
-    cdef SendRequest begin_send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
-                                Communicator comm)
     cdef SendRequest new_send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
                               Communicator comm)
     cdef RecvRequest new_recv(self, size_t address, Py_ssize_t count, Typemap typemap, object allocate, int source,

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
-# distutils: extra_compile_args=-falign-jumps -falign-labels
+# distutils: extra_compile_args=-O3
 """ob1: MPI's matching in software, over any byte transports."""
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
@@ -229,6 +229,82 @@ cdef int fill_status(Unexpected *message, StatusRecord *status) except -1:
     return 0
 
 
+# -- beginning a send; functions, since what is called by name in one place gcc puts there
+
+cdef SendRequest begin_send(Ob1 ob1, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
+                            Communicator comm):
+    """A send that has begun; None when it is over."""
+    cdef SendRequest request
+    cdef int64_t place = -1
+    enter()
+    try:
+        if send_at_once(ob1, address, count, typemap, dest, tag, mode, comm, &place):
+            return None
+        request = ob1.new_send(address, count, typemap, dest, tag, mode, comm)
+        request.place = place
+        request.start()
+        return request
+    finally:
+        leave()
+
+
+cdef bint send_at_once(Ob1 ob1, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
+                       Communicator comm, int64_t *place) except -1:
+    """A short message in standard or ready mode goes out in place, without a request.
+
+    False: it could not, and the request that is made instead has `place` in the order of messages, if that is not negative.
+    Nothing is sent so while anything waits for resources.
+    """
+    cdef Peer *peer = &(<Matching> comm.pml).peers[dest]
+    cdef Envelope envelope
+    cdef void *route
+    cdef size_t length
+    cdef int taken
+    cdef int64_t begun = 0
+    if mode == MODE_SYNCHRONOUS or peer.routes == NULL or ob1.engine.has_waiting:
+        return False
+    route = <void *> (<PeerRoutes> peer.routes).first
+    length = count * typemap.size
+    if length + sizeof(Envelope) > (<Route> route).btl.eager_limit or peer.failed:
+        return False
+    if (typemap.contiguous and length >= (<Route> route).btl.min_rdma_pipeline_size
+            and ob1.engine.use_get and (<Route> route).btl.flags & FLAG_GET
+            and (<Route> route).btl.exposes((<Route> route).endpoint, address, length)):
+        return False                             # the receiver reads it
+    envelope.kind = KIND_MATCH
+    envelope.flags = 0
+    envelope.spare = 0
+    envelope.sequence = peer.next_sequence
+    envelope.source = comm.rank
+    envelope.tag = tag
+    envelope.context = comm.context
+    if is_tracing():
+        begun = trace_clock()
+    if typemap.contiguous:
+        peer.next_sequence += 1
+        taken = (<Route> route).btl.sendi((<Route> route).endpoint, <char *> &envelope, sizeof(Envelope),
+                                          <const char *> address, length, TAG_PML)
+    else:
+        taken = send_packed(ob1, address, count, typemap, <Route> route, peer, &envelope)
+    if taken == OK:
+        if is_tracing():
+            record(EVENT_SENT, 0, NULL, envelope.context, envelope.source, dest, tag, envelope.sequence, length, begun)
+        return True
+    place[0] = envelope.sequence
+    return False
+
+
+cdef int send_packed(Ob1 ob1, size_t address, Py_ssize_t count, Typemap typemap, Route route, Peer *peer,
+                     Envelope *envelope) except -1:
+    """Typed data in a row, in memory of the engine's."""
+    cdef char *packed = ob1.engine.packed(<char *> address, count, typemap)
+    peer.next_sequence += 1
+    try:
+        return route.btl.sendi(route.endpoint, <char *> envelope, sizeof(Envelope), packed, count * typemap.size, TAG_PML)
+    finally:
+        ob1.engine.return_scratch(packed)
+
+
 cdef class Ob1(Pml):
     """Point-to-point messages over the BTLs that `bml` leads to.
 
@@ -290,75 +366,10 @@ cdef class Ob1(Pml):
     cpdef Request send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
                        Communicator comm):
         """Blocking send: None when it is over, else the request that the caller waits for."""
-        cdef SendRequest request
-        enter()
-        try:
-            request = self.begin_send(address, count, typemap, dest, tag, mode, comm)
-        finally:
-            leave()
-        if request is None:
-            return None
-        request.operation = SEND + mode
+        cdef SendRequest request = begin_send(self, address, count, typemap, dest, tag, mode, comm)
+        if request is not None:
+            request.operation = SEND + mode
         return request
-
-    cdef SendRequest begin_send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
-                                Communicator comm):
-        """A send that has begun; None when it is over."""
-        cdef SendRequest request
-        cdef int64_t place = -1
-        if self.send_at_once(address, count, typemap, dest, tag, mode, comm, &place):
-            return None
-        request = self.new_send(address, count, typemap, dest, tag, mode, comm)
-        request.place = place
-        request.start()
-        return request
-
-    cdef bint send_at_once(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
-                           Communicator comm, int64_t *place) except -1:
-        cdef Matching matching = <Matching> comm.pml
-        cdef Peer *peer = &matching.peers[dest]
-        cdef Envelope envelope
-        cdef Route route
-        cdef size_t length
-        cdef char *packed = NULL
-        cdef int taken
-        cdef int64_t begun = 0
-        if mode == MODE_SYNCHRONOUS or peer.routes == NULL or self.engine.has_waiting:
-            return False
-        route = (<PeerRoutes> peer.routes).first
-        length = count * typemap.size
-        if length + sizeof(Envelope) > route.btl.eager_limit or peer.failed:
-            return False
-        if not typemap.contiguous:
-            packed = self.engine.packed(<char *> address, count, typemap)
-            address = <size_t> packed
-        elif length >= route.btl.min_rdma_pipeline_size and self.engine.use_get and route.btl.flags & FLAG_GET \
-                and route.btl.exposes(route.endpoint, address, length):
-            return False                         # the receiver reads it
-        envelope.kind = KIND_MATCH
-        envelope.flags = 0
-        envelope.spare = 0
-        envelope.sequence = peer.next_sequence
-        envelope.source = comm.rank
-        envelope.tag = tag
-        envelope.context = comm.context
-        peer.next_sequence += 1
-        if is_tracing():
-            begun = trace_clock()
-        if packed == NULL:
-            taken = route.btl.sendi(route.endpoint, <char *> &envelope, sizeof(Envelope), <const char *> address, length,
-                                    TAG_PML)
-        else:
-            try:
-                taken = route.btl.sendi(route.endpoint, <char *> &envelope, sizeof(Envelope), packed, length, TAG_PML)
-            finally:
-                self.engine.return_scratch(packed)
-        if taken == OK:
-            if is_tracing():
-                record(EVENT_SENT, 0, NULL, envelope.context, envelope.source, dest, tag, envelope.sequence, length, begun)
-            return True
-        place[0] = envelope.sequence
-        return False
 
     cdef SendRequest new_send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
                               Communicator comm):
@@ -370,12 +381,7 @@ cdef class Ob1(Pml):
     cpdef Request isend(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
                         Communicator comm):
         """Non-blocking send."""
-        cdef SendRequest request
-        enter()
-        try:
-            request = self.begin_send(address, count, typemap, dest, tag, mode, comm)
-        finally:
-            leave()
+        cdef SendRequest request = begin_send(self, address, count, typemap, dest, tag, mode, comm)
         if request is None:
             return sent
         return request
@@ -449,6 +455,7 @@ cdef class Ob1(Pml):
     cdef RecvRequest wait_directly(self, Matching matching, Direct *direct):
         """Stand in line with the posted ones.  The request that has carried on, None when the message is there."""
         cdef RecvRequest request
+        cdef bint interrupted = True
         cdef Request shown = matching.waiting()
         shown.peer = direct.source
         shown.tag = direct.tag
@@ -461,11 +468,11 @@ cdef class Ob1(Pml):
         matching.communicator.under_way += 1
         try:
             wait_for(&direct.over, shown)
-        except BaseException:
-            self.withdraw_direct(matching, direct)
-            raise
+            interrupted = False
         finally:
             matching.communicator.under_way -= 1
+            if interrupted:
+                self.withdraw_direct(matching, direct)
         if direct.request == NULL:
             return None
         request = <RecvRequest> direct.request

@@ -7,13 +7,10 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from workshop import Workshop
-
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
+from workshop import Run, Workshop
 
 
 def pytest_configure() -> None:

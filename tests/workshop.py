@@ -6,7 +6,11 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+
+# The fixture `run`.
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 class Workshop:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from machines import Launched, Machines, reason_against
-
-Start = Callable[..., Launched]
+from machines import Launched, Machines, Start, reason_against
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 # Inside the namespaces, before anything else runs there.  What a person's shell does at each login is not done: it may take a
@@ -342,3 +342,7 @@ class Launched:
         self.stderr += err.decode()
         self.seconds = time.monotonic() - self.begun
         return self.process.returncode
+
+
+# The fixture `ompyrun`.
+Start = Callable[..., Launched]

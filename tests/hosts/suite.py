@@ -1,4 +1,4 @@
-"""mpi4py's whole suite over three hosts, under each launcher that is here."""
+"""mpi4py's whole suite over three hosts, or two nodes of Slurm, under each launcher that is here."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import slurm
 from machines import Launched, Machines
 
 TOP = Path(__file__).parents[2]
@@ -42,6 +43,11 @@ def launchers(machines: Machines, folder: Path, ranks: int) -> dict[str, list[st
 
 def run_suite(folder: Path, only: str, modules: list[str]) -> int:
     """Print what came of it under each launcher, or one; the worst of the exit codes."""
+    worst = run_over_hosts(folder, only, modules) if only != "srun" else 0
+    return max(worst, run_under_slurm(folder, modules)) if only in ("", "srun") else worst
+
+
+def run_over_hosts(folder: Path, only: str, modules: list[str]) -> int:
     machines = Machines(folder, 3)
     worst = 0
     try:
@@ -54,4 +60,26 @@ def run_suite(folder: Path, only: str, modules: list[str]) -> int:
                 print(f"{name}, {hosts}:\n{job.stdout}{job.stderr}", flush=True)
     finally:
         machines.end()
+    return worst
+
+
+def run_under_slurm(folder: Path, modules: list[str]) -> int:
+    if reason := slurm.reason_against():
+        print(f"srun: {reason}", flush=True)
+        return 0
+    cluster = slurm.Cluster(folder)
+    worst = 0
+    try:
+        for kind in ("pmi2", "pmix"):
+            if reason := cluster.reason_against(kind):
+                print(f"srun --mpi={kind}: {reason}", flush=True)
+                continue
+            for ranks in HOSTS:
+                words = [sys.executable, str(TOP / "tools" / "suite"), "-n", str(ranks)]
+                launcher = ["srun", "-N2", "-n", "{ranks}", f"--mpi={kind}"]
+                job = cluster.run(*words, "--launcher", shlex.join(launcher), *modules, folder=TOP, timeout=LONGEST)
+                print(f"srun -N2 -n{ranks} --mpi={kind}:\n{job.stdout}{job.stderr}", flush=True)
+                worst = max(worst, job.returncode)
+    finally:
+        cluster.end()
     return worst

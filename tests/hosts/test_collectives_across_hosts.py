@@ -7,8 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from conftest import Start
-from machines import Launched, Machines
+from machines import Launched, Machines, Start
 
 pytestmark = pytest.mark.long
 

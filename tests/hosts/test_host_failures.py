@@ -10,9 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Start
 from failures import process_of
-from machines import Launched, Machines
+from machines import Launched, Machines, Start
 
 pytestmark = pytest.mark.long
 

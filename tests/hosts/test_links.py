@@ -6,9 +6,8 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from conftest import Start
 from links import DEVICES, OVER
-from machines import Machines
+from machines import Machines, Start
 
 pytestmark = pytest.mark.long
 

@@ -3,110 +3,20 @@
 from __future__ import annotations
 
 import os
-import shutil
-import signal
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from slurm import Cluster, reason_against
 
 pytestmark = pytest.mark.long
-
-DAEMONS = ("slurmctld", "slurmd", "munged", "srun", "salloc", "sinfo")
-PORT = 17410
-CONFIGURATION = """
-ClusterName=ompy
-SlurmctldHost={host}
-SlurmUser=root
-SlurmctldPort={port}
-AuthType=auth/munge
-AuthInfo=socket={folder}/munge.socket
-CredType=cred/munge
-StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool-%n
-SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd-%n.pid
-SlurmctldLogFile={folder}/slurmctld.log
-SlurmdLogFile={folder}/slurmd-%n.log
-TmpFS={folder}/tmp-%n
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-SwitchType=switch/none
-SchedulerType=sched/backfill
-SelectType=select/cons_tres
-ReturnToService=2
-SlurmdParameters=config_overrides
-MpiDefault=none
-InactiveLimit=0
-KillWait=5
-NodeName=node1 NodeHostname={host} NodeAddr=127.0.0.1 Port={first} CPUs=4
-NodeName=node2 NodeHostname={host} NodeAddr=127.0.0.1 Port={second} CPUs=4
-PartitionName=all Nodes=node[1-2] Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:4
-"""
-
-
-class Cluster:
-    """The daemons, and what runs under them."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.daemons: list[subprocess.Popen[bytes]] = []
-        for name in ("state", "spool-node1", "spool-node2", "tmp-node1", "tmp-node2"):
-            (folder / name).mkdir()
-        host = os.uname().nodename
-        text = CONFIGURATION.format(host=host, folder=folder, port=PORT, first=PORT + 1, second=PORT + 2)
-        (folder / "slurm.conf").write_text(text)
-        key = folder / "munge.key"
-        key.write_bytes(os.urandom(1024))
-        key.chmod(0o600)
-        self.environment = {
-            name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "OMPY_", "PMI"))
-        }
-        self.environment["SLURM_CONF"] = str(folder / "slurm.conf")
-        files = [f"--{name}={folder}/munge.{ending}" for name, ending in (("key-file", "key"), ("socket", "socket"))]
-        files += [f"--{name}={folder}/munge.{name}" for name in ("pid-file", "log-file", "seed-file")]
-        self.start("munged", "--foreground", "--force", *files)
-        self.wait_for(lambda: (folder / "munge.socket").exists())
-        self.start("slurmctld", "-D")
-        for node in ("node1", "node2"):
-            self.start("slurmd", "-D", "-N", node)
-        self.wait_for(lambda: self.run("sinfo", "-h", "-o", "%T %D").stdout.strip() == "idle 2")
-
-    def start(self, *words: str) -> None:
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "stdin": subprocess.DEVNULL}
-        self.daemons.append(subprocess.Popen(words, env=self.environment, **quiet))
-
-    @staticmethod
-    def wait_for(condition: object) -> None:
-        end = time.monotonic() + 60
-        while not condition():  # type: ignore[operator]
-            assert time.monotonic() < end, "Slurm does not come up"
-            time.sleep(0.05)
-
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            words, env=self.environment, cwd=self.folder, capture_output=True, text=True, timeout=90, stdin=subprocess.DEVNULL
-        )
-
-    def end(self) -> None:
-        for daemon in reversed(self.daemons):
-            daemon.send_signal(signal.SIGTERM)
-        for daemon in self.daemons:
-            try:
-                daemon.wait(10)
-            except subprocess.TimeoutExpired:
-                daemon.kill()
-                daemon.wait()
 
 
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    missing = [name for name in DAEMONS if shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin") is None]
-    if missing or os.geteuid() != 0:
-        pytest.skip(f"no {', '.join(missing)} here (Debian: apt-get install slurm-wlm munge)" if missing else "not root")
+    if reason := reason_against():
+        pytest.skip(reason)
     cluster = Cluster(tmp_path_factory.mktemp("slurm"))
     yield cluster
     cluster.end()
@@ -120,10 +30,8 @@ PROGRAM = "import os\nfrom ompy import MPI\ncomm = MPI.COMM_WORLD\nprint(comm.ra
 @pytest.fixture(params=["pmi2", "pmix"])
 def srun(request: pytest.FixtureRequest, slurm: Cluster) -> list[str]:
     """Four tasks on two nodes."""
-    if request.param not in slurm.run("srun", "--mpi=list").stdout.split():
-        pytest.skip(f"this Slurm has no --mpi={request.param}")
-    if request.param == "pmix" and slurm.run("srun", "-n1", "--mpi=pmix", "true").returncode:
-        pytest.skip("Slurm's plugin finds no libpmix (Debian: apt-get install libpmix-dev)")
+    if reason := slurm.reason_against(request.param):
+        pytest.skip(reason)
     return ["srun", "-N2", "--ntasks-per-node=2", f"--mpi={request.param}"]
 
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Start
+from machines import Start
 
 pytestmark = pytest.mark.long
 

@@ -9,9 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Start
 from failures import WAYS, fail
-from machines import Machines
+from machines import Machines, Start
 
 pytestmark = pytest.mark.long
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from outside import Outside
-
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
+from workshop import Run
 
 
 @pytest.fixture

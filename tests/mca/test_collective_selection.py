@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from conftest import Run
 from outside import Outside
+from workshop import Run
 
 SOURCE = """
     from ompy.mca.component import Component, Offer, hookimpl

@@ -114,6 +114,20 @@ def test_it_keeps_the_contract_over_shm(ompy_conformance) -> None:
 
 
 @over_tcp
+@pytest.mark.ompy(2, mca=TCP | {"mtl_ofi_piece_size": "300", "mtl_ofi_eager_limit": "300"})
+def test_pieces_for_which_the_provider_has_no_room_yet_come_to_their_places(comm, ompy_rng) -> None:
+    """Its queue holds some thousand receives."""
+    peer = 1 - comm.rank
+    sent = [bytearray(ompy_rng.randbytes(1_000_001)) for _ in range(2)]
+    got = [bytearray(len(body)) for body in sent]
+    requests = [comm.Irecv(body, peer, tag) for tag, body in enumerate(got)]
+    requests += [comm.Isend(body, peer, tag) for tag, body in enumerate(sent)]
+    for request in requests:
+        request.Wait()
+    assert [bytes(body) for body in got] == comm.sendrecv([bytes(body) for body in sent], peer, source=peer)
+
+
+@over_tcp
 @pytest.mark.ompy(2, mca=TCP | FEW)
 def test_messages_of_all_lengths_around_the_limits_arrive(comm, ompy_rng) -> None:
     limits(comm, ompy_rng)

@@ -2,7 +2,7 @@
 #
 #     eager          a copy of the message ---->                                  the send is over at once
 #     announced      how long, its number ---->
-#                                         <---- PULL: number, where, how much
+#                                         <---- PULL: number, where, how much, in what pieces
 #                    the body, in pieces  ---->  into the receive's memory        longer, or synchronous: then a short one goes
 #                                                                                 with the announcement, and PULL wants nothing
 #
@@ -43,7 +43,7 @@ cdef enum:
 
 # What words say.
 cdef enum:
-    PULL = 1                        # number of the send, number of the receive, bytes wanted, bytes of a piece
+    PULL = 1                        # number of the send, of the first piece, bytes wanted, bytes of a piece
     ASK = 2                         # context; who asks
     TELL = 3                        # context, base; who tells
 
@@ -84,7 +84,8 @@ cdef class Engine(Endpoint):
     cdef readonly uint64_t unexpected, pulled, stalls, swept
 
     cdef Peer peer_of(self, Communicator comm, int rank)
-    cdef uint64_t number(self) noexcept
+    # The first of so many numbers in a row, modulo their bits.
+    cdef uint64_t number(self, uint64_t count=*) noexcept
     # A copy of a short message: OK or OUT_OF_RESOURCE; a peer that is gone is reported, and OK.
     cdef int eager(self, Peer peer, const char *data, uint64_t length, uint64_t tag) except -1
     # Hand an operation to the provider, now or in its turn.

@@ -116,9 +116,11 @@ cdef class Engine(Endpoint):
             pml.peer_lost(peer.proc, f"mtl ofi ({self.provider}): {self.library.explain(error)}")
         return 0
 
-    cdef uint64_t number(self) noexcept:
-        self.numbered = (self.numbered + 1) & (kind_tag(self.tag_bits, 1) - 1)
-        return self.numbered
+    cdef uint64_t number(self, uint64_t count=1) noexcept:
+        cdef uint64_t last = kind_tag(self.tag_bits, 1) - 1
+        cdef uint64_t first = self.numbered + 1 & last
+        self.numbered = self.numbered + count & last
+        return first
 
     # -- what goes out --------------------------------------------------------------------------------------------
 
@@ -219,8 +221,11 @@ cdef class Engine(Endpoint):
                     taken = <OfiRecv> operation.owner
                     self.give(operation)
                     (<OfiRecv> taken).landed_piece(CANCELLED)
-                else:
+                elif self.late == NULL:
                     self.post_receive(operation, self.ignored(operation.kind))
+                else:                            # no room for this one either
+                    operation.next = self.late
+                    self.late = operation
                 operation = more
         while self.breaking_off and monotonic() >= self.breaking_off[0][0]:
             (<OfiRecv> self.breaking_off[0][1]).end()

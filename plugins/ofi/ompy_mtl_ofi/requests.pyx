@@ -12,7 +12,7 @@ from ompy.mca.mtl cimport loss
 from ompy_mtl_ofi.context cimport ASKED
 from ompy_mtl_ofi.engine cimport BODY_IN, BODY_OUT, HERE, OUT, PULL, RECEIVE, THERE, Announcement
 from ompy_mtl_ofi.fabric cimport CANCELLED
-from ompy_mtl_ofi.tags cimport ANY_TAG_BITS, KIND_ANNOUNCED, KIND_BODY, MPI_BITS, kind_tag, message_tag
+from ompy_mtl_ofi.tags cimport ANY_TAG_BITS, KIND_ANNOUNCED, MPI_BITS, body_tag, kind_tag, message_tag
 
 
 cdef class OfiSend(MtlSend):
@@ -88,7 +88,7 @@ cdef class OfiSend(MtlSend):
             operation = engine.take(BODY_OUT, self)
             operation.data = self.data + offset
             operation.length = min(piece, wanted - offset)
-            operation.tag = kind_tag(engine.tag_bits, KIND_BODY) | receiver
+            operation.tag = body_tag(engine.tag_bits, receiver, offset // piece)
             engine.post(self.target, operation)
             offset += piece
         return 0
@@ -218,15 +218,15 @@ cdef class OfiRecv(MtlRecv):
         if self.target.failed:
             return self.fail(self.target.proc.failure)
         engine.pulled += 1
-        self.number = engine.number()
         self.pieces = (self.wanted + engine.piece - 1) // engine.piece
+        self.number = engine.number(self.pieces)
         self.direct = self.convertor is None and self.allocate is None
         engine.pulling[self.number] = self
         while offset < self.wanted:
             operation = engine.take(BODY_IN, self)
             operation.data = place + offset
             operation.length = min(engine.piece, self.wanted - offset)
-            operation.tag = kind_tag(engine.tag_bits, KIND_BODY) | self.number
+            operation.tag = body_tag(engine.tag_bits, self.number, offset // engine.piece)
             engine.post_receive(operation, 0)
             offset += engine.piece
         return engine.word(self.target, PULL, 0, number, self.number, self.wanted, engine.piece)

@@ -5,7 +5,8 @@
 #
 #     EAGER       the message                                       matched by what a receive wants
 #     ANNOUNCED   an `Announcement`, and the message behind it where that is short      the same
-#     BODY        of an announced message; the rest is the number that its receiver has given it
+#     BODY        a piece of an announced message; the rest is the number that its receiver has given the piece: the provider's
+#                 queue may take the receives of pieces in another order than they were posted in
 #     WORD        from engine to engine
 #
 # Who: each process numbers the sources of messages as it makes communicators, 2^k numbers in a row for one of at most 2^k
@@ -36,6 +37,10 @@ cdef inline int kind_of(int bits, uint64_t tag) noexcept nogil:
 
 cdef inline uint64_t message_tag(uint32_t who, int tag) noexcept nogil:
     return <uint64_t> who << MPI_BITS | <uint32_t> tag
+
+
+cdef inline uint64_t body_tag(int bits, uint64_t first, uint64_t piece) noexcept nogil:
+    return kind_tag(bits, KIND_BODY) | (first + piece & kind_tag(bits, 1) - 1)
 
 
 cdef inline uint32_t who_of(int bits, uint64_t tag) noexcept nogil:

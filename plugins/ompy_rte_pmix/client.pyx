@@ -560,8 +560,8 @@ cdef class Client:
 
     # -- processes
 
-    def spawn(self, orders, environment, placement: str, seconds: float, serve=None) -> str:
-        """Start processes as a job of their own; its namespace.
+    def spawn(self, orders, environment, placement: str, seconds: float, serve=None) -> str | None:
+        """Start processes as a job of their own; its namespace, or None where the server starts none.
 
         Parameters:
             orders: `ompy.mca.rte.Order`.
@@ -597,7 +597,12 @@ cdef class Client:
             hints[1].value.data.string = it.string(os.fsencode(placement))
         with nogil:
             status = self.spawn_nb(hints, hints_count, apps, count, started, &it.answer)
-        self.end_operation(it, status, f"has started nothing of {orders[0].command}", seconds, serve, ERR_SPAWN)
+        try:
+            self.end_operation(it, status, f"has started nothing of {orders[0].command}", seconds, serve, ERR_SPAWN)
+        except MPIError:
+            if ERR_NOT_SUPPORTED in (status, it.answer.status):
+                return None
+            raise
         return it.result().decode("utf-8", "replace") if it.answer.content != NULL else ""
 
     # -- what happens

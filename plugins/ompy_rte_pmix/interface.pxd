@@ -19,6 +19,7 @@ cdef enum:
 cdef enum:  # pmix_status_t
     SUCCESS = 0
     ERR_NOT_FOUND = -46
+    ERR_NOT_SUPPORTED = -47
     ERR_PARTIAL_SUCCESS = -52
     OPERATION_SUCCEEDED = -157  # at once, and nobody will be called back
     EVENT_ACTION_COMPLETE = -334

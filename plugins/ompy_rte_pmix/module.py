@@ -16,6 +16,7 @@ import time
 from ompy.core.errors import ERR_INTERN, ERR_SPAWN, SUCCESS, MPIError
 from ompy.core.progress import serve_until_readable
 from ompy.mca.last_words import say
+from ompy.mca.own_launcher import OwnLauncher
 from ompy.mca.rte import Rte, Started
 from ompy_rte_pmix.client import JOB_END, LONGEST_KEY
 
@@ -60,6 +61,8 @@ class PmixRte(Rte):
         # Jobs that have ended, while some are being started; those that were, until they have met this one.
         self.ended: dict[str, str] | None = None
         self.awaited: set[str] = set()
+        # Where the server starts no processes, as Slurm's (22.05) does not.
+        self.launcher: OwnLauncher | None = None
         self.job, self.rank = client.nspace, client.rank
         self.descriptor = client.descriptor
         self.size = self._number(-1, "pmix.job.size", 1, MOST_RANKS)
@@ -182,8 +185,12 @@ class PmixRte(Rte):
     def leave_to_parent(self) -> None:
         self.client.close()
         self.descriptor = -1
+        if self.launcher is not None:
+            self.launcher.leave_to_parent()
 
     def finalize(self) -> None:
+        if self.launcher is not None:
+            self.launcher.finalize()
         self.client.finalize()
         self.descriptor = -1
 
@@ -202,10 +209,15 @@ class PmixRte(Rte):
             return self.size  # servers need not say
 
     def spawn(self, orders: Sequence[Order], port: str) -> Started:
+        if self.launcher is not None:
+            return self.launcher.spawn(orders, port)
         environment = [f"{PARENT_PORT}={port}", f"{PARENTS_ELSEWHERE}={'no' if self.is_on_one_host else 'yes'}"]
         self.ended = {}
         try:
             job = self.client.spawn(orders, environment, self.map_by, START, serve_until_readable)
+            if job is None:
+                self.launcher = OwnLauncher(self.job, self.is_on_one_host)
+                return self.launcher.spawn(orders, port)
             # To those who spawn at once from several hosts PRRTE (3.0) mixes up its answers: the name may be another's.
             if self.local_size == self.size:
                 if how := self.ended.get(job):

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import sys
 
-from ompy.core.errors import ERR_INTERN, ERR_SPAWN, MPIError
-from ompy.mca.pmi_services import PmiServices
-from ompy.mca.pmi_wire import Wire
+from ompy.core.errors import ERR_INTERN, MPIError
+from ompy.mca.own_launcher import OwnLauncher
 from ompy.mca.rte import Rte
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import NoReturn
+
+    from ompy.mca.rte import Order, Started
 
 # What launchers that ompy can't hear tell a process of the number of its peers, and the command that does start ompy there.
 LAUNCHERS = {
@@ -26,23 +27,18 @@ LAUNCHERS = {
 # Of rte/pmix: where the library is.
 LIBRARY = "OMPY_MCA_rte_pmix_library"
 
-# The launcher that is started behind this process where it spawns others.
-LAUNCHER = "ompy.runtime.singleton_launcher"
 
-
-class SingletonRte(PmiServices, Rte):
+class SingletonRte(Rte):
     """A world of one, which still has a name and a secret: it may spawn others, or be connected to.
 
     Parameters:
         begin: called once, when this process goes on as such a world: another component may have been chosen.
     """
 
-    is_own = True
-
     def __init__(self, begin: Callable[[], object]) -> None:
         self.begin: Callable[[], object] | None = begin
-        self.launcher: Wire | None = None
         self.job = f"single-{os.getpid()}-{os.urandom(4).hex()}"
+        self.launcher = OwnLauncher(self.job)
         self.secret = os.urandom(32)
         self.published: dict[str, bytes] = {}
 
@@ -65,38 +61,20 @@ class SingletonRte(PmiServices, Rte):
     def universe_size(self) -> int:
         return len(os.sched_getaffinity(0))
 
-    @property
-    def wire(self) -> Wire:  # type: ignore[override]
-        """To a launcher of this process's own, which is started when it is first needed."""
-        if self.launcher is None:
-            from socket import AF_UNIX, SOCK_STREAM, socketpair
-
-            ours, theirs = socketpair(AF_UNIX, SOCK_STREAM)
-            try:
-                os.set_inheritable(theirs.fileno(), True)
-                command = [sys.executable, "-m", LAUNCHER, str(theirs.fileno()), self.job]
-                os.posix_spawn(sys.executable, command, dict(os.environ), setsid=True)
-            except OSError as error:
-                ours.close()
-                raise MPIError(ERR_SPAWN, f"no launcher can be started: {sys.executable}: {error.strerror}") from error
-            finally:
-                theirs.close()
-            self.launcher = Wire(ours.detach())
-            self.launcher.ask("init pmi_version=1 pmi_subversion=1", "response_to_init")
-        return self.launcher
+    def spawn(self, orders: Sequence[Order], port: str) -> Started:
+        return self.launcher.spawn(orders, port)
 
     def publish(self, service: str, port: str) -> bool:
-        return super().publish(service, port) if self.launcher is not None else False
+        return self.launcher.publish(service, port)
 
     def lookup(self, service: str) -> str:
-        return super().lookup(service) if self.launcher is not None else ""
+        return self.launcher.lookup(service)
 
     def unpublish(self, service: str) -> bool:
-        return super().unpublish(service) if self.launcher is not None else False
+        return self.launcher.unpublish(service)
 
     def leave_to_parent(self) -> None:
-        if self.launcher is not None:
-            self.launcher.close()
+        self.launcher.leave_to_parent()
 
     # --
 
@@ -108,10 +86,7 @@ class SingletonRte(PmiServices, Rte):
         os._exit(code & 0xFF or 1 if code else 0)
 
     def finalize(self) -> None:
-        if self.launcher is not None:
-            self.launcher.ask("finalize", "finalize_ack")
-            self.launcher.close()
-            self.launcher = None
+        self.launcher.finalize()
 
 
 def started_with_peers(environment: Mapping[str, str]) -> str:

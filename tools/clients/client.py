@@ -40,6 +40,8 @@ class Client(NamedTuple):
         tests: what is run, in words.
         quick: part of a run in a few minutes.
         note: the reason of a difference between the libraries.
+        variables: of the environment of its runs.
+        typed: what stands on standard input, which is at its end otherwise.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Client(NamedTuple):
     quick: bool
     note: str
     variables: dict[str, str]
+    typed: str
     trials: list[Trial]
 
 
@@ -84,6 +87,7 @@ def read() -> dict[str, Client]:
             entry.get("quick", False),
             entry.get("note", ""),
             entry.get("variables", {}),
+            entry.get("typed", ""),
             [trial for part in entry["runs"] for trial in trials(part)],
         )
         for name, entry in table.items()

@@ -74,11 +74,15 @@ def end(started: subprocess.Popen[bytes]) -> None:
                 pass
 
 
-def execute(command: list[str], folder: Path, variables: dict[str, str], seconds: float) -> tuple[int | None, str]:
+def execute(
+    command: list[str], folder: Path, variables: dict[str, str], seconds: float, typed: str = ""
+) -> tuple[int | None, str]:
     """Exit status, None when the time was over, and output."""
-    with tempfile.TemporaryFile() as output:
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as input_:
+        input_.write(typed.encode())
+        input_.seek(0)
         started = subprocess.Popen(
-            command, cwd=folder, env=variables, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+            command, cwd=folder, env=variables, stdin=input_, stdout=output, stderr=output, start_new_session=True
         )
         try:
             status: int | None = started.wait(timeout=seconds)
@@ -117,7 +121,7 @@ def run(client: Client, trial: Trial, environment: Environment, library: str) ->
         for number, arguments in enumerate(trial.pytest):
             words = Path(scratch, f"words-{number}")
             words.mkdir()
-            status, output = execute([*start, str(WRAPPER), str(words), *arguments], work, variables, trial.seconds)
+            status, output = execute([*start, str(WRAPPER), str(words), *arguments], work, variables, trial.seconds, client.typed)
             found = told(words)
             if status != 0 or not found:
                 found[f"pytest {' '.join(arguments)}"] = "failed"
@@ -125,7 +129,7 @@ def run(client: Client, trial: Trial, environment: Environment, library: str) ->
             outputs += [output] if "failed" in found.values() else []
             tests |= found
         for program in trial.programs:
-            status, output = execute([*start, *program], work, variables, trial.seconds)
+            status, output = execute([*start, *program], work, variables, trial.seconds, client.typed)
             tests[" ".join(program)] = "passed" if status == 0 else "failed"
             if status != 0:
                 outputs.append(f"--- {' '.join(program)} ({'time is over' if status is None else f'exit {status}'})\n{output}")

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 USAGE = 2
+# Of a job on several hosts: more would fill the launcher's memory before one is started.
+MOST_RANKS = 1 << 20
 # Names under which tools that know of mpi4py only look for a launcher.
 MPI4PY_LAUNCHERS = ("mpiexec", "mpirun")
 
@@ -74,8 +76,12 @@ def programs(segments: Sequence[Segment], default: int) -> list[Program]:
     return found
 
 
-def look_for_room(ranks: int) -> None:
-    """Refuse more ranks than this process may have descriptors for."""
+def look_for_room(ranks: int, here: bool) -> None:
+    """Refuse more ranks than a launcher keeps account of, or, where all are here, than it may have descriptors for."""
+    if not here:
+        if ranks > MOST_RANKS:
+            raise UsageError(f"{ranks} ranks: a job has at most {MOST_RANKS}")
+        return
     from resource import RLIMIT_NOFILE, getrlimit
 
     from ompy.runtime.descriptors import A_RANK, OWN
@@ -169,8 +175,7 @@ def job_of(segments: Sequence[Segment]) -> Job:
     placement = Placement(whole)
     found = programs(segments, placement.default_ranks)
     ranks = sum(program.count for program in found)
-    if placement.is_here:
-        look_for_room(ranks)
+    look_for_room(ranks, placement.is_here)
     job = Job(found, placement.place(ranks))
     placement.give_to(job)
     for program in found:

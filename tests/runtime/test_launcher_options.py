@@ -120,6 +120,8 @@ def test_bindings_are_reported_when_asked() -> None:
         ([""], "the program's name is empty"),
         (["-n", "1", "--"], "a program is missing after `--`"),
         (["-n", "1000000000", "true"], "ranks need"),
+        (["-H", "elsewhere", "-N", "9" * 30, "true"], "a job has at most 1048576"),
+        (["-H", f"elsewhere:{'9' * 30}", "true"], "a job has at most 1048576"),
         (["--output", "file=", "true"], "dir=FOLDER or file=NAME"),
         (["--output", "colour", "true"], "--output takes tag"),
         (["--map-by", "moon", "true"], "--map-by takes slot"),

@@ -42,7 +42,9 @@ if TYPE_CHECKING:
         def on_exit(self, job: int, rank: int, status: int, initialised: bool, finalised: bool) -> None: ...
 
 
-# What ranks leave behind in sessions of their own gets SIGKILL, and the system so long to carry it out.
+# What a rank leaves behind has so long to end by itself, as helpers do that clean up after it (multiprocessing's tracker of
+# resources, a nanny that tells of its end); then it gets SIGKILL, and the system so long to carry that out.
+ORPHANS_GRACE = 0.5
 ORPHANS_END = 2.0
 ORPHANS_PAUSE = 0.001
 # Bytes of answers that may wait for a rank to read.
@@ -109,31 +111,31 @@ class LocalRanks:
             space: the job's.
             environment: what they get beside what the share says.
         """
-        if not share.seats:
+        if not share.tasks:
             return True
         base = {name: value for name, value in environment.items() if not name.startswith(FOREIGN)} | share.environment
         base[JOB_VARIABLE] = self.name
         # By descriptor, because a working directory may have no name any more.
         here = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            return all(self.start_rank(share, index, space, base, here) for index in range(len(share.seats)))
+            return all(self.start_rank(share, index, space, base, here) for index in range(len(share.tasks)))
         finally:
             os.close(here)
 
     def make_room(self, share: Share) -> None:
         """A board for a job, with room for all of its ranks, before they are started.  OSError when there is none."""
         self.boards[share.job] = make_board(share.size)
-        descriptors.make_room(descriptors.A_RANK * len(share.seats))
+        descriptors.make_room(descriptors.A_RANK * len(share.tasks))
 
     def start_rank(self, share: Share, index: int, space: KeyValueSpace, base: dict[str, str], here: int) -> bool:
-        seat = share.seats[index]
-        program = share.programs[seat.program]
+        task = share.tasks[index]
+        program = share.programs[task.program]
         own = base | program.environment
         own |= {
-            "PMI_RANK": str(seat.rank),
+            "PMI_RANK": str(task.rank),
             "PMI_SIZE": str(share.size),
             "MPI_LOCALRANKID": str(index),
-            "MPI_LOCALNRANKS": str(len(share.seats)),
+            "MPI_LOCALNRANKS": str(len(share.tasks)),
             "OMPY_BOARD_FD": str(self.boards[share.job]),
         }
         if share.job:
@@ -142,15 +144,15 @@ class LocalRanks:
         try:
             if program.directory is not None:
                 os.chdir(program.directory)
-            if seat.processors is not None:
+            if task.processors is not None:
                 allowed = os.sched_getaffinity(0)
-                os.sched_setaffinity(0, seat.processors)
+                os.sched_setaffinity(0, task.processors)
             try:
-                crowded = len(share.seats) > (os.cpu_count() or 1)
-                stdin = self.streams.input_of(seat.rank) if share.job == 0 else None
-                process = Process(share.job, seat.rank, program, own, stdin, share.stack_traces, crowded, share.merged)
+                crowded = len(share.tasks) > (os.cpu_count() or 1)
+                stdin = self.streams.input_of(task.rank) if share.job == 0 else None
+                process = Process(share.job, task.rank, program, own, stdin, share.stack_traces, crowded, share.merged)
             finally:
-                if seat.processors is not None:
+                if task.processors is not None:
                     os.sched_setaffinity(0, allowed)
                 if program.directory is not None:
                     os.fchdir(here)
@@ -159,16 +161,16 @@ class LocalRanks:
             what = f"can't start {program.command[0]!r}"
             if program.directory is not None and error.filename == program.directory:
                 what += f" in {program.directory}"
-            self.overseer.on_not_started(share.job, seat.rank, code, f"{what}: {error.strerror}")
+            self.overseer.on_not_started(share.job, task.rank, code, f"{what}: {error.strerror}")
             return False
         self.keeper.started(process.pid)
         self.by_pid[process.pid] = process
         self.processes.append(process)
         send, tell = partial(self.send, process), partial(self.tell, process)
-        process.session = Session(space, seat.rank, seat.program, send, tell)
+        process.session = Session(space, task.rank, task.program, send, tell)
         self.loop.watch(process.pmi, partial(self.on_pmi, process))
         self.streams.attach(process)
-        self.overseer.on_started(share.job, seat.rank, process.pid)
+        self.overseer.on_started(share.job, task.rank, process.pid)
         return True
 
     # -- what happens
@@ -254,7 +256,7 @@ class LocalRanks:
             while (ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) is not None:
                 process = self.by_pid.get(ended.si_pid)
                 if process is not None and process.reap():
-                    self.keeper.reaped(process.pid)
+                    self.watch_group(process)
                     self.on_exit(process)
                     continue
                 _, status = os.waitpid(ended.si_pid, 0)
@@ -265,6 +267,17 @@ class LocalRanks:
                     os.close(self.keeper.writer)
                     ranks = [rank.pid for rank in self.processes if rank.status is None]
                     self.keeper = Keeper(self.name, ranks, list(self.others))
+
+    def watch_group(self, process: Process) -> None:
+        """A rank has ended: what it has left in its process group is to follow."""
+        if process.leaves_any():
+            self.loop.set_timer(f"group {process.pid}", ORPHANS_GRACE, partial(self.end_group, process))
+        else:
+            self.keeper.reaped(process.pid)
+
+    def end_group(self, process: Process) -> None:
+        process.end_group()
+        self.keeper.reaped(process.pid)
 
     def on_exit(self, process: Process) -> None:
         self.on_pmi(process)
@@ -324,8 +337,8 @@ class LocalRanks:
     def end_orphans(self) -> None:
         """What the ranks have started and left, also in sessions of their own, ends with the job."""
         children = f"/proc/self/task/{os.getpid()}/children"
-        end = time.monotonic() + ORPHANS_END
-        while time.monotonic() < end:
+        begin = time.monotonic()
+        while (passed := time.monotonic() - begin) < ORPHANS_GRACE + ORPHANS_END:
             try:
                 with open(children) as stream:
                     orphans = [int(word) for word in stream.read().split() if int(word) != self.keeper.pid]
@@ -336,7 +349,8 @@ class LocalRanks:
             for pid in orphans:
                 # One that may not be killed, or is inside the kernel, does not hold up the end.
                 with contextlib.suppress(OSError):
-                    os.kill(pid, signal.SIGKILL)
+                    if passed > ORPHANS_GRACE:
+                        os.kill(pid, signal.SIGKILL)
                 with contextlib.suppress(OSError):
                     os.waitpid(pid, os.WNOHANG)
             time.sleep(ORPHANS_PAUSE)

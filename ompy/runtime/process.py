@@ -76,21 +76,30 @@ class Process:
         self.untold = bytearray()
         self.behind = 0
         self.writer = -1
-        self.pmi, theirs = (end.detach() for end in socketpair(AF_UNIX, SOCK_STREAM))
-        self.stdout, out = os.pipe()
-        self.stderr, err = (-1, os.dup(out)) if merged else os.pipe()
-        os.set_inheritable(theirs, True)
-        environment["PMI_FD"] = str(theirs)
         self.stack_file = -1
         self.stacks_from = -1
-        if stack_traces:
-            self.stack_file = os.memfd_create("ompy-stacks")
-            os.set_inheritable(self.stack_file, True)
-            environment["OMPY_STACKS_FD"] = str(self.stack_file)
         source = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0) if stdin is None else (os.POSIX_SPAWN_DUP2, stdin, 0)
         alone = not crowded or (stdin is not None and os.isatty(stdin))
         placing: dict[str, Any] = {"setsid": True} if alone else {"setpgroup": 0}
-        try:
+        # Closed again where any of this fails, as where descriptors run out.
+        with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
+
+            def keep(pair: tuple[int, int]) -> tuple[int, int]:
+                ours.callback(os.close, pair[0])
+                theirs.callback(os.close, pair[1])
+                return pair
+
+            here, there = socketpair(AF_UNIX, SOCK_STREAM)
+            self.pmi, pmi = keep((here.detach(), there.detach()))
+            self.stdout, out = keep(os.pipe())
+            self.stderr, err = (-1, out) if merged else keep(os.pipe())
+            os.set_inheritable(pmi, True)
+            environment["PMI_FD"] = str(pmi)
+            if stack_traces:
+                self.stack_file = os.memfd_create("ompy-stacks")
+                ours.callback(os.close, self.stack_file)
+                os.set_inheritable(self.stack_file, True)
+                environment["OMPY_STACKS_FD"] = str(self.stack_file)
             self.pid = os.posix_spawnp(
                 program.command[0],
                 program.command,
@@ -100,23 +109,14 @@ class Process:
                 setsigdef=DEFAULTED,
                 setsigmask=(),
             )
-        except OSError:
-            self.close()
-            raise
-        finally:
-            for descriptor in (theirs, out, err):
-                os.close(descriptor)
             if stack_traces:
                 os.set_inheritable(self.stack_file, False)
+            ours.pop_all()
         for descriptor in self.descriptors():
             os.set_blocking(descriptor, False)
 
     def descriptors(self) -> list[int]:
         return [descriptor for descriptor in (self.pmi, self.stdout, self.stderr) if descriptor >= 0]
-
-    def close(self) -> None:
-        for descriptor in self.descriptors():
-            os.close(descriptor)
 
     def signal(self, number: int) -> None:
         """To the rank and whatever it has started."""
@@ -144,15 +144,26 @@ class Process:
         return os.pread(self.stack_file, size - start, start) or b"    none: the rank does not answer\n"
 
     def reap(self) -> bool:
-        """True when the rank has ended, now; what it left behind in its process group ends with it."""
+        """True when the rank has ended, now."""
         if self.status is not None or os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             return False
-        # Before the leader's number can be given to somebody else.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
         _, status = os.waitpid(self.pid, 0)
         self.status = os.waitstatus_to_exitcode(status)
         return True
+
+    def leaves_any(self) -> bool:
+        """Whether somebody is in its process group yet, when it has ended: a child of this process now (`orphans`)."""
+        try:
+            os.waitid(os.P_PGID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return False  # and the number may be given to others
+        return True
+
+    def end_group(self) -> None:
+        """End those."""
+        if self.leaves_any():
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
 
     def wait(self) -> None:
         """Until it has ended."""

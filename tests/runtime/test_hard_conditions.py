@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from launching import DEADLINE, OMPYRUN, Launch, launch, mpi, python
@@ -238,3 +239,40 @@ def test_rank_that_never_reads_its_answers_ends_the_job() -> None:
     job = launch("-n", "2", "--timeout", "25", *python(source))
     assert job.process.returncode == 1
     assert re.search(r"rank \d does not read what its PMI commands are answered", job.stderr)
+
+
+# A helper that waits for its rank's end, as multiprocessing's tracker of resources does, and then does its work.
+HELPER = """
+import os, subprocess, sys
+reading, writing = os.pipe()
+helper = f"import os; os.read({reading}, 1); open(sys.argv[1], 'w').write('done')".replace("import os", "import os, sys")
+subprocess.Popen([sys.executable, "-c", helper, sys.argv[1]], pass_fds=[reading], stdin=subprocess.DEVNULL)
+os.close(reading)
+"""
+
+
+def test_what_cleans_up_after_a_rank_is_given_the_time(tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    job = launch("-n", "1", *python(HELPER), str(done))
+    assert job.process.returncode == 0
+    assert done.read_text() == "done"
+
+
+def test_what_cleans_up_after_a_rank_that_ends_early_is_given_the_time(tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    waiting = f"import os, time\nwhile not os.path.exists({str(done)!r}): time.sleep(0.01)"
+    job = launch("--timeout", "25", "-n", "1", *python(HELPER), str(done), ":", "-n", "1", *python(waiting))
+    assert job.process.returncode == 0, job.stderr
+
+
+def test_what_a_rank_that_ends_early_leaves_ends_while_the_others_go_on(tmp_path: Path) -> None:
+    told = tmp_path / "pid"
+    leaving = f"sleep 60 & echo $! > {told}.new; mv {told}.new {told}"
+    waiting = f"""
+import os, time
+while not os.path.exists({str(told)!r}): time.sleep(0.01)
+pid = int(open({str(told)!r}).read())
+while os.path.exists(f"/proc/{{pid}}"): time.sleep(0.01)
+"""
+    job = launch("--timeout", "25", "-n", "1", "sh", "-c", leaving, ":", "-n", "1", *python(waiting))
+    assert job.process.returncode == 0, job.stderr

@@ -249,7 +249,7 @@ COMPONENT = Component(
         Counter("links_lost", "of these that ended before their peer did", unit="connections"),
         Counter("sent_again", "frames that went over another connection after that", unit="frames"),
         Counter("calls_made", "connections that this process began", unit="connections"),
-        Counter("strangers_turned_away", "connections that did not prove to be a rank of this job", unit="connections"),
+        Counter("connections_rejected", "connections that did not prove to be a rank of this job", unit="connections"),
     ),
 )
 

@@ -237,7 +237,7 @@ cdef class TcpBtl(Btl):
             "messages_sent": self.sent, "bytes_sent": self.bytes_sent, "messages_received": self.received,
             "bytes_received": self.bytes_received, "bytes_put": self.bytes_put, "sends_held_back": self.refused,
             "connections": len(self.connections), "calls_made": self.called,
-            "strangers_turned_away": self.reception.turned_away,
+            "connections_rejected": self.reception.turned_away,
         }
 
     # -- messages

@@ -9,7 +9,7 @@ from ompy.mca.btl import Btl, Endpoint
 from ompy_btl_zmq.address import Card
 
 # Our own names for connections that we made; never an identity, which begins otherwise.  Nobody can guess the rest: libzmq
-# ends the process where it is to make a connection under a name that a stranger has taken already.
+# ends the process where it is to make a connection under a name that a caller from outside has taken already.
 MARK = b"\x02"
 NAME_SIZE = 16
 

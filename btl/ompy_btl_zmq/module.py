@@ -15,8 +15,8 @@ copy of a fragment that is still in the cache.  ZeroMQ takes memory for each mes
 
 A message has two parts here; one of more comes from no rank, and is dropped whole.
 
-Strangers who say nothing would take every descriptor of the process: while too many stand at the door no more are let near
-it (`door.py`), until they are through or ZeroMQ has thrown them out (`handshake_timeout`).
+Callers who say nothing would take every descriptor of the process: while too many have not shown who they are no more are
+accepted (`listener.py`), until they are through or ZeroMQ has thrown them out (`handshake_timeout`).
 
 An empty message says goodbye, over the connections that peers made to us: they then know that losing them is no failure.
 
@@ -39,11 +39,11 @@ from ompy.core.proc import Proc
 from ompy.mca.btl import ASYNCHRONOUS, BACK_PRESSURE, IN_ORDER, RENEWAL, SEND, TAKEN, Btl, Descriptor, Endpoint
 from ompy.mca.rte import Rte
 from ompy_btl_zmq.address import Card, choose, is_loopback, listen, pack, unpack
-from ompy_btl_zmq.door import Door
 from ompy_btl_zmq.endpoint import ZmqEndpoint
 from ompy_btl_zmq.inheritance import transports
-from ompy_btl_zmq.monitor import ConnectionMonitor, Visitors
-from ompy_btl_zmq.security import Circles, Doorkeeper, Identities, scheme
+from ompy_btl_zmq.listener import Listener
+from ompy_btl_zmq.monitor import Callers, ConnectionMonitor
+from ompy_btl_zmq.security import Authenticator, Circles, Identities, scheme
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,11 +81,11 @@ class ZmqBtl(Btl):
         self.kept_memory = value("kept_memory")
         self.connect_timeout = value("connect_timeout") / 1000
         self.linger = value("linger")
-        self.counters["messages of strangers dropped"] = 0
+        self.counters["unauthenticated messages dropped"] = 0
         self.counters["connections made"] = 0
-        self.counters["times the door was shut"] = 0
+        self.counters["times accepting was paused"] = 0
         self.counters["sends held back"] = 0
-        self.visitors = Visitors()
+        self.callers = Callers()
         self.quiet = False
         self.held_back = False
         self.closed = False
@@ -100,13 +100,13 @@ class ZmqBtl(Btl):
         self.security = scheme(value("security"), self.circles)
         host = choose(value("interface"), rte.is_on_one_host, link)
         backlog = max(128, rte.size)
-        listener, self.url = listen(host, value("port_min"), value("port_range"), rte.local_rank, backlog)
-        self.door = Door(listener)
+        listening, self.url = listen(host, value("port_min"), value("port_range"), rte.local_rank, backlog)
+        self.listener = Listener(listening)
         self.context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         try:
             self.open(rte, value)
         except OSError:
-            self.door.close()
+            self.listener.close()
             self.context.destroy(linger=0)
             raise
         transports.add(self)
@@ -133,15 +133,15 @@ class ZmqBtl(Btl):
             (zmq.LINGER, 0),
         ):
             self.socket.setsockopt(option, setting)
-        self.doorkeeper = Doorkeeper(self.context, self.security)
+        self.authenticator = Authenticator(self.context, self.security)
         self.monitor = ConnectionMonitor(self.context, self.socket)
         self.security.guard(self.socket)
-        self.socket.setsockopt(zmq.USE_FD, self.door.hand_over())
+        self.socket.setsockopt(zmq.USE_FD, self.listener.hand_over())
         self.socket.bind(self.url)
         self.socket.setsockopt(zmq.LINGER, self.linger)
         self.watched = epoll()
         self.socket_number = int(self.socket.getsockopt(zmq.FD))
-        self.control = {int(socket.getsockopt(zmq.FD)) for socket in (self.doorkeeper.socket, self.monitor.socket)}
+        self.control = {int(socket.getsockopt(zmq.FD)) for socket in (self.authenticator.socket, self.monitor.socket)}
         for number in (self.socket_number, *self.control):
             self.watched.register(number, EPOLLIN)
         self.attend()  # descriptors become readable only after a look that found nothing
@@ -244,7 +244,7 @@ class ZmqBtl(Btl):
             self.unanswered.append(endpoint)
 
     def statistics(self) -> dict[str, int]:
-        return super().statistics() | {"strangers rejected": self.visitors.strangers}
+        return super().statistics() | {"connections rejected": self.callers.rejected}
 
     # -- messages
 
@@ -317,7 +317,7 @@ class ZmqBtl(Btl):
 
     def drop_rest(self) -> None:
         """Read to its end what no rank can have sent."""
-        self.counters["messages of strangers dropped"] += 1
+        self.counters["unauthenticated messages dropped"] += 1
         while self.socket.recv(NOBLOCK, copy=False).more:
             pass
 
@@ -333,7 +333,7 @@ class ZmqBtl(Btl):
             else:
                 endpoint = self.connection_named(identity)
                 if endpoint is None or len(message):
-                    self.counters["messages of strangers dropped"] += 1
+                    self.counters["unauthenticated messages dropped"] += 1
                     return
         if len(message):
             self.deliver_view(message[-1], endpoint, message[:-1])
@@ -360,24 +360,24 @@ class ZmqBtl(Btl):
     # -- connections
 
     def attend(self) -> int:
-        """Answer at the door, and read what became of the connections; returns the number of events."""
-        events = self.doorkeeper.answer()
+        """Answer callers, and read what became of the connections; returns the number of events."""
+        events = self.authenticator.answer()
         for event, value, url in self.monitor.events():
             events += 1
             if url == self.url:
-                self.visitors.follow(event, value)
+                self.callers.follow(event, value)
             elif (endpoint := self.peers_by_url.get(url)) is not None:
                 self.follow(endpoint, event, value)
-        self.mind_door()
+        self.bound_handshakes()
         return events
 
-    def mind_door(self) -> None:
-        """Let nobody near while too many stand there."""
-        waiting = self.visitors.waiting()
-        if waiting > self.handshakes and self.door.shut():
-            self.counters["times the door was shut"] += 1
+    def bound_handshakes(self) -> None:
+        """Accept nobody while too many have not shown who they are."""
+        waiting = self.callers.waiting()
+        if waiting > self.handshakes and self.listener.shut():
+            self.counters["times accepting was paused"] += 1
         elif waiting <= self.handshakes // 2:
-            self.door.open()
+            self.listener.open()
 
     def follow(self, endpoint: ZmqEndpoint, event: int, value: int) -> None:
         """One step of a connection that we made."""
@@ -440,7 +440,7 @@ class ZmqBtl(Btl):
             self.part_from(identity)
         self.watched.close()
         self.monitor.close()
-        self.doorkeeper.close()
-        self.door.close()
+        self.authenticator.close()
+        self.listener.close()
         self.context.destroy(linger=self.linger)
         return 0

@@ -16,39 +16,39 @@ EVENTS = (
 EVENT = struct.Struct("=Hi")
 
 
-class Visitors:
-    """Tells peers from strangers among those who connect to us, from the events of the listening socket.
+class Callers:
+    """Tells peers from others among those who connect to us, from the events of the listening socket.
 
     ZeroMQ names the connection (by its descriptor) when it is accepted and when it is gone, but not when its handshake
     succeeds, and says nothing of the handshake when the caller speaks something older than ZMTP 2.  So those who are
-    inside are found by counting:
+    admitted are found by counting:
 
-        accepted 5, accepted 6, success, gone 6     two at the door, one of them may enter; 6 leaves, so it was 5
+        accepted 5, accepted 6, success, gone 6     two unproven, one of them is good; 6 leaves, so it was 5
     """
 
     def __init__(self) -> None:
-        self.at_the_door: set[int] = set()
-        self.successes = 0  # among those at the door
-        self.inside: set[int] = set()
-        self.strangers = 0
+        self.unproven: set[int] = set()
+        self.successes = 0  # among the unproven
+        self.admitted: set[int] = set()
+        self.rejected = 0
 
     def waiting(self) -> int:
         """How many have not shown yet whether they belong to the job."""
-        return len(self.at_the_door) - self.successes
+        return len(self.unproven) - self.successes
 
     def follow(self, event: int, connection: int) -> None:
         if event == zmq.EVENT_ACCEPTED:
-            self.at_the_door.add(connection)
+            self.unproven.add(connection)
         elif event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
             self.successes += 1
         elif event == zmq.EVENT_DISCONNECTED:
-            if connection in self.at_the_door:
-                self.at_the_door.discard(connection)
-                self.strangers += 1
-            self.inside.discard(connection)
-        if self.successes and self.successes >= len(self.at_the_door):
-            self.inside |= self.at_the_door
-            self.at_the_door.clear()
+            if connection in self.unproven:
+                self.unproven.discard(connection)
+                self.rejected += 1
+            self.admitted.discard(connection)
+        if self.successes and self.successes >= len(self.unproven):
+            self.admitted |= self.unproven
+            self.unproven.clear()
             self.successes = 0
 
 
@@ -60,7 +60,7 @@ class ConnectionMonitor:
         watched.monitor(where, EVENTS)
         self.watched = watched
         self.socket = context.socket(zmq.PAIR)
-        # The watched socket's I/O thread writes here and would wait for room: however many strangers call, there is some.
+        # The watched socket's I/O thread writes here and would wait for room: however many call, there is some.
         self.socket.setsockopt(zmq.RCVHWM, 0)
         self.socket.setsockopt(zmq.LINGER, 0)
         self.socket.connect(where)

@@ -1,4 +1,4 @@
-"""Who may talk to a rank: identities, credentials, and the check at the door.
+"""Who may talk to a rank: identities, credentials, and the check of who connects.
 
 Everything is derived from the secret of the circle (`ompy/core/circle.py`) in which two processes know each other: mostly
 the job's, which the launcher gives to its ranks alone, else that of a meeting of two jobs.
@@ -10,7 +10,7 @@ the job's, which the launcher gives to its ranks alone, else that of a meeting o
     password     (plain) goes with the identity as a user name; the check is ours, through ZeroMQ's ZAP request.
     client key   (curve) one key pair that every member derives; each rank's server key is random, its public half on the card.
 
-With `none` nobody is asked at the door, and messages from identities that don't verify are dropped and counted.
+With `none` nobody is asked, and messages from identities that don't verify are dropped and counted.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ def scheme(name: str, circles: Circles) -> Open:
     return Open()
 
 
-class Doorkeeper:
+class Authenticator:
     """Answers ZeroMQ's question (ZAP, ZeroMQ RFC 27) whether a connection may be made.
 
     It has no thread: whoever drives the transport's progress calls `answer` when `socket` has something.

@@ -11,7 +11,7 @@ cdef inline size_t whole(size_t limit, Py_ssize_t size) noexcept:
     return limit - limit % size
 
 
-cdef inline int seat(int rank, int owner) noexcept:
+cdef inline int slot(int rank, int owner) noexcept:
     """Which part of its owner's contribution is meant for the rank, where there is one for each *other* rank."""
     return rank - (rank > owner)
 

@@ -6,7 +6,7 @@
 #     rank 0   lines   | line 0 | line 1 | ... | line 63 |      step n stands in line n mod 64, and
 #              ring    | ...... n - 1 | n ...........    |      from 41 bytes on in the ring: the line says where
 #     rank 1   lines   | line 0 | ...
-#     desks    | done: n | done: n - 2 |                        a rank's own words
+#     control  | done: n | done: n - 2 |                        a rank's own words
 #
 # A line holds the step's number and a short contribution, so that one cache line is all that crosses.  A rank that leaves a
 # collective already fetches the next line of its own, which takes as long as a crossing: others have read it.  For the same
@@ -41,7 +41,7 @@ cdef struct Kept:
     uint64_t step
     uint64_t begin                               # in bytes ever taken of the ring
 
-cdef struct Desk:
+cdef struct Control:
     uint64_t done                                # with this step and those before
     char padding[LINE - 8]
     uint64_t second                              # step whose second stage is put up, where a collective has two
@@ -60,7 +60,7 @@ cdef class Area(ProgressSource):
     cdef uint64_t step                           # of this rank
     cdef uint64_t floor                          # every rank is known to be done with this step
     cdef Header *header
-    cdef Desk *desks
+    cdef Control *controls
     cdef Line *lines
     cdef char *rings
     cdef Kept kept[LINES]                        # what may still stand in this rank's ring, from the oldest on
@@ -117,7 +117,7 @@ cdef class Area(ProgressSource):
     cdef inline int end(self) except -1:
         """This rank has seen all that it wanted to of this step."""
         fetch_to_write(self.lines + self.rank * LINES + (self.step + 1) % LINES)
-        release(&self.desks[self.rank].done, self.step)
+        release(&self.controls[self.rank].done, self.step)
         after_publishing()
         if acquire32(&self.header.blocked):
             self.ring()

@@ -30,7 +30,7 @@ cdef Bell unheard
 
 
 cdef size_t words_needed(int size) noexcept:
-    return (HEADER + size * (sizeof(Desk) + LINES * sizeof(Line)) + page_size - 1) & ~(page_size - 1)
+    return (HEADER + size * (sizeof(Control) + LINES * sizeof(Line)) + page_size - 1) & ~(page_size - 1)
 
 
 cdef size_t bytes_needed(int size, size_t chunk) noexcept:
@@ -65,8 +65,8 @@ cdef class Area(ProgressSource):
         self.spins = spins
         self.crowded = crowded
         self.header = <Header *> address
-        self.desks = <Desk *> (address + HEADER)
-        self.lines = <Line *> (self.desks + self.size)
+        self.controls = <Control *> (address + HEADER)
+        self.lines = <Line *> (self.controls + self.size)
         self.rings = <char *> address + words_needed(self.size)
         self.ring_size = CHUNKS * chunk
         self.doorbells = []
@@ -101,12 +101,12 @@ cdef class Area(ProgressSource):
         return 0
 
     cdef int put_up_second(self) except -1:
-        release(&self.desks[self.rank].second, self.step)
+        release(&self.controls[self.rank].second, self.step)
         return self.ring()
 
     cdef int look_at_second(self, int rank) except -1:
-        if acquire(&self.desks[rank].second) < self.step:
-            self.wait_for(&self.desks[rank].second, self.step, rank)
+        if acquire(&self.controls[rank].second) < self.step:
+            self.wait_for(&self.controls[rank].second, self.step, rank)
         return 0
 
     # -- waiting --------------------------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ cdef class Area(ProgressSource):
     cdef int wait_for(self, const uint64_t *word, uint64_t step, int rank) except -1:
         """Until the word, which is the rank's, has reached the step."""
         # Who puts up rings all sleepers; who is done does so only where somebody sleeps until then.
-        cdef int until_done = word == &self.desks[rank].done
+        cdef int until_done = word == &self.controls[rank].done
         if self.take_turns(word, step) if self.crowded else self.spin(word, step):
             return 0
         self.awaited_step = step
@@ -160,15 +160,16 @@ cdef class Area(ProgressSource):
     cdef uint32_t sit_down(self) noexcept:
         """Tell the others which core this rank is on."""
         cdef uint32_t core = sched_getcpu() + 1
-        if self.desks[self.rank].core != core:
-            release32(&self.desks[self.rank].core, core)
+        if self.controls[self.rank].core != core:
+            release32(&self.controls[self.rank].core, core)
         return core
 
     cdef bint core_is_wanted(self, uint32_t core) noexcept:
         """Does a rank that shares this core have yet to put up what this one has?"""
         cdef int rank
         for rank in range(self.size):
-            if acquire32(&self.desks[rank].core) == core and acquire(&self.line(rank).step) < self.step and rank != self.rank:
+            if acquire32(&self.controls[rank].core) == core and acquire(&self.line(rank).step) < self.step \
+                    and rank != self.rank:
                 return True
         return False
 
@@ -210,10 +211,10 @@ cdef class Area(ProgressSource):
         for rank in range(self.size):
             if rank == self.rank:
                 continue
-            done = acquire(&self.desks[rank].done)
+            done = acquire(&self.controls[rank].done)
             if done < needed:
-                self.wait_for(&self.desks[rank].done, wanted, rank)
-                done = acquire(&self.desks[rank].done)
+                self.wait_for(&self.controls[rank].done, wanted, rank)
+                done = acquire(&self.controls[rank].done)
             lowest = min(lowest, done)
         self.floor = lowest
         return 0

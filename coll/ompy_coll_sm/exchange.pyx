@@ -8,7 +8,7 @@
 from ompy.core.convertor cimport Convertor
 from ompy.core.typemap cimport Typemap
 
-from ompy_coll_sm.agreement cimport differs, meet, part_of, piece_of, seat, too_long, whole
+from ompy_coll_sm.agreement cimport differs, meet, part_of, piece_of, slot, too_long, whole
 from ompy_coll_sm.area cimport SHORT
 from ompy_coll_sm.memory cimport convertor_for, load, store
 
@@ -174,7 +174,7 @@ cdef int alltoall(Area area, CollectiveCall call) except -1:
         for rank in range(area.size):
             if rank != area.rank:
                 load(source + rank * source_stride, None if sent is None else sent[rank], offset,
-                     place + seat(rank, area.rank) * part, nbytes)
+                     place + slot(rank, area.rank) * part, nbytes)
         area.put_up(total)
         if offset == 0 and total and not call.send_in_place:
             copy_own(source + area.rank * source_stride, None if sent is None else sent[area.rank],
@@ -183,7 +183,7 @@ cdef int alltoall(Area area, CollectiveCall call) except -1:
         for rank in range(area.size):
             if rank != area.rank:
                 store(call.recv_address + rank * stride, None if received is None else received[rank], offset,
-                      area.place(rank, piece) + seat(area.rank, rank) * part, nbytes)
+                      area.place(rank, piece) + slot(area.rank, rank) * part, nbytes)
         area.end()
         offset += nbytes
         if offset >= total:

@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 from ompy.core.operation cimport Operation
 from ompy.core.typemap cimport Typemap
 
-from ompy_coll_sm.agreement cimport differs, meet, part_of, piece_of, seat, whole
+from ompy_coll_sm.agreement cimport differs, meet, part_of, piece_of, slot, whole
 from ompy_coll_sm.area cimport SHORT
 
 # Bytes that are reduced over all ranks at a time: what stays in the first cache meanwhile.
@@ -24,7 +24,7 @@ cdef int fold(Area area, char *target, const char *own, size_t low, size_t part,
     Parameters:
         own: this rank's operand, which need not be put up; not the target, unless it is the rightmost.
         low: offset of the bytes wanted in the others' contributions,
-        part: and that times their seat for this rank.
+        part: and that times their slot for this rank.
         nbytes: wanted.
         contribution: bytes of a contribution, which say where it stands.
     """
@@ -37,7 +37,7 @@ cdef int fold(Area area, char *target, const char *own, size_t low, size_t part,
             if rank == area.rank:
                 operand = own + start
             else:
-                operand = area.look_at(rank, contribution) + low + seat(area.rank, rank) * part + start
+                operand = area.look_at(rank, contribution) + low + slot(area.rank, rank) * part + start
             if rank < count - 1:
                 operation.reduce(<char *> operand, target + start, length // typemap.size, typemap)
             elif operand != target + start:
@@ -161,7 +161,7 @@ cdef int reduce_scatter_block(Area area, CollectiveCall call) except -1:
         place = area.claim(piece)
         for rank in range(area.size):
             if rank != area.rank:
-                memcpy(place + seat(rank, area.rank) * part, <char *> (source + rank * total + offset), nbytes)
+                memcpy(place + slot(rank, area.rank) * part, <char *> (source + rank * total + offset), nbytes)
         area.put_up(total)
         own = set_aside(saved, <char *> (source + area.rank * total + offset), nbytes)
         meet(area, total)
@@ -196,7 +196,7 @@ cdef int reduce_scatter(Area area, CollectiveCall call) except -1:
         for rank in range(area.size):
             length = call.recv_counts[rank] * typemap.size
             if rank != area.rank and offset < length:
-                memcpy(place + seat(rank, area.rank) * part, <char *> (source + begin + offset), min(part, length - offset))
+                memcpy(place + slot(rank, area.rank) * part, <char *> (source + begin + offset), min(part, length - offset))
             begin += length
         area.put_up(longest)
         nbytes = min(part, own_length - offset) if offset < own_length else 0

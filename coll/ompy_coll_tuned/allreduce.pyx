@@ -8,7 +8,7 @@ from ompy.mca.scheduled_coll cimport first_of, own_address
 from ompy_coll_tuned.algorithm cimport Tuning, builder
 from ompy_coll_tuned.bcast cimport send_down
 from ompy_coll_tuned.halving cimport (
-    Seats, make_starts, reduce_by_doubling, reduce_halves, seats_two, share_parts, take_seats,
+    Folding, make_starts, reduce_by_doubling, reduce_halves, stands_for_two, share_parts, fold_ranks,
 )
 from ompy_coll_tuned.reduce cimport reduce_up
 from ompy_coll_tuned.tree cimport KNOMIAL, LINEAR, Shape, make_tree
@@ -36,17 +36,17 @@ cdef int recursive_doubling(Schedule schedule, CollectiveCall call, Communicator
 
 cdef int rabenseifner(Schedule schedule, CollectiveCall call, Communicator comm, Tuning tuning) except -1:
     """A reduce_scatter by recursive halving, then an allgather by recursive doubling."""
-    cdef Seats seats = take_seats(comm)
-    cdef Py_ssize_t *starts = make_starts(schedule, &seats)
+    cdef Folding folding = fold_ranks(comm)
+    cdef Py_ssize_t *starts = make_starts(schedule, &folding)
     cdef int part
-    for part in range(seats.count + 1):
-        starts[part] = first_of(call.recv_count, part, seats.count)
-    reduce_halves(schedule, &seats, own_address(call), call.recv_address, starts, call.recv_type, call.operation, comm)
+    for part in range(folding.count + 1):
+        starts[part] = first_of(call.recv_count, part, folding.count)
+    reduce_halves(schedule, &folding, own_address(call), call.recv_address, starts, call.recv_type, call.operation, comm)
     schedule.next_round()
-    share_parts(schedule, &seats, call.recv_address, starts, call.recv_type)
-    if seats.own < 0:
+    share_parts(schedule, &folding, call.recv_address, starts, call.recv_type)
+    if folding.own < 0:
         return schedule.recv(call.recv_address, call.recv_count, call.recv_type, comm.rank + 1)
-    if seats_two(&seats, comm.rank):
+    if stands_for_two(&folding, comm.rank):
         return schedule.send(call.recv_address, call.recv_count, call.recv_type, comm.rank - 1)
     return 0
 

@@ -6,7 +6,7 @@ from ompy.core.schedule cimport Schedule
 from ompy.core.typemap cimport Typemap, predefined
 from ompy.mca.coll cimport CollectiveCall
 from ompy_coll_tuned.algorithm cimport Tuning, builder
-from ompy_coll_tuned.halving cimport Seats, seat_rank, seats_two, take_seats
+from ompy_coll_tuned.halving cimport Folding, old_rank, stands_for_two, fold_ranks
 from ompy_coll_tuned.tree cimport KNOMIAL, Tree, make_tree
 
 cdef Typemap byte = predefined(BASIC_BYTE)
@@ -40,22 +40,22 @@ cdef int dissemination(Schedule schedule, CollectiveCall call, Communicator comm
 
 
 cdef int recursive_doubling(Schedule schedule, CollectiveCall call, Communicator comm, Tuning tuning) except -1:
-    """Partners 1, 2, 4, ... seats away tell each other."""
-    cdef Seats seats = take_seats(comm)
+    """Partners 1, 2, 4, ... new ranks away tell each other."""
+    cdef Folding folding = fold_ranks(comm)
     cdef int bit = 1, partner
-    if seats.own < 0:
+    if folding.own < 0:
         schedule.send(0, 0, byte, comm.rank + 1)
         return schedule.recv(0, 0, byte, comm.rank + 1)
-    if seats_two(&seats, comm.rank):
+    if stands_for_two(&folding, comm.rank):
         schedule.recv(0, 0, byte, comm.rank - 1)
         schedule.next_round()
-    while bit < seats.count:
-        partner = seat_rank(&seats, seats.own ^ bit)
+    while bit < folding.count:
+        partner = old_rank(&folding, folding.own ^ bit)
         schedule.send(0, 0, byte, partner)
         schedule.recv(0, 0, byte, partner)
         schedule.next_round()
         bit <<= 1
-    if seats_two(&seats, comm.rank):
+    if stands_for_two(&folding, comm.rank):
         schedule.send(0, 0, byte, comm.rank - 1)
     return 0
 

@@ -9,23 +9,23 @@ from ompy.core.typemap cimport Typemap, predefined
 cdef Typemap byte = predefined(BASIC_BYTE)
 
 
-cdef Seats take_seats(Communicator comm):
-    cdef Seats seats
-    seats.count = 1
-    while 2 * seats.count <= comm.size:
-        seats.count *= 2
-    seats.folded = comm.size - seats.count
-    seats.own = -1 if comm.rank < 2 * seats.folded and not comm.rank & 1 else seat_of(&seats, comm.rank)
-    return seats
+cdef Folding fold_ranks(Communicator comm):
+    cdef Folding folding
+    folding.count = 1
+    while 2 * folding.count <= comm.size:
+        folding.count *= 2
+    folding.folded = comm.size - folding.count
+    folding.own = -1 if comm.rank < 2 * folding.folded and not comm.rank & 1 else new_rank(&folding, comm.rank)
+    return folding
 
 
 cdef int reduce_by_doubling(Schedule schedule, size_t own, size_t result, Py_ssize_t count, Typemap typemap,
                             Operation operation, Communicator comm) except -1:
-    """Partners 1, 2, 4, ... seats away swap what they have gathered, and both reduce it, the lower seat's on the left."""
-    cdef Seats seats = take_seats(comm)
+    """Partners 1, 2, 4, ... new ranks away swap what they have gathered, and both reduce it, the lower one's on the left."""
+    cdef Folding folding = fold_ranks(comm)
     cdef size_t gathered = result, other
     cdef int bit = 1, partner
-    if seats.own < 0:
+    if folding.own < 0:
         schedule.send(own, count, typemap, comm.rank + 1)
         schedule.next_round()
         return schedule.recv(result, count, typemap, comm.rank + 1)
@@ -34,16 +34,16 @@ cdef int reduce_by_doubling(Schedule schedule, size_t own, size_t result, Py_ssi
     if comm.size == 1:
         return 0
     other = schedule.scratch(count, typemap)
-    if seats_two(&seats, comm.rank):
+    if stands_for_two(&folding, comm.rank):
         schedule.recv(other, count, typemap, comm.rank - 1)
         schedule.next_round()
         schedule.reduce(other, gathered, count, typemap, operation)
-    while bit < seats.count:
-        partner = seat_rank(&seats, seats.own ^ bit)
+    while bit < folding.count:
+        partner = old_rank(&folding, folding.own ^ bit)
         schedule.send(gathered, count, typemap, partner)
         schedule.recv(other, count, typemap, partner)
         schedule.next_round()
-        if seats.own & bit:
+        if folding.own & bit:
             schedule.reduce(other, gathered, count, typemap, operation)
         else:
             schedule.reduce(gathered, other, count, typemap, operation)
@@ -51,29 +51,29 @@ cdef int reduce_by_doubling(Schedule schedule, size_t own, size_t result, Py_ssi
         bit <<= 1
     if gathered != result:
         schedule.copy(gathered, count, typemap, result, count, typemap)
-    if seats_two(&seats, comm.rank):
+    if stands_for_two(&folding, comm.rank):
         schedule.send(result, count, typemap, comm.rank - 1)
     return 0
 
 
-cdef int reduce_halves(Schedule schedule, Seats *seats, size_t own, size_t gathered, Py_ssize_t *starts, Typemap typemap,
+cdef int reduce_halves(Schedule schedule, Folding *folding, size_t own, size_t gathered, Py_ssize_t *starts, Typemap typemap,
                        Operation operation, Communicator comm) except -1:
     """In each round partners give each other the half that is the other's, and the halves get shorter.
 
-        4 seats, seat 1      keeps 0 1 of 0 1 2 3 (partner 3)      keeps 1 of 0 1 (partner 0)
+        4 new ranks, the 1      keeps 0 1 of 0 1 2 3 (partner 3)      keeps 1 of 0 1 (partner 0)
     """
-    cdef Py_ssize_t extent = typemap.extent, length = starts[seats.count]
-    cdef int bit = seats.count // 2, low = 0, keep, give, partner
-    if seats.own < 0:
+    cdef Py_ssize_t extent = typemap.extent, length = starts[folding.count]
+    cdef int bit = folding.count // 2, low = 0, keep, give, partner
+    if folding.own < 0:
         return schedule.send(own, length, typemap, comm.rank + 1)
-    if seats_two(seats, comm.rank):
+    if stands_for_two(folding, comm.rank):
         own = take_in(schedule, own, gathered, 0, length, typemap, operation, comm.rank - 1)
-    elif seats.count == 1 and own != gathered:
+    elif folding.count == 1 and own != gathered:
         schedule.copy(own, length, typemap, gathered, length, typemap)
     while bit:
-        partner = seat_rank(seats, seats.own ^ bit)
-        keep = low + bit if seats.own & bit else low
-        give = low if seats.own & bit else low + bit
+        partner = old_rank(folding, folding.own ^ bit)
+        keep = low + bit if folding.own & bit else low
+        give = low if folding.own & bit else low + bit
         schedule.send(own + starts[give] * extent, starts[give + bit] - starts[give], typemap, partner)
         own = take_in(schedule, own, gathered, starts[keep] * extent, starts[keep + bit] - starts[keep], typemap, operation,
                       partner)
@@ -98,13 +98,13 @@ cdef size_t take_in(Schedule schedule, size_t own, size_t gathered, Py_ssize_t o
     return gathered
 
 
-cdef int share_parts(Schedule schedule, Seats *seats, size_t gathered, Py_ssize_t *starts, Typemap typemap) except -1:
+cdef int share_parts(Schedule schedule, Folding *folding, size_t gathered, Py_ssize_t *starts, Typemap typemap) except -1:
     """The way back: partners swap all parts that they have, 1, 2, 4, ..."""
     cdef int bit = 1, mine, other, partner
-    while bit < seats.count and seats.own >= 0:
-        mine = seats.own & ~(bit - 1)
+    while bit < folding.count and folding.own >= 0:
+        mine = folding.own & ~(bit - 1)
         other = mine ^ bit
-        partner = seat_rank(seats, seats.own ^ bit)
+        partner = old_rank(folding, folding.own ^ bit)
         schedule.send(gathered + starts[mine] * typemap.extent, starts[mine + bit] - starts[mine], typemap, partner)
         schedule.recv(gathered + starts[other] * typemap.extent, starts[other + bit] - starts[other], typemap, partner)
         schedule.next_round()
@@ -112,5 +112,5 @@ cdef int share_parts(Schedule schedule, Seats *seats, size_t gathered, Py_ssize_
     return 0
 
 
-cdef Py_ssize_t *make_starts(Schedule schedule, Seats *seats) except NULL:
-    return <Py_ssize_t *> schedule.scratch((seats.count + 1) * <Py_ssize_t> sizeof(Py_ssize_t), byte)
+cdef Py_ssize_t *make_starts(Schedule schedule, Folding *folding) except NULL:
+    return <Py_ssize_t *> schedule.scratch((folding.count + 1) * <Py_ssize_t> sizeof(Py_ssize_t), byte)

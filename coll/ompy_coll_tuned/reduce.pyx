@@ -7,7 +7,7 @@ from ompy.core.typemap cimport Typemap
 from ompy.mca.coll cimport CollectiveCall
 from ompy.mca.scheduled_coll cimport first_of, own_address, own_count, own_type
 from ompy_coll_tuned.algorithm cimport Tuning, builder
-from ompy_coll_tuned.halving cimport Seats, make_starts, reduce_halves, seat_of, seat_rank, take_seats
+from ompy_coll_tuned.halving cimport Folding, make_starts, reduce_halves, new_rank, old_rank, fold_ranks
 from ompy_coll_tuned.tree cimport BINARY, CHAIN, KNOMIAL, LINEAR, Shape, Tree, make_tree
 
 cdef enum:
@@ -161,35 +161,35 @@ cdef int knomial(Schedule schedule, CollectiveCall call, Communicator comm, Tuni
 
 
 cdef int rabenseifner(Schedule schedule, CollectiveCall call, Communicator comm, Tuning tuning) except -1:
-    """A reduce_scatter by recursive halving, then a gather: the parts go to the root's seat the way the halves came.
+    """A reduce_scatter by recursive halving, then a gather: the parts go to the root's new rank the way the halves came.
 
-        4 seats, root's seat 2      3 -> 2, 1 -> 0 one part      0 -> 2 two parts
+        4 new ranks, root's 2         3 -> 2, 1 -> 0 one part      0 -> 2 two parts
     """
-    cdef Seats seats = take_seats(comm)
-    cdef Py_ssize_t *starts = make_starts(schedule, &seats)
+    cdef Folding folding = fold_ranks(comm)
+    cdef Py_ssize_t *starts = make_starts(schedule, &folding)
     cdef Typemap typemap = own_type(call)
     cdef Py_ssize_t count = own_count(call)
-    cdef int home = seat_of(&seats, call.root), bit = 1, part, other
-    cdef int host = seat_rank(&seats, home)
+    cdef int home = new_rank(&folding, call.root), bit = 1, part, other
+    cdef int host = old_rank(&folding, home)
     cdef size_t own = own_address(call), gathered
-    for part in range(seats.count + 1):
-        starts[part] = first_of(count, part, seats.count)
+    for part in range(folding.count + 1):
+        starts[part] = first_of(count, part, folding.count)
     gathered = call.recv_address if comm.rank == call.root else schedule.scratch(count, typemap)
-    reduce_halves(schedule, &seats, own, gathered, starts, typemap, call.operation, comm)
-    while bit < seats.count and seats.own >= 0:
-        # Those still in it are the seats that differ from the root's in no lower bit.
+    reduce_halves(schedule, &folding, own, gathered, starts, typemap, call.operation, comm)
+    while bit < folding.count and folding.own >= 0:
+        # Those still in it are the new ranks that differ from the root's in no lower bit.
         schedule.next_round()
-        part = seats.own & ~(bit - 1)
+        part = folding.own & ~(bit - 1)
         other = part ^ bit
-        if (seats.own ^ home) & bit:
+        if (folding.own ^ home) & bit:
             schedule.send(gathered + starts[part] * typemap.extent, starts[part + bit] - starts[part], typemap,
-                          seat_rank(&seats, seats.own ^ bit))
+                          old_rank(&folding, folding.own ^ bit))
             break
         schedule.recv(gathered + starts[other] * typemap.extent, starts[other + bit] - starts[other], typemap,
-                      seat_rank(&seats, seats.own ^ bit))
+                      old_rank(&folding, folding.own ^ bit))
         bit <<= 1
     if host != call.root:
-        # The root shares the seat of the next rank.
+        # The next rank stands for the root.
         schedule.next_round()
         if comm.rank == host:
             schedule.send(gathered, count, typemap, call.root)

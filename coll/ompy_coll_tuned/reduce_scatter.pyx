@@ -7,7 +7,7 @@ from ompy.mca.coll cimport CollectiveCall
 from ompy.mca.scheduled_coll cimport own_address
 from ompy_coll_tuned.algorithm cimport Tuning, builder
 from ompy_coll_tuned.halving cimport (
-    Seats, make_starts, reduce_by_doubling, reduce_halves, seat_rank, seats_two, take_seats,
+    Folding, make_starts, reduce_by_doubling, reduce_halves, old_rank, stands_for_two, fold_ranks,
 )
 from ompy_coll_tuned.reduce cimport reduce_up
 from ompy_coll_tuned.tree cimport KNOMIAL, LINEAR, Shape
@@ -62,24 +62,24 @@ cdef int recursive_doubling(Schedule schedule, CollectiveCall call, Communicator
 
 
 cdef int recursive_halving(Schedule schedule, CollectiveCall call, Communicator comm, Tuning tuning) except -1:
-    """Partners give each other the half of what they have that is the other's.  A seat that two ranks share has both parts."""
-    cdef Seats seats = take_seats(comm)
-    cdef Py_ssize_t *starts = make_starts(schedule, &seats)
+    """Partners give each other the half of what they have that is the other's.  Who stands for two has both parts."""
+    cdef Folding folding = fold_ranks(comm)
+    cdef Py_ssize_t *starts = make_starts(schedule, &folding)
     cdef Typemap typemap = call.recv_type
     cdef Py_ssize_t total = before(call, comm.size), own = part(call, comm.rank)
     cdef size_t gathered
-    cdef int seat, rank
-    for seat in range(seats.count):
-        rank = seat_rank(&seats, seat)
-        starts[seat] = before(call, rank - 1 if seats_two(&seats, rank) else rank)
-    starts[seats.count] = total
-    gathered = schedule.scratch(total, typemap) if seats.own >= 0 else 0
-    reduce_halves(schedule, &seats, own_address(call), gathered, starts, typemap, call.operation, comm)
+    cdef int new, rank
+    for new in range(folding.count):
+        rank = old_rank(&folding, new)
+        starts[new] = before(call, rank - 1 if stands_for_two(&folding, rank) else rank)
+    starts[folding.count] = total
+    gathered = schedule.scratch(total, typemap) if folding.own >= 0 else 0
+    reduce_halves(schedule, &folding, own_address(call), gathered, starts, typemap, call.operation, comm)
     schedule.next_round()
-    if seats.own < 0:
+    if folding.own < 0:
         return schedule.recv(call.recv_address, own, typemap, comm.rank + 1)
-    if seats_two(&seats, comm.rank):
-        schedule.send(gathered + starts[seats.own] * typemap.extent, part(call, comm.rank - 1), typemap, comm.rank - 1)
+    if stands_for_two(&folding, comm.rank):
+        schedule.send(gathered + starts[folding.own] * typemap.extent, part(call, comm.rank - 1), typemap, comm.rank - 1)
     return schedule.copy(gathered + before(call, comm.rank) * typemap.extent, own, typemap, call.recv_address, own, typemap)
 
 

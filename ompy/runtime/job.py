@@ -52,7 +52,7 @@ class Output:
         self.passed_on = [True, True]
 
 
-class Seat:
+class Task:
     """One rank, where it runs.
 
     Attributes:
@@ -74,7 +74,7 @@ class Share:
 
     Parameters:
         job: whose ranks they are.
-        seats: the ranks.
+        tasks: the ranks.
 
     Attributes:
         job: number of the job.
@@ -85,10 +85,10 @@ class Share:
         merged: their standard error goes where their standard output goes.
     """
 
-    def __init__(self, job: Job, seats: list[Seat]) -> None:
+    def __init__(self, job: Job, tasks: list[Task]) -> None:
         self.job = job.number
         self.size = job.size
-        self.seats = seats
+        self.tasks = tasks
         self.programs = job.programs
         self.environment = job.environment
         self.stack_traces = job.stack_traces
@@ -99,7 +99,7 @@ class Share:
         return {
             "job": self.job,
             "size": self.size,
-            "seats": [[it.rank, it.program, None if it.processors is None else sorted(it.processors)] for it in self.seats],
+            "tasks": [[it.rank, it.program, None if it.processors is None else sorted(it.processors)] for it in self.tasks],
             "programs": [[it.command, it.environment, it.directory] for it in self.programs],
             "environment": self.environment,
             "stack_traces": self.stack_traces,
@@ -111,7 +111,7 @@ class Share:
         """The reverse of `as_data`."""
         share = cls.__new__(cls)
         share.__dict__.update(data)
-        share.seats = [Seat(rank, program, None if where is None else set(where)) for rank, program, where in data["seats"]]
+        share.tasks = [Task(rank, program, None if where is None else set(where)) for rank, program, where in data["tasks"]]
         share.programs = [Program(command, 0, environment, folder) for command, environment, folder in data["programs"]]
         return share
 
@@ -188,5 +188,5 @@ class Job:
         for rank, place in enumerate(self.places):
             if place.host not in found:
                 found[place.host] = Share(self, [])
-            found[place.host].seats.append(Seat(rank, numbers[rank], place.processors))
+            found[place.host].tasks.append(Task(rank, numbers[rank], place.processors))
         return found

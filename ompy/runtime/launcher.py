@@ -177,7 +177,7 @@ class Launcher:
         assert self.hosts is not None
         host = self.hosts.remote[name]
         host.start(share, job.name, job.stdin)
-        if job.number == 0 and (job.stdin == job.EVERY_RANK or any(seat.rank == job.stdin for seat in share.seats)):
+        if job.number == 0 and (job.stdin == job.EVERY_RANK or any(task.rank == job.stdin for task in share.tasks)):
             descriptor = self.streams.input_of(0 if job.stdin is None else job.stdin)
             if descriptor is not None:
                 host.give_input(descriptor)

@@ -66,7 +66,7 @@ class HostSpace(KeyValueSpace):
     def __init__(self, share: Share, name: str, link: Link) -> None:
         super().__init__(name, share.size)
         self.job = share.job
-        self.here = {seat.rank for seat in share.seats}
+        self.here = {task.rank for task in share.tasks}
         # Ranks that have ended without MPI: nobody waits for them, it is for the launcher to judge.
         self.absent: set[int] = set()
         self.has_told = False
@@ -279,18 +279,18 @@ class Proxy:
         space.values["secret"] = self.told["secret"]
         environment = self.environment()
         if ours.job == 0:
-            self.streams.expect_input(stdin, [seat.rank for seat in ours.seats])
+            self.streams.expect_input(stdin, [task.rank for task in ours.tasks])
         try:
             os.chdir(self.told["directory"])
         except OSError as error:
             reason = f"the folder {self.told['directory']}: {error.strerror}; --wdir names another one"
-            self.on_not_started(ours.job, ours.seats[0].rank, 1, reason)
+            self.on_not_started(ours.job, ours.tasks[0].rank, 1, reason)
             return
         try:
             self.local.make_room(ours)
         except OSError as error:
             reason = f"the system has no room for a job of {ours.size} ranks: {error.strerror}"
-            self.on_not_started(ours.job, ours.seats[0].rank, 1, reason)
+            self.on_not_started(ours.job, ours.tasks[0].rank, 1, reason)
             return
         # Programs are looked for along the path of the ranks.
         os.environ["PATH"] = environment.get("PATH", os.defpath)

@@ -192,7 +192,7 @@ def call(addresses: list[str], port: int, secret: bytes, name: str, seconds: flo
             except OSError as error:
                 connection.close()
                 problems.append(f"{address} port {port}: {error}")
-        # Among very many strangers this caller may have been taken for one of those that say nothing.
+        # Among very many callers this one may have been taken for one of those that say nothing.
         time.sleep(0 if last else RETRY)
     raise OSError("; ".join(problems))
 

@@ -65,8 +65,8 @@ class RemoteRanks:
 
     def start(self, share: Share, name: str, stdin: int | None) -> None:
         """Start ranks of a job of that name."""
-        for seat in share.seats:
-            self.programs[share.job, seat.rank] = seat.program
+        for task in share.tasks:
+            self.programs[share.job, task.rank] = task.program
         self.send("start", share=share.as_data(), name=name, stdin=stdin)
 
     def give_input(self, descriptor: int) -> None:

@@ -30,7 +30,7 @@ cdef class PortalContext:
 cdef class ContextTable:
     cdef list numbered                           # number -> PortalContext or None
     cdef dict named                              # 64-bit context -> PortalContext
-    cdef dict strangers                          # 64-bit context -> nodes that have asked for it too early
+    cdef dict early                              # 64-bit context -> nodes that have asked for it too early
     cdef object spare                            # numbers that were used, the longest unused first
     cdef int next                                # the lowest that never was
 

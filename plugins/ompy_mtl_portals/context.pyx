@@ -36,7 +36,7 @@ cdef class ContextTable:
     def __init__(self):
         self.numbered = [None] * FIRST_FREE
         self.named = {}
-        self.strangers = {}
+        self.early = {}
         self.spare = deque()
         self.next = FIRST_FREE
 
@@ -76,5 +76,5 @@ cdef class ContextTable:
         cdef PortalContext found = self.named.get(context)
         if found is not None:
             return found.number
-        self.strangers.setdefault(context, []).append(node)
+        self.early.setdefault(context, []).append(node)
         return 0

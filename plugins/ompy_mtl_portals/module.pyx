@@ -118,7 +118,7 @@ cdef class PortalsMtl(Mtl):
         """Number the communicator; peers that have asked for its number already are told."""
         cdef PortalContext context = self.engine.contexts.add(comm)
         comm.pml = context
-        for node in self.engine.contexts.strangers.pop(comm.context, ()):
+        for node in self.engine.contexts.early.pop(comm.context, ()):
             self.engine.answer(node, context)
         return 0
 

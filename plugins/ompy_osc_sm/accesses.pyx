@@ -9,7 +9,7 @@ from ompy.core.request cimport Request
 from ompy.core.typemap cimport span
 from ompy.mca.accumulate cimport NO_OP, check_operation, combine, swap_if_equal
 from ompy.mca.osc cimport Access
-from ompy_osc_sm.desks cimport desk_of, end_combining, try_combining
+from ompy_osc_sm.rank_state cimport end_combining, state_of, try_combining
 from ompy_osc_sm.remote cimport Remote, copy
 from ompy_osc_sm.waiting cimport ENDED, Condition
 
@@ -139,7 +139,7 @@ cdef class Accesses(Remote):
     cdef int wait_for_word(self, int target) except -1:
         cdef Condition condition
         condition.what = ENDED
-        condition.place = &desk_of(&self.room, target).combining
+        condition.place = &state_of(&self.room, target).combining
         condition.peer = target
         while not try_combining(&self.room, target):
             self.await_(&condition, WIN_FLUSH)

@@ -1,6 +1,6 @@
 # What the ranks of a dynamic window have attached, each where the others see it (MPI-4.1, 12.2.4).
 #
-#     rank 0's heap    desk of rank 1   | changes | list | stretches |
+#     rank 0's heap    state of rank 1   | changes | list | stretches |
 #                                                     |
 #     rank 1's heap                                   v
 #                      | 0x1000 64 | 0x2000 4096 | 0x9000 8 | - |        by address; none overlap

@@ -9,7 +9,7 @@ from ompy.core.reach cimport Reach, has_gone, seen
 from ompy.core.typemap cimport span
 from ompy.core.window cimport FLAVOR_DYNAMIC, Window
 from ompy.mca.osc cimport Access
-from ompy_osc_sm.desks cimport Desk, desk_of
+from ompy_osc_sm.rank_state cimport RankState, state_of
 from ompy_osc_sm.mailbox cimport refuse
 from ompy_osc_sm.sharing cimport Sharing, drop, room_for
 
@@ -110,15 +110,15 @@ cdef class Attached(Sharing):
         return 0
 
     cdef void begin_change(self) noexcept:
-        cdef Desk *desk = desk_of(&self.room, self.rank)
-        release(&desk.changes, desk.changes + 1)
+        cdef RankState *state = state_of(&self.room, self.rank)
+        release(&state.changes, state.changes + 1)
         full_fence()
 
     cdef void end_change(self) noexcept:
-        cdef Desk *desk = desk_of(&self.room, self.rank)
-        desk.list = <uint64_t> self.stretches
-        desk.stretches = self.count
-        release(&desk.changes, desk.changes + 1)
+        cdef RankState *state = state_of(&self.room, self.rank)
+        state.list = <uint64_t> self.stretches
+        state.stretches = self.count
+        release(&state.changes, state.changes + 1)
 
     # -- the others' --------------------------------------------------------------------------------------------------
 
@@ -127,7 +127,7 @@ cdef class Attached(Sharing):
         cdef uint64_t start = <uint64_t> (access.displacement + first)
         cdef Found *found = &self.found[access.target]
         cdef char *place
-        if acquire(&desk_of(&self.room, access.target).changes) != found.changes \
+        if acquire(&state_of(&self.room, access.target).changes) != found.changes \
                 or not contains(&found.stretch, start, nbytes):
             self.look_up(access.target, start, nbytes)
         if access.target == self.rank:
@@ -136,7 +136,7 @@ cdef class Attached(Sharing):
         return NULL if place == NULL else place - first
 
     cdef int look_up(self, int target, uint64_t start, uint64_t nbytes) except -1:
-        cdef Desk *desk = desk_of(&self.room, target)
+        cdef RankState *state = state_of(&self.room, target)
         cdef Reach *reach = self.room.reaches[target]
         cdef Found *found = &self.found[target]
         cdef const Stretch *stretches
@@ -144,8 +144,8 @@ cdef class Attached(Sharing):
         cdef size_t place
         cdef unsigned int looks = 0
         while True:
-            changes = acquire(&desk.changes)
-            where, count = desk.list, desk.stretches
+            changes = acquire(&state.changes)
+            where, count = state.list, state.stretches
             stretches = <const Stretch *> where if reach == NULL else \
                 <const Stretch *> seen(reach, where, count * sizeof(Stretch))
             place = 0
@@ -154,7 +154,7 @@ cdef class Attached(Sharing):
                 if place:
                     found.stretch = stretches[place - 1]
             full_fence()
-            if not changes & 1 and acquire(&desk.changes) == changes:
+            if not changes & 1 and acquire(&state.changes) == changes:
                 break
             looks += 1
             if looks % LOOKS == 0:

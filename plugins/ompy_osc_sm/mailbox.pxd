@@ -14,7 +14,8 @@
 # So a target that is busy elsewhere costs a moment now and then: who has waited in vain leaves the mailbox alone for a while,
 # twice as long each time.  A target that sleeps in MPI is called, which has it look for a millisecond, and the kernel copies
 # until it is awake.  Carrying out waits for nothing: an origin that looks does it for others, so that two that have orders for
-# one another both get on.  An accumulate is ordered by the holder of the target's `combining` (`desks.pxd`), as all are made.
+# one another both get on.  An accumulate is ordered by the holder of the target's `combining` (`rank_state.pxd`), as all
+# are made.
 #
 # An order of a process that was killed is carried out like any other, but not after its memory may be another's: before a
 # window's memory is the program's again, `refuse` empties the mailbox.

@@ -13,7 +13,7 @@ from ompy.core.progress cimport progress
 from ompy.core.window cimport ASSERT_NOCHECK, ASSERT_NOSUCCEED, LOCK_SHARED, Window
 from ompy.mca.osc cimport INTERFACE
 from ompy_osc_sm.accesses cimport Accesses
-from ompy_osc_sm.desks cimport ask, completed_to, desk_of, give_up, posted_to, turns_of
+from ompy_osc_sm.rank_state cimport ask, completed_to, give_up, posted_to, state_of, turns_of
 from ompy_osc_sm.waiting cimport GRANTED, PASSED, REACHED, Condition
 
 from ompy.core.errors import ERR_RMA_SYNC, MPIError
@@ -61,7 +61,7 @@ cdef class SmWindow(Accesses):
     cdef int meet(self, int operation) except -1:
         """All ranks are here.  One that was interrupted here goes on waiting when it comes again."""
         cdef uint64_t turn = self.met + 1
-        cdef uint64_t *word = &desk_of(&self.room, self.rank).met
+        cdef uint64_t *word = &state_of(&self.room, self.rank).met
         cdef Condition condition
         cdef int rank
         full_fence()
@@ -69,7 +69,7 @@ cdef class SmWindow(Accesses):
             release(word, turn)
             self.ring()
         for rank in range(self.ranks):
-            word = &desk_of(&self.room, rank).met
+            word = &state_of(&self.room, rank).met
             if acquire(word) < turn:
                 condition.what = REACHED
                 condition.place = word

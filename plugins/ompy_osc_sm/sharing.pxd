@@ -19,7 +19,7 @@ cdef void drop(void *memory) noexcept
 cdef class Sharing(Waits):
     cdef char **places                           # where each rank's memory is seen here; NULL: only the kernel gets there
     cdef uint64_t *remote                        # where it is in its own process
-    cdef char *words                             # of rank 0: the memory of the desks, in its heap, or its own for one rank
+    cdef char *words                             # of rank 0: the memory of the states, in its heap, or its own for one rank
     cdef bint opened
     cdef bint attending                          # to the mailbox: this rank's memory is none of its heap's
     cdef int64_t patience                        # nanoseconds that an order may wait to be claimed; 0: there are none

@@ -11,7 +11,7 @@ from ompy.core.heap cimport give_back, holds, take
 from ompy.core.reach cimport Reach, seen
 from ompy.core.window cimport FLAVOR_DYNAMIC, FLAVOR_SHARED
 from ompy.mca.agreement cimport gather
-from ompy_osc_sm.desks cimport Header, bytes_needed, lay_out
+from ompy_osc_sm.rank_state cimport Header, bytes_needed, lay_out
 from ompy_osc_sm.mailbox cimport attend, leave_alone, open_outbox, own_mailbox, refuse
 from ompy_osc_sm.neighbours cimport CARD_SIZE, Neighbour, meet, own_card
 from ompy_osc_sm.waiting cimport Waits
@@ -36,11 +36,11 @@ cdef dict REASONS = {
 cdef struct Row:
     int64_t problem
     int64_t base                                 # of this rank's memory
-    int64_t words                                # rank 0: where the desks are
+    int64_t words                                # rank 0: where the states are
     int64_t mailbox                              # of a rank whose memory may lie outside of its heap
     char card[CARD_SIZE]
 
-# (address, members besides rank 0): desks of windows that are gone, which slow members may still look at.
+# (address, members besides rank 0): states of windows that are gone, which slow members may still look at.
 cdef list leaving = []
 
 
@@ -181,7 +181,7 @@ cdef class Sharing(Waits):
 
     @property
     def words_address(self):
-        """Where the words that the ranks share are seen here (`desks.pxd`), for debuggers."""
+        """Where the words that the ranks share are seen here (`rank_state.pxd`), for debuggers."""
         return <size_t> self.room.header
 
     cpdef int open(self) except -1:

@@ -6,7 +6,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from ompy.core.atomic cimport acquire32
 from ompy.core.doorbell cimport Bell, after_publishing
 from ompy.mca.epochs cimport Epochs
-from ompy_osc_sm.desks cimport Room
+from ompy_osc_sm.rank_state cimport Room
 
 # What is waited for.
 cdef enum What:

@@ -11,7 +11,7 @@ from ompy.core.progress cimport progress as poll
 from ompy.core.reach cimport has_gone
 from ompy.core.request cimport Request
 from ompy.mca.epochs cimport Epochs
-from ompy_osc_sm.desks cimport HELD, dead_holder, desk_of, mend
+from ompy_osc_sm.rank_state cimport HELD, dead_holder, mend, state_of
 from ompy_osc_sm.neighbours cimport Neighbour
 
 from ompy.core.errors import ERR_PROC_FAILED, MPIError
@@ -133,7 +133,7 @@ cdef class Waits(Epochs):
             rank = dead_holder(&self.room, condition.peer)
             doing = f"while it held the lock of rank {condition.peer}"
         elif condition.what == ENDED:
-            rank = <int> acquire32(&desk_of(&self.room, condition.peer).combining) - 1
+            rank = <int> acquire32(&state_of(&self.room, condition.peer).combining) - 1
             doing = f"in an accumulate into the memory of rank {condition.peer}"
         if rank < 0 or rank == self.rank or not has_gone(self.room.reaches[rank]) or is_so(condition):
             return 0

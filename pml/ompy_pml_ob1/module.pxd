@@ -24,7 +24,7 @@ cdef class Dispatcher(Receiver):
     """Takes ob1's active messages, whichever BTL they come by."""
     cdef Engine engine
     cdef dict matchings             # context -> Matching
-    cdef dict strangers             # context -> messages for a communicator that is not made here yet
+    cdef dict early                 # context -> messages for a communicator that is not made here yet
     cdef uint64_t closed[CLOSED]    # contexts of those freed last, each where its hash says
     cdef void *recent[RECENT]       # Matching, by the low bits of the context
     cdef unsigned long long matched, kept         # messages that found their receive posted, and that did not

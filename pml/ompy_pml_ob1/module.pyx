@@ -43,7 +43,7 @@ cdef class Dispatcher(Receiver):
     def __init__(self, Engine engine not None):
         self.engine = engine
         self.matchings = {}
-        self.strangers = {}
+        self.early = {}
 
     cdef int arrive(self, Btl btl, Endpoint endpoint, const char *data, size_t length) except -1:
         cdef const Envelope *envelope = <const Envelope *> data
@@ -58,7 +58,7 @@ cdef class Dispatcher(Receiver):
                 if self.closed[slot_of(envelope.context)] == envelope.context:
                     return 0                     # nobody will receive it
                 # A faster peer already uses a communicator that is still being made here.
-                self.strangers.setdefault(envelope.context, []).append(data[:length])
+                self.early.setdefault(envelope.context, []).append(data[:length])
                 return 0
             recent = self.recent[envelope.context & (RECENT - 1)] = <void *> matching
         return self.arrive_envelope(<Matching> recent, data, length)
@@ -184,8 +184,8 @@ cdef class Dispatcher(Receiver):
         if context in self.matchings:
             raise MPIError(ERR_INTERN, f"context {context:#x} is in use twice")
         self.matchings[context] = matching
-        if self.strangers:
-            for data in self.strangers.pop(context, ()):
+        if self.early:
+            for data in self.early.pop(context, ()):
                 self.arrive_envelope(matching, data, len(data))
         return 0
 

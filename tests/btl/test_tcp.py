@@ -43,7 +43,7 @@ def test_messages_arrive_once_and_in_order_with_security_and_without(security: s
         rank.wait_for(len(messages))
         assert rank.inbox.messages == messages
         # A call that is made again, and found to be one too many before it has said a word, counts as a stranger's.
-        assert rank.btl.statistics()["strangers_turned_away"] <= (security == "tls")
+        assert rank.btl.statistics()["connections_rejected"] <= (security == "tls")
         assert rank.btl.statistics()["connections"] == 1
         rank.meet()
 

@@ -204,7 +204,7 @@ def test_who_terminates_tls_on_both_sides_is_refused_by_both() -> None:
     def body(rank: Rank) -> None:
         wire = between(rank, kind=ManInTheMiddle)
         if rank.rank == 0:
-            rank.progress_until(lambda: rank.btl.statistics()["strangers_turned_away"] > 0)
+            rank.progress_until(lambda: rank.btl.statistics()["connections_rejected"] > 0)
             rank.gather()
             assert not rank.inbox.messages
             assert rank.btl.statistics()["connections"] == 0
@@ -255,7 +255,7 @@ def test_a_recording_of_a_connection_opens_nothing() -> None:
             rank.gather()
             rank.wait_for(1)
             rank.gather()
-            rank.progress_until(lambda: rank.btl.statistics()["strangers_turned_away"] == 1)
+            rank.progress_until(lambda: rank.btl.statistics()["connections_rejected"] == 1)
             rank.gather()
             assert rank.inbox.messages == [b"once"]
         else:
@@ -280,7 +280,7 @@ def test_a_proof_for_another_channel_opens_nothing() -> None:
     def body(rank: Rank) -> None:
         where = door(rank)
         if rank.rank == 0:
-            rank.progress_until(lambda: rank.btl.statistics()["strangers_turned_away"] == 2)
+            rank.progress_until(lambda: rank.btl.statistics()["connections_rejected"] == 2)
         else:
             for binding in (b"", os.urandom(48)):
                 with call(where) as caller:
@@ -299,7 +299,7 @@ def test_who_knows_the_secret_and_speaks_in_clear_is_not_heard() -> None:
     def body(rank: Rank) -> None:
         where = door(rank)
         if rank.rank == 0:
-            rank.progress_until(lambda: rank.btl.statistics()["strangers_turned_away"] == 1)
+            rank.progress_until(lambda: rank.btl.statistics()["connections_rejected"] == 1)
         else:
             tcp_ranks.security = "secret"
             with call(where) as caller, contextlib.suppress(ConnectionError):

@@ -44,7 +44,7 @@ def test_messages_arrive_once_and_in_order_in_every_security_mode(security: str)
         rank.gather()
         rank.btl.progress()
         assert rank.inbox.messages == messages
-        assert rank.btl.statistics()["strangers rejected"] == 0
+        assert rank.btl.statistics()["connections rejected"] == 0
         assert rank.btl.statistics()["connections made"] == 1
 
     run(body, security=security)

@@ -11,7 +11,7 @@ from harness import Driver
 from packets import DrPackets
 from parameters import Parameters
 from pmi import PmiClient, PmiServer
-from zmq_strangers import MECHANISMS, ZmqStrangers
+from zmq_unauthenticated import MECHANISMS, UnauthenticatedCallers
 
 DRIVERS: dict[str, Driver] = {
     driver.name: driver
@@ -25,6 +25,6 @@ DRIVERS: dict[str, Driver] = {
         CommandLine(),
         *CARD_DRIVERS,
         DrPackets(),
-        *map(ZmqStrangers, MECHANISMS),
+        *map(UnauthenticatedCallers, MECHANISMS),
     )
 }

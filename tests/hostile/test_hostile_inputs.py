@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import chaos
 import harness
-import strangers
+import unauthenticated
 from drivers import DRIVERS
 
 INPUTS = {
@@ -36,9 +36,9 @@ def test_a_job_ends_well_whatever_is_done_to_it(number: int, seed: int) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("port", strangers.PORTS)
+@pytest.mark.parametrize("port", unauthenticated.PORTS)
 def test_callers_without_the_secret_deliver_nothing_and_end_nothing(port: str, seed: int) -> None:
-    problem = strangers.besiege(port, 3000, seed)
+    problem = unauthenticated.besiege(port, 3000, seed)
     assert not problem
 
 

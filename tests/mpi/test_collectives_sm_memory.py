@@ -73,7 +73,7 @@ def test_a_communicator_costs_the_memory_that_it_uses(comm):
     for each in kept:
         each.Barrier()
     if comm.rank == 0:
-        # Words of the ranks: desks and lines.
+        # Words of the ranks: control and lines.
         assert 0 < lent()[0] < 100 * 3 * 3 * 4096
     for each in kept:
         each.Free()

@@ -16,7 +16,7 @@ from ompy.runtime.reception import MOST_CALLERS, Reception, call, greet
 SECRET = bytes(range(32))
 
 
-class Desk:
+class Listener:
     """A reception in a loop of its own thread, which ends with the test."""
 
     def __init__(self, *hosts: str) -> None:
@@ -43,7 +43,7 @@ class Desk:
         for link in self.links:
             link.close()
 
-    def __enter__(self) -> Desk:
+    def __enter__(self) -> Listener:
         return self
 
     def __exit__(self, *problem: object) -> None:
@@ -64,58 +64,58 @@ class Desk:
 
 
 def test_who_knows_the_secret_gets_in_and_is_heard() -> None:
-    with Desk("n1", "n2") as desk:
-        connection, up, down = call(["127.0.0.1"], desk.port, SECRET, "n1", 10)
+    with Listener("n1", "n2") as listener:
+        connection, up, down = call(["127.0.0.1"], listener.port, SECRET, "n1", 10)
         link = Link(Loop(), connection, up, down, 30.0, lambda header, data: None, lambda reason: None)
         link.send("word", b"data\n\0", number=3)
-        desk.wait_for(desk.frames)
-        desk.wait_for(desk.admitted)
-        assert desk.admitted == ["n1"]
-        assert desk.frames == [({"cmd": "word", "number": 3}, b"data\n\0")]
+        listener.wait_for(listener.frames)
+        listener.wait_for(listener.admitted)
+        assert listener.admitted == ["n1"]
+        assert listener.frames == [({"cmd": "word", "number": 3}, b"data\n\0")]
         link.close()
 
 
 @pytest.mark.parametrize("secret", [b"", bytes(32)])
 def test_another_secret_opens_nothing(secret: bytes) -> None:
-    with Desk("n1") as desk, pytest.raises(OSError, match=r"closed|reset"):
-        call(["127.0.0.1"], desk.port, secret, "n1", 10)
-    assert desk.admitted == []
+    with Listener("n1") as listener, pytest.raises(OSError, match=r"closed|reset"):
+        call(["127.0.0.1"], listener.port, secret, "n1", 10)
+    assert listener.admitted == []
 
 
 def test_a_host_that_is_not_expected_or_has_come_is_turned_away() -> None:
-    with Desk("n1", "n2") as desk:
-        connection, *_ = call(["127.0.0.1"], desk.port, SECRET, "n1", 10)
+    with Listener("n1", "n2") as listener:
+        connection, *_ = call(["127.0.0.1"], listener.port, SECRET, "n1", 10)
         for name in ("n1", "n3", "n" * 2000):
             with pytest.raises(OSError, match=r"closed|reset"):
-                call(["127.0.0.1"], desk.port, SECRET, name, 10)
-        desk.wait_for(desk.admitted)
-        assert desk.admitted == ["n1"]
+                call(["127.0.0.1"], listener.port, SECRET, name, 10)
+        listener.wait_for(listener.admitted)
+        assert listener.admitted == ["n1"]
         connection.close()
 
 
 def test_what_was_overheard_is_of_no_use() -> None:
-    with Desk("n1", "n2") as desk:
-        with desk.connect() as first:
+    with Listener("n1", "n2") as listener:
+        with listener.connect() as first:
             theirs = first.recv(NONCE)
             nonce = os.urandom(NONCE)
             said = nonce + len(b"n1").to_bytes(2, "big") + b"n1" + proof(SECRET, b"proxy", theirs, nonce, b"n1")
-        with desk.connect() as second:
+        with listener.connect() as second:
             second.recv(NONCE)
             second.sendall(said)
             assert second.recv(1) == b""
-    assert desk.admitted == []
+    assert listener.admitted == []
 
 
 def test_garbage_and_half_open_callers_keep_nobody_out(rng: random.Random) -> None:
-    with Desk("n1") as desk:
-        silent = [desk.connect() for _ in range(2 * MOST_CALLERS)]
+    with Listener("n1") as listener:
+        silent = [listener.connect() for _ in range(2 * MOST_CALLERS)]
         for _ in range(200):
-            with desk.connect() as stranger:
-                stranger.sendall(rng.randbytes(rng.randrange(200)))
-        connection, *_ = call(["127.0.0.1"], desk.port, SECRET, "n1", 10)
-        desk.wait_for(desk.admitted)
-        assert desk.admitted == ["n1"]
-        assert len(desk.reception.callers) <= MOST_CALLERS
+            with listener.connect() as caller:
+                caller.sendall(rng.randbytes(rng.randrange(200)))
+        connection, *_ = call(["127.0.0.1"], listener.port, SECRET, "n1", 10)
+        listener.wait_for(listener.admitted)
+        assert listener.admitted == ["n1"]
+        assert len(listener.reception.callers) <= MOST_CALLERS
         connection.close()
         for it in silent:
             it.close()
@@ -123,27 +123,27 @@ def test_garbage_and_half_open_callers_keep_nobody_out(rng: random.Random) -> No
 
 @pytest.mark.parametrize("at", [0, 3, 4, 19, 20, 30, -1])
 def test_a_byte_that_was_changed_on_the_way_ends_the_link(at: int) -> None:
-    with Desk("n1") as desk:
-        connection = desk.connect()
+    with Listener("n1") as listener:
+        connection = listener.connect()
         up, _ = greet(connection, SECRET, b"n1")
         body = b'{"cmd": "word"}\nsome data'
         frame = bytearray(len(body).to_bytes(4, "big") + Link.proof_of(up, 0, body) + body)
         frame[at] ^= 1
         connection.sendall(frame + b"x" * 70000)
         connection.shutdown(socket.SHUT_WR)
-        desk.wait_for(desk.lost)
-        assert desk.frames == []
+        listener.wait_for(listener.lost)
+        assert listener.frames == []
         connection.close()
 
 
 def test_a_frame_that_comes_twice_ends_the_link() -> None:
-    with Desk("n1") as desk:
-        connection = desk.connect()
+    with Listener("n1") as listener:
+        connection = listener.connect()
         up, _ = greet(connection, SECRET, b"n1")
         body = b'{"cmd": "word"}\n'
         frame = len(body).to_bytes(4, "big") + Link.proof_of(up, 0, body) + body
         connection.sendall(frame + frame)
-        desk.wait_for(desk.lost)
-        assert len(desk.frames) == 1
-        assert desk.lost == ["what came from there is not its own"]
+        listener.wait_for(listener.lost)
+        assert len(listener.frames) == 1
+        assert listener.lost == ["what came from there is not its own"]
         connection.close()

@@ -55,9 +55,9 @@ def test_the_dead_are_named(place: str, component: str) -> None:
 
 
 # -- in the middle of a lock, an accumulate and a fence, where no call can be caught: the victim leaves the words that its ranks
-#    share (`desks.pxd`) as they are there, and is killed
+#    share (`rank_state.pxd`) as they are there, and is killed
 
-DESKS = """
+STATES = """
 import ctypes, gc
 size = comm.size
 window = next(it for it in gc.get_objects() if type(it).__name__ == "SmWindow")
@@ -81,7 +81,7 @@ def stands_in_line(rank):
 MIDDLE = """
 win = MPI.Win.Allocate(1 << 16, 8, comm=comm)
 memory = memoryview(win.tomemory()).cast("q")
-exec(DESKS)
+exec(STATES)
 comm.Barrier()
 {before}
 comm.Barrier()
@@ -146,7 +146,7 @@ MIDDLES = {
 @pytest.mark.parametrize("place", MIDDLES)
 def test_who_is_killed_in_the_middle_holds_nobody_up(place: str) -> None:
     before, middle, others, served = MIDDLES[place]
-    source = MIDDLE.format(before=before, middle=middle, others=others).replace("exec(DESKS)", DESKS)
+    source = MIDDLE.format(before=before, middle=middle, others=others).replace("exec(STATES)", STATES)
     job = launch("-n", "3", "--timeout", "30", *mpi(source))
     words = job.stdout + job.stderr
     if served:

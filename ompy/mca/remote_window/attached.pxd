@@ -1,6 +1,6 @@
 # What the ranks of a dynamic window have attached (MPI-4.1, 12.2.4).
 #
-#     origin   `detached` of the target's desk: as it was?  else its keys are forgotten
+#     origin   `detached` of the target's state: as it was?  else its keys are forgotten
 #              a key that holds the address?                else the target is asked, by a message of the layer, which its
 #                                                           progress answers with the row of what lies there
 #              the access, by that key

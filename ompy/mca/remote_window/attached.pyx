@@ -129,5 +129,5 @@ cdef class Attached(Ways):
         row = array("q", told).tolist()
         if row[BYTES] == 0:
             return None
-        key = self.native_key(way, row) if way.desk.btl is not way.layer else None
+        key = self.native_key(way, row) if way.state.btl is not way.layer else None
         return self.layer_key(way, row) if key is None else key

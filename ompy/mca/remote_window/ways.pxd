@@ -1,14 +1,14 @@
 # How a rank gets at the others' memory: by what, at which address, with which handle.
 #
 #     towards each rank   a `Btl` with put, get and atomics, where the component finds one (`find_native`) that exposes the
-#                         window's memory and the desk; else active messages over the first of the rank's BTLs
+#                         window's memory and the state; else active messages over the first of the rank's BTLs
 #                         (`ompy.mca.active_rdma`)
 #
 # What a rank tells of a piece of its memory is a row of numbers, of which others make a key:
 #
 #     | address | bytes | region of the layer | exposed | name of a BTL, length and words of a handle | ...
 #
-# Each rank has a desk, words that the others change by remote atomics:
+# Each rank has a state, words that the others change by remote atomics:
 #
 #     | combining | drawn  writing  reading | detached | holders ... | posted ... | completed ... | combiners .. |  8 bytes each
 #
@@ -80,7 +80,7 @@ cdef class Way:
     cdef ActiveRdma layer                        # None: this rank
     cdef Endpoint waking                         # of the layer, by which the peer is woken too
     cdef uint64_t base
-    cdef Key memory, desk                        # both native or neither; of this rank None
+    cdef Key memory, state                       # both native or neither; of this rank None
     cdef bytes register                          # of what the rank has attached
     cdef int under_way                           # descriptors
     cdef int status                              # what went wrong, until it is told
@@ -100,10 +100,10 @@ cdef Descriptor new_descriptor(Way way, Key key, size_t here, uint64_t there, si
 cdef class Ways(Epochs):
     cdef Bml bml
     cdef list ways                               # rank -> Way
-    cdef Block desk
+    cdef Block state
     cdef int64_t *words                          # of it
     cdef list layers                             # in use
-    cdef list rows                               # of memory and desk, as the others have them
+    cdef list rows                               # of memory and state, as the others have them
     cdef list held                               # (Btl, handle) of both
     cdef int keeping                             # calls that end what they have begun, whatever signal handlers raise
 
@@ -123,9 +123,9 @@ cdef class Ways(Epochs):
                     int64_t compare) except -1
     # All that was begun is done here; and, unless `local`, there.
     cdef int finish(self, int target, bint local) except -1
-    # On a word of a rank's desk; the old value.
+    # On a word of a rank's state; the old value.
     cdef int64_t change(self, int target, int word, str operation, int64_t operand, int64_t compare) except? -1
-    # Read the first words of a rank's desk.
+    # Read the first words of a rank's state.
     cdef int look(self, int target, int count, bytearray words) except -1
     # Until something may have changed elsewhere, longer from round to round; exceptions of signal handlers are kept.
     cdef int pause(self, int round, int target, int operation) except -1

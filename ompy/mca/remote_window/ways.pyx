@@ -114,8 +114,8 @@ cdef class Ways(Epochs):
         """Tell the others where this rank's memory is, and find theirs; collective."""
         cdef int rank
         cdef uint64_t register = self.open_register()
-        self.desk = Block(8 * (<size_t> HOLDERS + 4 * self.ranks))
-        self.words = <int64_t *> self.desk.address
+        self.state = Block(8 * (<size_t> HOLDERS + 4 * self.ranks))
+        self.words = <int64_t *> self.state.address
         self.layers = []
         self.held = []
         self.ways = []
@@ -123,7 +123,7 @@ cdef class Ways(Epochs):
             self.ways.append(self.way_to(rank))
         self.rows = [
             self.row_of(self.window.base, self.window.size, self.held),
-            self.row_of(self.desk.address, self.desk.size, self.held),
+            self.row_of(self.state.address, self.state.size, self.held),
         ]
         told = [word for row in self.rows for word in row + [0] * (LONGEST_ROW - len(row))]
         rows = gathered(self.window.communicator, [*told, register])
@@ -202,14 +202,14 @@ cdef class Ways(Epochs):
         return 0
 
     def enter_row(self, Way way, int rank, list told):
-        cdef list memory = told[:LONGEST_ROW], desk = told[LONGEST_ROW:2 * LONGEST_ROW]
+        cdef list memory = told[:LONGEST_ROW], state = told[LONGEST_ROW:2 * LONGEST_ROW]
         way.base = memory[ADDRESS]
         if way.layer is None:
             return
         way.register = array("Q", told[2 * LONGEST_ROW:]).tobytes()
-        way.memory, way.desk = self.native_key(way, memory), self.native_key(way, desk)
-        if way.memory is None or way.desk is None:
-            way.memory, way.desk = self.layer_key(way, memory), self.layer_key(way, desk)
+        way.memory, way.state = self.native_key(way, memory), self.native_key(way, state)
+        if way.memory is None or way.state is None:
+            way.memory, way.state = self.layer_key(way, memory), self.layer_key(way, state)
         # So that the transport has exchanged messages with it, and tells when it dies.
         self.wake_peer(rank)
 
@@ -292,7 +292,7 @@ cdef class Ways(Epochs):
         while not local:
             enter()
             try:
-                flushed = way.desk.btl.flush(way.desk.endpoint)
+                flushed = way.state.btl.flush(way.state.endpoint)
             finally:
                 leave()
             if flushed == OK:
@@ -304,7 +304,7 @@ cdef class Ways(Epochs):
             way.status = 0
             self.require_alive(target, WITHIN)
             raise MPIError(status, f"osc {self.component} could not access the memory of rank {target} of the window, "
-                                   f"by {way.desk.btl.name}")
+                                   f"by {way.state.btl.name}")
         return 0
 
     def await_quiet(self, Way way, int target):
@@ -327,8 +327,8 @@ cdef class Ways(Epochs):
         if way.layer is None:
             carry_out_atomic(&self.words[word], 8, operation, operand, compare, PyByteArray_AS_STRING(old))
             return (<int64_t *> PyByteArray_AS_STRING(old))[0]
-        descriptor = new_descriptor(way, way.desk, <size_t> PyByteArray_AS_STRING(old), way.desk.address + 8 * word, 8, old)
-        self.launch(way, way.desk, ATOMIC, descriptor, operation, operand, compare)
+        descriptor = new_descriptor(way, way.state, <size_t> PyByteArray_AS_STRING(old), way.state.address + 8 * word, 8, old)
+        self.launch(way, way.state, ATOMIC, descriptor, operation, operand, compare)
         self.finish(target, True)
         return (<int64_t *> PyByteArray_AS_STRING(old))[0]
 
@@ -337,7 +337,7 @@ cdef class Ways(Epochs):
         if way.layer is None:
             memcpy(PyByteArray_AS_STRING(words), self.words, 8 * count)
             return 0
-        self.begin(way, way.desk, True, <size_t> PyByteArray_AS_STRING(words), way.desk.address, 8 * count, words)
+        self.begin(way, way.state, True, <size_t> PyByteArray_AS_STRING(words), way.state.address, 8 * count, words)
         return self.finish(target, True)
 
     cdef int begin_keeping(self) except -1:

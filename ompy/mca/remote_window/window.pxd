@@ -5,7 +5,7 @@ from ompy.mca.remote_window.accesses cimport Accesses
 
 
 cdef enum Tally:
-    POSTED = 1                                   # the words of a desk behind `holders`, in their order
+    POSTED = 1                                   # the words of a state behind `holders`, in their order
     COMPLETED = 2
 
 

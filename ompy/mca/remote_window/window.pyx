@@ -58,7 +58,8 @@ cdef class RemoteWindow(Accesses):
         Accesses.open(self)
         # What a dynamic window holds its owner has to be asked.
         self.direct = not self.dynamic and all([
-            way.layer is None or (way.desk.btl is not way.layer and way.desk.btl.flags & FLAG_ASYNCHRONOUS) for way in self.ways
+            way.layer is None or (way.state.btl is not way.layer and way.state.btl.flags & FLAG_ASYNCHRONOUS)
+            for way in self.ways
         ])
         return 0
 

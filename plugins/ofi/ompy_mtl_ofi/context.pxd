@@ -50,7 +50,7 @@ cdef class ContextTable:
     cdef dict blocks                             # (bits, base >> bits) -> OfiContext
     cdef dict spare                              # bits -> bases that were in use, the longest unused first
     cdef set widths                              # all `bits` in use
-    cdef dict strangers                          # 64-bit context -> ranks that have asked for it too early
+    cdef dict early                              # 64-bit context -> ranks that have asked for it too early
 
     # Raises MPIError when no numbers are left.
     cdef OfiContext add(self, Communicator comm)

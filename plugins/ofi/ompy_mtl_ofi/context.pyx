@@ -87,7 +87,7 @@ cdef class ContextTable:
         self.blocks = {}
         self.spare = {}
         self.widths = set()
-        self.strangers = {}
+        self.early = {}
 
     cdef OfiContext add(self, Communicator comm):
         cdef int bits = width(comm.remote_size)

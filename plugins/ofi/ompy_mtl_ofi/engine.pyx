@@ -275,7 +275,7 @@ cdef class Engine(Endpoint):
             return 0
         context = self.contexts.named.get(first)
         if word.what == ASK and context is None:
-            self.contexts.strangers.setdefault(first, []).append(rank)
+            self.contexts.early.setdefault(first, []).append(rank)
         elif context is None or not 0 <= rank < context.communicator.remote_size:
             return 0
         elif word.what == ASK:
@@ -305,7 +305,7 @@ cdef class Engine(Endpoint):
     def add(self, Communicator comm not None):
         """Number a communicator's sources; peers that have asked already are told."""
         cdef OfiContext context = self.contexts.add(comm)
-        for rank in self.contexts.strangers.pop(comm.context, ()):
+        for rank in self.contexts.early.pop(comm.context, ()):
             if 0 <= rank < comm.remote_size:
                 self.tell(context, rank)
         return context

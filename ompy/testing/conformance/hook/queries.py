@@ -36,9 +36,9 @@ def judge(framework: str, answer: object) -> None:
         raise Breach("answers", f"around the query of a component of {framework} it answers {answer!r}")
     if isinstance(answer, Offer):
         kind = KINDS[framework].__mro__[1]
-        strangers = [module for module in answer.modules if not isinstance(module, kind)]
-        if strangers:
-            raise Breach("answers", f"an offer of {framework} comes out with {strangers}, no {kind.__name__}")
+        others = [module for module in answer.modules if not isinstance(module, kind)]
+        if others:
+            raise Breach("answers", f"an offer of {framework} comes out with {others}, no {kind.__name__}")
     elif not answer.reason:
         raise Breach("answers", "a refusal comes out without a reason")
 

@@ -112,7 +112,7 @@ class UdpBtl(Btl):
         self.suspects: list[tuple[UdpEndpoint, int]] = []
         self.next_tick = 0.0
         self.next_probe = 0.0
-        self.counters |= dict.fromkeys(("datagrams sent", "datagrams resent", "dropped on purpose", "strangers"), 0)
+        self.counters |= dict.fromkeys(("datagrams sent", "datagrams resent", "dropped on purpose", "datagrams of others"), 0)
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         try:
             for buffer in (socket.SO_RCVBUF, socket.SO_SNDBUF):
@@ -255,7 +255,7 @@ class UdpBtl(Btl):
                 continue
             unpacked = self.seal.unpack(memoryview(datagram))
             if unpacked is None or unpacked[0].destination != self.rank or unpacked[0].source >= self.size:
-                self.counters["strangers"] += 1
+                self.counters["datagrams of others"] += 1
                 continue
             header, payload = unpacked
             self.addresses.setdefault(header.source, address)

@@ -38,7 +38,7 @@ def greeting(mechanism: bytes) -> bytes:
     return b"\xff" + bytes(8) + b"\x7f\x03\x00" + mechanism.ljust(20, b"\0") + b"\0" + bytes(31)
 
 
-class ZmqStrangers:
+class UnauthenticatedCallers:
     """Callers at one level of security."""
 
     def __init__(self, security: str) -> None:
@@ -127,7 +127,7 @@ class ZmqStrangers:
             caller.close()
         self.callers.clear()
         end = time.monotonic() + 10
-        while self.btl.visitors.at_the_door and time.monotonic() < end:
+        while self.btl.callers.unproven and time.monotonic() < end:
             self.btl.progress()
             time.sleep(0.001)
 

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
-"""The words that the ranks of a window share.  See `desks.pxd`."""
+"""The words that the ranks of a window share.  See `rank_state.pxd`."""
 from libc.stdint cimport uint32_t, uint64_t
 
 from ompy.core.atomic cimport acquire, acquire32, exchange_if32, release, release32
@@ -19,12 +19,12 @@ cdef size_t bytes_needed(int ranks) noexcept nogil:
 
 
 cdef size_t stride_of(int ranks) noexcept nogil:
-    return (sizeof(Desk) + ranks * (sizeof(uint64_t) + 2 * sizeof(uint32_t)) + LINE - 1) & ~<size_t> (LINE - 1)
+    return (sizeof(RankState) + ranks * (sizeof(uint64_t) + 2 * sizeof(uint32_t)) + LINE - 1) & ~<size_t> (LINE - 1)
 
 
 cdef void lay_out(Room *room, char *memory, int rank, int ranks, Reach **reaches) noexcept nogil:
     room.header = <Header *> memory
-    room.desks = memory + sizeof(Header)
+    room.states = memory + sizeof(Header)
     room.stride = stride_of(ranks)
     room.rank = rank
     room.ranks = ranks
@@ -32,7 +32,7 @@ cdef void lay_out(Room *room, char *memory, int rank, int ranks, Reach **reaches
 
 
 cdef void hold_guard(const Room *room, int target) noexcept nogil:
-    cdef uint32_t *guard = &desk_of(room, target).guard
+    cdef uint32_t *guard = &state_of(room, target).guard
     cdef unsigned int looks = 0
     while acquire32(guard) or not exchange_if32(guard, 0, room.rank + 1):
         looks += 1
@@ -44,7 +44,7 @@ cdef void hold_guard(const Room *room, int target) noexcept nogil:
 
 cdef bint inherit_guard(const Room *room, int target) noexcept nogil:
     """Whether its holder was killed: then it is ours, and the counts are what the turns say."""
-    cdef uint32_t *guard = &desk_of(room, target).guard
+    cdef uint32_t *guard = &state_of(room, target).guard
     cdef uint32_t me = room.rank + 1, holder = acquire32(guard)
     if holder == 0 or holder == me or not has_gone(room.reaches[holder - 1]) or not exchange_if32(guard, holder, me):
         return False
@@ -55,84 +55,84 @@ cdef bint inherit_guard(const Room *room, int target) noexcept nogil:
 cdef bint mend(const Room *room, int target) noexcept nogil:
     if not inherit_guard(room, target):
         return False
-    release32(&desk_of(room, target).guard, 0)
+    release32(&state_of(room, target).guard, 0)
     return True
 
 
 cdef void count_again(const Room *room, int target) noexcept nogil:
     """The last holder of the guard was killed: the counts may not be what the turns say."""
-    cdef Desk *desk = desk_of(room, target)
+    cdef RankState *state = state_of(room, target)
     cdef uint64_t *turns = turns_of(room, target)
     cdef int rank
-    desk.exclusive = desk.sharing = desk.waiting = 0
+    state.exclusive = state.sharing = state.waiting = 0
     for rank in range(room.ranks):
         if turns[rank] == 0:
             continue
         if not turns[rank] & HELD:
-            desk.waiting += 1
+            state.waiting += 1
         elif turns[rank] & KIND == LOCK_EXCLUSIVE:
-            desk.exclusive = rank + 1
+            state.exclusive = rank + 1
         else:
-            desk.sharing += 1
-    hand_over(desk, turns, room.ranks)
+            state.sharing += 1
+    hand_over(state, turns, room.ranks)
 
 
 cdef bint ask(const Room *room, int target, uint32_t kind) noexcept nogil:
-    cdef Desk *desk = desk_of(room, target)
+    cdef RankState *state = state_of(room, target)
     cdef uint64_t *turn = &turns_of(room, target)[room.rank]
     cdef bint granted
     hold_guard(room, target)
-    granted = desk.waiting == 0 and desk.exclusive == 0 and (kind != LOCK_EXCLUSIVE or desk.sharing == 0)
+    granted = state.waiting == 0 and state.exclusive == 0 and (kind != LOCK_EXCLUSIVE or state.sharing == 0)
     if not granted:
-        desk.tickets += 1
-        desk.waiting += 1
-        release(turn, desk.tickets * TICKET | kind)
+        state.tickets += 1
+        state.waiting += 1
+        release(turn, state.tickets * TICKET | kind)
     else:
-        grant(desk, turn, room.rank, kind)
-    release32(&desk.guard, 0)
+        grant(state, turn, room.rank, kind)
+    release32(&state.guard, 0)
     return granted
 
 
-cdef void grant(Desk *desk, uint64_t *turn, int rank, uint64_t kind) noexcept nogil:
+cdef void grant(RankState *state, uint64_t *turn, int rank, uint64_t kind) noexcept nogil:
     if kind == LOCK_EXCLUSIVE:
-        desk.exclusive = rank + 1
+        state.exclusive = rank + 1
     else:
-        desk.sharing += 1
+        state.sharing += 1
     release(turn, HELD | kind)
 
 
 cdef void give_up(const Room *room, int target) noexcept nogil:
-    cdef Desk *desk = desk_of(room, target)
+    cdef RankState *state = state_of(room, target)
     cdef uint64_t *turns = turns_of(room, target)
     cdef uint64_t turn
     hold_guard(room, target)
     turn = turns[room.rank]
     release(&turns[room.rank], 0)
     if not turn & HELD:
-        desk.waiting -= 1
+        state.waiting -= 1
     elif turn & KIND == LOCK_EXCLUSIVE:
-        desk.exclusive = 0
+        state.exclusive = 0
     else:
-        desk.sharing -= 1
-    if desk.waiting:
-        hand_over(desk, turns, room.ranks)
-    release32(&desk.guard, 0)
+        state.sharing -= 1
+    if state.waiting:
+        hand_over(state, turns, room.ranks)
+    release32(&state.guard, 0)
 
 
-cdef void hand_over(Desk *desk, uint64_t *turns, int ranks) noexcept nogil:
+cdef void hand_over(RankState *state, uint64_t *turns, int ranks) noexcept nogil:
     """To those who are next, as far as the lock is free for them."""
     cdef int rank, next_one
     cdef uint64_t kind
-    while desk.waiting and not desk.exclusive:
+    while state.waiting and not state.exclusive:
         next_one = -1
         for rank in range(ranks):
             if turns[rank] and not turns[rank] & HELD and (next_one < 0 or turns[rank] < turns[next_one]):
                 next_one = rank
         kind = turns[next_one] & KIND
-        if kind == LOCK_EXCLUSIVE and desk.sharing:
+        if kind == LOCK_EXCLUSIVE and state.sharing:
             break
-        desk.waiting -= 1
-        grant(desk, &turns[next_one], next_one, kind)
+        state.waiting -= 1
+        grant(state, &turns[next_one], next_one, kind)
 
 
 cdef int dead_holder(const Room *room, int target) noexcept nogil:

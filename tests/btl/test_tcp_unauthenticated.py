@@ -91,7 +91,7 @@ def test_a_conversation_that_was_overheard_opens_nothing() -> None:
     def body(rank: Rank) -> None:
         where = door(rank)
         if rank.rank == 0:
-            rank.progress_until(lambda: rank.btl.statistics()["strangers_turned_away"] == 1)
+            rank.progress_until(lambda: rank.btl.statistics()["connections_rejected"] == 1)
             rank.gather()
         else:
             said: list[bytes] = []
@@ -166,7 +166,7 @@ def test_ten_thousand_strangers_deliver_nothing_and_keep_nobody_out() -> None:
         assert not set(rank.inbox.messages) - {*expected, b"end", b"that was all", turn.to_bytes(4, "little")}
         assert not rank.errors
         if rank.rank == 0:
-            assert rank.btl.statistics()["strangers_turned_away"] > attempts // 2
+            assert rank.btl.statistics()["connections_rejected"] > attempts // 2
             rank.progress_until(lambda: len(os.listdir("/proc/self/fd")) <= files)
 
     run(body, size=3)
@@ -176,10 +176,10 @@ def test_callers_that_say_nothing_are_closed_in_time_and_the_oldest_first_when_t
     def body(rank: Rank) -> None:
         where = door(rank)
         if rank.rank == 0:
-            rank.progress_until(lambda: rank.btl.statistics()["strangers_turned_away"] >= 30)
+            rank.progress_until(lambda: rank.btl.statistics()["connections_rejected"] >= 30)
             rank.gather()
             rank.wait_for(1)
-            rank.progress_until(lambda: rank.btl.statistics()["strangers_turned_away"] == 50)
+            rank.progress_until(lambda: rank.btl.statistics()["connections_rejected"] == 50)
         else:
             silent = [socket.create_connection(where, timeout=30) for _ in range(50)]
             assert silent[0].recv(1) == b""
@@ -196,7 +196,7 @@ def test_a_slow_drip_is_cut_off_by_the_deadline() -> None:
     def body(rank: Rank) -> None:
         where = door(rank)
         if rank.rank == 0:
-            rank.progress_until(lambda: rank.btl.statistics()["strangers_turned_away"] == 1)
+            rank.progress_until(lambda: rank.btl.statistics()["connections_rejected"] == 1)
         else:
             with socket.create_connection(where, timeout=30) as caller, contextlib.suppress(ConnectionError):
                 end = time.monotonic() + 30

@@ -23,23 +23,23 @@ SO_DETACH_FILTER = 27
 DROP = bytearray(struct.pack("HBBI", 0x06, 0, 0, 0))
 
 
-class Door:
-    """Who may call.
+class Listener:
+    """The socket, and whether callers come to it.
 
     Parameters:
-        listener: the listening socket.
+        socket: that listens.
 
     Attributes:
-        is_open: whether callers are let near.
+        is_open: whether it takes calls.
     """
 
-    def __init__(self, listener: Socket) -> None:
-        self.listener = listener
+    def __init__(self, socket: Socket) -> None:
+        self.socket = socket
         self.is_open = True
 
     def hand_over(self) -> int:
         """A descriptor of the socket for somebody who accepts, and closes it in the end."""
-        return os.dup(self.listener.fileno())
+        return os.dup(self.socket.fileno())
 
     def shut(self) -> bool:
         """False when it was shut, or the system has no filters: then callers are accepted as before."""
@@ -47,7 +47,7 @@ class Door:
             return False
         program = struct.pack("HP", 1, address_of(DROP))
         try:
-            self.listener.setsockopt(SOL_SOCKET, SO_ATTACH_FILTER, program)
+            self.socket.setsockopt(SOL_SOCKET, SO_ATTACH_FILTER, program)
         except OSError:
             return False
         self.is_open = False
@@ -55,8 +55,8 @@ class Door:
 
     def open(self) -> None:
         if not self.is_open:
-            self.listener.setsockopt(SOL_SOCKET, SO_DETACH_FILTER, 0)
+            self.socket.setsockopt(SOL_SOCKET, SO_DETACH_FILTER, 0)
             self.is_open = True
 
     def close(self) -> None:
-        self.listener.close()
+        self.socket.close()

@@ -99,7 +99,7 @@ def siege(security: str, attempts: int) -> None:
         rank.wait_for(1)
         files = len(os.listdir("/proc/self/fd"))
         if rank.rank == 0:
-            rank.progress_until(lambda: rank.btl.statistics()["strangers rejected"] >= attempts)
+            rank.progress_until(lambda: rank.btl.statistics()["connections rejected"] >= attempts)
             rank.post(1, b"after")
             rank.wait_for(2)
         else:
@@ -110,7 +110,7 @@ def siege(security: str, attempts: int) -> None:
         assert rank.inbox.messages == [b"before", b"after"]
         assert not rank.errors
         if rank.rank == 0:
-            assert rank.btl.statistics()["strangers rejected"] == attempts
+            assert rank.btl.statistics()["connections rejected"] == attempts
             end = time.monotonic() + 10
             while len(os.listdir("/proc/self/fd")) > files:  # the last connections are closed by ZeroMQ's own thread
                 rank.btl.progress()
@@ -129,7 +129,7 @@ def test_connections_that_never_introduce_themselves_are_closed_and_counted() ->
         card = unpack(rank.gather(rank.btl.address())[0])
         if rank.rank == 0:
             files = len(os.listdir("/proc/self/fd"))
-            rank.progress_until(lambda: rank.btl.statistics()["strangers rejected"] == 50)
+            rank.progress_until(lambda: rank.btl.statistics()["connections rejected"] == 50)
             rank.progress_until(lambda: len(os.listdir("/proc/self/fd")) == files, sleep=False)
         else:
             silent = [socket.create_connection(port_of(card.url)) for _ in range(50)]
@@ -146,7 +146,7 @@ def test_without_security_messages_of_strangers_are_dropped() -> None:
     def body(rank: Rank) -> None:
         card = unpack(rank.gather(rank.btl.address())[0])
         if rank.rank == 0:
-            rank.progress_until(lambda: rank.btl.statistics()["messages of strangers dropped"] == 2)
+            rank.progress_until(lambda: rank.btl.statistics()["unauthenticated messages dropped"] == 2)
             rank.wait_for(1)
             assert rank.inbox.messages == [b"from a rank"]
         else:
@@ -168,7 +168,7 @@ def test_without_security_messages_of_any_number_of_parts_leave_the_reader_in_st
     def body(rank: Rank) -> None:
         card = unpack(rank.gather(rank.btl.address())[0])
         if rank.rank == 0:
-            rank.progress_until(lambda: rank.btl.statistics()["messages of strangers dropped"] == 5)
+            rank.progress_until(lambda: rank.btl.statistics()["unauthenticated messages dropped"] == 5)
             rank.wait_for(2)
             assert rank.inbox.messages == [b"from a rank", b"again"]
         else:
@@ -199,7 +199,7 @@ def test_without_security_a_stranger_who_calls_itself_a_connection_of_ours_ends_
                         rank.gather()  # rank 0 connects while a stranger stands there under that name
                         rank.wait_for(1)
         else:
-            rank.progress_until(lambda: rank.btl.statistics()["messages of strangers dropped"] == 2)
+            rank.progress_until(lambda: rank.btl.statistics()["unauthenticated messages dropped"] == 2)
             rank.gather()
             rank.post(1, b"here")
         rank.gather()
@@ -234,7 +234,7 @@ def test_without_security_a_caller_learns_no_identity_that_another_rank_believes
             rank.gather()
             return
         if rank.rank == 1:
-            rank.progress_until(lambda: rank.btl.statistics()["messages of strangers dropped"] == 1)
+            rank.progress_until(lambda: rank.btl.statistics()["unauthenticated messages dropped"] == 1)
             assert rank.inbox.messages == []
             rank.gather()
         else:
@@ -258,7 +258,7 @@ def test_more_strangers_than_descriptors_keep_nobody_out() -> None:
         else:
             before = len(os.listdir("/proc/self/fd"))
             resource.setrlimit(resource.RLIMIT_NOFILE, (before + 200, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-            rank.progress_until(lambda: rank.btl.statistics()["times the door was shut"] > 0)
+            rank.progress_until(lambda: rank.btl.statistics()["times accepting was paused"] > 0)
             rank.wait_for(1)
             rank.post(1, b"me too")
         rank.gather()

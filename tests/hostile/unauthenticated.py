@@ -1,4 +1,4 @@
-"""`tests/hostile/strangers.py PORT [--connections N]`: callers without the secret, at each port that a job has.
+"""`tests/hostile/unauthenticated.py PORT [--connections N]`: callers without the secret, at each port that a job has.
 
 PORT is `launcher` (which waits for its proxies), `proxy` (which waits for those that it has started), `tcp` or `zmq` (of a
 rank that exchanges messages).  The callers come in turn; some say nothing and stay for a while, so that there are always some.

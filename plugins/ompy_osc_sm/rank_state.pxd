@@ -1,14 +1,14 @@
 # The words that the ranks of a window share, and the locks among them.  No Python in here: what is begun is ended.
 #
-#     rank 0's heap    | header | desk 0 | desk 1 | ...          zero at first
+#     rank 0's heap     | header | state 0 | state 1 | ...        zero at first
 #
-#     desk of rank r   | guard  exclusive  sharing  waiting  tickets |     the lock of r's memory
-#                      | combining |                                       who accumulates into it
-#                      | met |                                             how often r has come to a fence
-#                      | changes  list  stretches |                        what r has attached: `attached.pxd`
-#                      | turns       8 bytes a rank |                      what rank i has of r's lock, or waits for
-#                      | posted      4 bytes a rank |                      how often rank i has posted to r
-#                      | completed   4 bytes a rank |                      how often rank i has completed towards r
+#     state of rank r   | guard  exclusive  sharing  waiting  tickets |     the lock of r's memory
+#                       | combining |                                       who accumulates into it
+#                       | met |                                             how often r has come to a fence
+#                       | changes  list  stretches |                        what r has attached: `attached.pxd`
+#                       | turns       8 bytes a rank |                      what rank i has of r's lock, or waits for
+#                       | posted      4 bytes a rank |                      how often rank i has posted to r
+#                       | completed   4 bytes a rank |                      how often rank i has completed towards r
 #
 # The first four are a cache line each.  `met`, `posted` and `completed` have one writer, and only grow: a release when they
 # are written and an acquire when they are read order the accesses before with those after, and no value is ever another one
@@ -43,7 +43,7 @@ cdef struct Header:
     uint32_t left                                # ranks that have gone, but for rank 0
     char more_padding[LINE - 4]
 
-cdef struct Desk:
+cdef struct RankState:
     uint32_t guard                               # rank + 1, or 0
     uint32_t exclusive                           # rank + 1 of the one holder, or 0
     uint32_t sharing                             # holders that share
@@ -62,17 +62,17 @@ cdef struct Desk:
 # One rank's view of them.
 cdef struct Room:
     Header *header
-    char *desks
-    size_t stride                                # of desks
+    char *states
+    size_t stride                                # of states
     int rank, ranks
     Reach **reaches                              # the other processes; NULL for this one
 
 
-cdef inline Desk *desk_of(const Room *room, int rank) noexcept nogil:
-    return <Desk *> (room.desks + rank * room.stride)
+cdef inline RankState *state_of(const Room *room, int rank) noexcept nogil:
+    return <RankState *> (room.states + rank * room.stride)
 
 cdef inline uint64_t *turns_of(const Room *room, int rank) noexcept nogil:
-    return <uint64_t *> (room.desks + rank * room.stride + sizeof(Desk))
+    return <uint64_t *> (room.states + rank * room.stride + sizeof(RankState))
 
 cdef inline uint32_t *posted_to(const Room *room, int rank) noexcept nogil:
     return <uint32_t *> (turns_of(room, rank) + room.ranks)
@@ -95,8 +95,8 @@ cdef int dead_holder(const Room *room, int target) noexcept nogil
 
 # Whether accumulates into the target's memory are this rank's to make; else another one is at it.
 cdef inline bint try_combining(const Room *room, int target) noexcept nogil:
-    cdef uint32_t *word = &desk_of(room, target).combining
+    cdef uint32_t *word = &state_of(room, target).combining
     return acquire32(word) == 0 and exchange_if32(word, 0, room.rank + 1)
 
 cdef inline void end_combining(const Room *room, int target) noexcept nogil:
-    release32(&desk_of(room, target).combining, 0)
+    release32(&state_of(room, target).combining, 0)

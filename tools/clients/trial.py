@@ -127,7 +127,9 @@ def run(client: Client, trial: Trial, environment: Environment, library: str) ->
         for number, arguments in enumerate(trial.pytest):
             words = Path(scratch, f"words-{number}")
             words.mkdir()
-            status, output = execute([*start, str(WRAPPER), str(words), *arguments], work, variables, trial.seconds, client.typed)
+            status, output = execute(
+                [*start, str(WRAPPER), str(words), *arguments], work, variables, trial.seconds, client.typed
+            )
             found = told(words)
             if status != 0 or not found:
                 found[f"pytest {' '.join(arguments)}"] = "failed"

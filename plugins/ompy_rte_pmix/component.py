@@ -17,6 +17,15 @@ COMPONENT = Component(
             "library", str, "", level=4, help="path of libpmix.so.2; empty: the launcher's own, or as the linker finds it"
         ),
         Parameter(
+            "spawn",
+            str,
+            "auto",
+            choices=("auto", "server", "own"),
+            level=4,
+            help="who starts Spawn's processes: the PMIx server, which may place them on any host, or a launcher of the rank's "
+            "own, on its host; auto: the server for a job of one rank, or where the hint `host` says where",
+        ),
+        Parameter(
             "map_by",
             str,
             ":OVERSUBSCRIBE",
@@ -53,4 +62,4 @@ def ompy_query(context: Context) -> Offer | Refusal:
         client = connected(context.value("library"))
     except (OSError, MPIError) as error:
         return Refusal(f"{error}; --mca rte_pmix_library PATH names the launcher's libpmix.so.2")
-    return Offer(modules=[PmixRte(client, context.value("map_by"))], priority=45)
+    return Offer(modules=[PmixRte(client, context.value("spawn"), context.value("map_by"))], priority=45)

@@ -52,16 +52,17 @@ class PmixRte(Rte):
 
     Parameters:
         client: connected.
-        map_by: for the launcher's mapper, of the processes that `spawn` starts.
+        spawn_by: who starts the processes of `spawn`: "server", "own" launcher, or "auto".
+        map_by: for the server's mapper of them.
     """
 
-    def __init__(self, client: Client, map_by: str) -> None:
+    def __init__(self, client: Client, spawn_by: str, map_by: str) -> None:
         self.client = client
+        self.spawn_by = spawn_by
         self.map_by = map_by
         # Jobs that have ended, while some are being started; those that were, until they have met this one.
         self.ended: dict[str, str] | None = None
         self.awaited: set[str] = set()
-        # Where the server starts no processes, as Slurm's (22.05) does not.
         self.launcher: OwnLauncher | None = None
         self.job, self.rank = client.nspace, client.rank
         self.descriptor = client.descriptor
@@ -209,16 +210,18 @@ class PmixRte(Rte):
             return self.size  # servers need not say
 
     def spawn(self, orders: Sequence[Order], port: str) -> Started:
-        if self.launcher is not None:
-            return self.launcher.spawn(orders, port)
+        # PRRTE (3.0) loses one in some tens of those that several ranks ask for at once: a new rank's question to another
+        # host's server is never answered, or a caller gets another's answer.
+        by_server = self.size == 1 or any(order.info.get("host") for order in orders)
+        if self.spawn_by == "own" or (self.spawn_by == "auto" and not by_server):
+            return self._spawn_here(orders, port)
         environment = [f"{PARENT_PORT}={port}", f"{PARENTS_ELSEWHERE}={'no' if self.is_on_one_host else 'yes'}"]
         self.ended = {}
         try:
             job = self.client.spawn(orders, environment, self.map_by, START, serve_until_readable)
-            if job is None:
-                self.launcher = OwnLauncher(self.job, self.is_on_one_host)
-                return self.launcher.spawn(orders, port)
-            # To those who spawn at once from several hosts PRRTE (3.0) mixes up its answers: the name may be another's.
+            if job is None:  # Slurm's (22.05) starts nothing
+                return self._spawn_here(orders, port)
+            # Of several hosts the name may be that of another caller's.
             if self.local_size == self.size:
                 if how := self.ended.get(job):
                     raise MPIError(ERR_SPAWN, f"{orders[0].command}: its rank 0 {how} before it met those who have spawned it")
@@ -226,6 +229,11 @@ class PmixRte(Rte):
         finally:
             self.ended = None
         return Started(job, [SUCCESS] * sum(order.count for order in orders))
+
+    def _spawn_here(self, orders: Sequence[Order], port: str) -> Started:
+        if self.launcher is None:
+            self.launcher = OwnLauncher(self.job, self.is_on_one_host)
+        return self.launcher.spawn(orders, port)
 
     def publish(self, service: str, port: str) -> bool:
         if self.lookup(service):

@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 import slurm
@@ -37,7 +38,9 @@ def launchers(machines: Machines, folder: Path, ranks: int) -> dict[str, list[st
         of_prrte = agent("of-prrte", f'host=$1\nshift\nexec {machines.agent} $host "export TMPDIR=/run; $*"')
         words = ["env", *(f"{name}_PREFIX={Path(prterun).parents[1]}" for name in ("PRTE", "PMIX", "OPAL")), "TMPDIR=/run"]
         words += [prterun, "--allow-run-as-root", "--prtemca", "plm_ssh_agent", of_prrte, "--bind-to", "none"]
-        found["PRRTE"] = [*suite, "--launcher", shlex.join([*words, "--host", HOSTS[ranks], "-n", "{ranks}"])]
+        # The ranks' own files are for all hosts.
+        words += ["--host", HOSTS[ranks], "-n", "{ranks}", "env", f"TMPDIR={tempfile.gettempdir()}"]
+        found["PRRTE"] = [*suite, "--launcher", shlex.join(words)]
     return found
 
 

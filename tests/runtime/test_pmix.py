@@ -165,14 +165,20 @@ parent.Disconnect()
 """
 
 
-def test_ranks_spawn_others_which_the_launcher_starts(launcher: list[str], tmp_path: Path) -> None:
+def spawn_by(who: str) -> list[str]:
+    """In front of a program: who is to start what it spawns."""
+    return ["env", f"OMPY_MCA_rte_pmix_spawn={who}"]
+
+
+@pytest.mark.parametrize("who", ["server", "own"])
+def test_ranks_spawn_others(launcher: list[str], tmp_path: Path, who: str) -> None:
     child = tmp_path / "child.py"
     child.write_text(CHILD)
     source = (
         f"workers = comm.Spawn(sys.executable, [{str(child)!r}, 'a b'], 3)\nassert workers.allreduce(10) == 3\n"
         "workers.Disconnect()"
     )
-    job = run(launcher, "-n", "2", *mpi(source))
+    job = run(launcher, "-n", "2", *spawn_by(who), *mpi(source))
     assert sorted(job.stdout.splitlines()) == ["child of 2: a b 20"] * 3
 
 
@@ -200,9 +206,17 @@ except MPI.Exception as error:
     assert run(tool("prterun", 1), "-n", "1", *told, *mpi(source), status=None).stdout == "True\n"
 
 
-@pytest.mark.parametrize(("status", "words"), [(3, "exited with status 3"), (0, "has ended")])
+@pytest.mark.parametrize(
+    ("who", "status", "words"),
+    [
+        ("server", 3, "exited with status 3"),
+        ("server", 0, "has ended"),
+        ("own", 3, "exited with code 3"),
+        ("own", 0, "exited with code 0"),
+    ],
+)
 def test_processes_that_end_before_they_meet_their_parents_are_an_error_of_spawn(
-    prterun: list[str], status: int, words: str
+    prterun: list[str], who: str, status: int, words: str
 ) -> None:
     source = f"""
 try:
@@ -210,7 +224,7 @@ try:
 except MPI.Exception as error:
     print(error.Get_error_class() == MPI.ERR_SPAWN, error, flush=True)
 """
-    found = run(prterun, "-n", "2", *mpi(source), status=None).stdout.splitlines()
+    found = run(prterun, "-n", "2", *spawn_by(who), *mpi(source), status=None).stdout.splitlines()
     assert [line.split()[0] for line in found] == ["True", "True"]
     assert all(words in line for line in found), found
 

@@ -35,7 +35,7 @@ def main() -> int:
     parser.add_argument("modules", nargs="*", help="of mpi4py's suite; all")
     parser.add_argument("--under", default="", choices=("", "ompyrun", "Hydra", "PRRTE", "srun"), help="this launcher alone")
     parser.add_argument("--apart", action="store_true", help="take the processors from whatever else runs")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     if reason := reason_against():
         print(reason, file=sys.stderr)
         return 2

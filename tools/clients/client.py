@@ -42,7 +42,6 @@ class Client(NamedTuple):
         note: the reason of a difference between the libraries.
         variables: of the environment of its runs.
         typed: what stands on standard input, which is at its end otherwise.
-        processors: that its runs have; 0 for all.
     """
 
     name: str
@@ -57,7 +56,6 @@ class Client(NamedTuple):
     note: str
     variables: dict[str, str]
     typed: str
-    processors: int
     trials: list[Trial]
 
 
@@ -90,7 +88,6 @@ def read() -> dict[str, Client]:
             entry.get("note", ""),
             entry.get("variables", {}),
             entry.get("typed", ""),
-            entry.get("processors", 0),
             [trial for part in entry["runs"] for trial in trials(part)],
         )
         for name, entry in table.items()

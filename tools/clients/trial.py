@@ -56,12 +56,6 @@ def launcher(library: str, ranks: int) -> list[str]:
     return ["mpiexec", "-n", str(ranks), "--bind-to", "core" if ranks <= CORES else "none"] if ranks else []
 
 
-def confined(processors: int) -> list[str]:
-    """The command in front of one that is to have so few of the processors."""
-    few = sorted(os.sched_getaffinity(0))[:processors]
-    return ["taskset", "--cpu-list", ",".join(map(str, few))] if few else []
-
-
 def end(started: subprocess.Popen[bytes]) -> None:
     """End a command and what it left behind, in whichever session; `adopt_orphans` has made that ours."""
     for number in (signal.SIGTERM, signal.SIGKILL):
@@ -120,7 +114,7 @@ def run(client: Client, trial: Trial, environment: Environment, library: str) ->
         work = Path(scratch, "work")
         shutil.copytree(sources(client, environment.python), work, symlinks=True)
         variables = environment.variables(library) | client.variables | {"HOME": scratch, "TMPDIR": scratch}
-        start = [*confined(client.processors), *launcher(library, trial.ranks), str(environment.python)]
+        start = [*launcher(library, trial.ranks), str(environment.python)]
         tests: dict[str, str] = {}
         outputs: list[str] = []
         begin, used_before = time.monotonic(), used()

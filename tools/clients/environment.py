@@ -76,7 +76,9 @@ class Environment:
             self.launchers = self.scripts
         self.install_ompy()
         options = ["--on-request", "--launchers", str(self.launchers)]
-        subprocess.run([self.python, "-m", "ompy", "activate", *options], check=True, stdout=subprocess.DEVNULL)
+        # Elsewhere than at the top of the tree, where `-m ompy` would be the tree's.
+        command = [self.python, "-m", "ompy", "activate", *options]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=self.folder)
 
     def install_ompy(self) -> None:
         if self.wheel is not None:

@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 # cython: embedsignature=True, annotation_typing=False, binding=False, auto_pickle=False
-# distutils: extra_compile_args=-Os
+# distutils: extra_compile_args=-O2
 """Datatypes: predefined, derived, packed (MPI-4.1, chapter 5)."""
 
 from cpython.array cimport array, clone

@@ -75,9 +75,8 @@ class Environment:
         if PEER[0] not in [*there, *wanted]:
             self.launchers = self.scripts
         self.install_ompy()
-        options = ["--on-request", "--launchers", str(self.launchers)]
         # Elsewhere than at the top of the tree, where `-m ompy` would be the tree's.
-        command = [self.python, "-m", "ompy", "activate", *options]
+        command = [str(self.python), "-m", "ompy", "activate", "--on-request", "--launchers", str(self.launchers)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=self.folder)
 
     def install_ompy(self) -> None:

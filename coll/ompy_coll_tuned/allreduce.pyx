@@ -8,7 +8,7 @@ from ompy.mca.scheduled_coll cimport first_of, own_address
 from ompy_coll_tuned.algorithm cimport Tuning, builder
 from ompy_coll_tuned.bcast cimport send_down
 from ompy_coll_tuned.halving cimport (
-    Folding, make_starts, reduce_by_doubling, reduce_halves, stands_for_two, share_parts, fold_ranks,
+    Folding, fold_ranks, make_starts, reduce_by_doubling, reduce_halves, share_parts, stands_for_two,
 )
 from ompy_coll_tuned.reduce cimport reduce_up
 from ompy_coll_tuned.tree cimport KNOMIAL, LINEAR, Shape, make_tree

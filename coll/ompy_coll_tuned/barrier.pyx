@@ -6,7 +6,7 @@ from ompy.core.schedule cimport Schedule
 from ompy.core.typemap cimport Typemap, predefined
 from ompy.mca.coll cimport CollectiveCall
 from ompy_coll_tuned.algorithm cimport Tuning, builder
-from ompy_coll_tuned.halving cimport Folding, old_rank, stands_for_two, fold_ranks
+from ompy_coll_tuned.halving cimport Folding, fold_ranks, old_rank, stands_for_two
 from ompy_coll_tuned.tree cimport KNOMIAL, Tree, make_tree
 
 cdef Typemap byte = predefined(BASIC_BYTE)

@@ -60,7 +60,7 @@ cdef int reduce_halves(Schedule schedule, Folding *folding, size_t own, size_t g
                        Operation operation, Communicator comm) except -1:
     """In each round partners give each other the half that is the other's, and the halves get shorter.
 
-        4 new ranks, the 1      keeps 0 1 of 0 1 2 3 (partner 3)      keeps 1 of 0 1 (partner 0)
+        4 new ranks, on 1      keeps 0 1 of 0 1 2 3 (partner 3)      keeps 1 of 0 1 (partner 0)
     """
     cdef Py_ssize_t extent = typemap.extent, length = starts[folding.count]
     cdef int bit = folding.count // 2, low = 0, keep, give, partner

@@ -7,7 +7,7 @@ from ompy.core.typemap cimport Typemap
 from ompy.mca.coll cimport CollectiveCall
 from ompy.mca.scheduled_coll cimport first_of, own_address, own_count, own_type
 from ompy_coll_tuned.algorithm cimport Tuning, builder
-from ompy_coll_tuned.halving cimport Folding, make_starts, reduce_halves, new_rank, old_rank, fold_ranks
+from ompy_coll_tuned.halving cimport Folding, fold_ranks, make_starts, new_rank, old_rank, reduce_halves
 from ompy_coll_tuned.tree cimport BINARY, CHAIN, KNOMIAL, LINEAR, Shape, Tree, make_tree
 
 cdef enum:
@@ -163,7 +163,7 @@ cdef int knomial(Schedule schedule, CollectiveCall call, Communicator comm, Tuni
 cdef int rabenseifner(Schedule schedule, CollectiveCall call, Communicator comm, Tuning tuning) except -1:
     """A reduce_scatter by recursive halving, then a gather: the parts go to the root's new rank the way the halves came.
 
-        4 new ranks, root's 2         3 -> 2, 1 -> 0 one part      0 -> 2 two parts
+        4 new ranks, root's 2      3 -> 2, 1 -> 0 one part      0 -> 2 two parts
     """
     cdef Folding folding = fold_ranks(comm)
     cdef Py_ssize_t *starts = make_starts(schedule, &folding)

@@ -7,7 +7,7 @@ from ompy.mca.coll cimport CollectiveCall
 from ompy.mca.scheduled_coll cimport own_address
 from ompy_coll_tuned.algorithm cimport Tuning, builder
 from ompy_coll_tuned.halving cimport (
-    Folding, make_starts, reduce_by_doubling, reduce_halves, old_rank, stands_for_two, fold_ranks,
+    Folding, fold_ranks, make_starts, old_rank, reduce_by_doubling, reduce_halves, stands_for_two,
 )
 from ompy_coll_tuned.reduce cimport reduce_up
 from ompy_coll_tuned.tree cimport KNOMIAL, LINEAR, Shape

@@ -76,12 +76,8 @@ def programs(segments: Sequence[Segment], default: int) -> list[Program]:
     return found
 
 
-def look_for_room(ranks: int, here: bool) -> None:
-    """Refuse more ranks than a launcher keeps account of, or, where all are here, than it may have descriptors for."""
-    if not here:
-        if ranks > MOST_RANKS:
-            raise UsageError(f"{ranks} ranks: a job has at most {MOST_RANKS}")
-        return
+def look_for_room(ranks: int) -> None:
+    """Refuse more ranks than this process may have descriptors for."""
     from resource import RLIMIT_NOFILE, getrlimit
 
     from ompy.runtime.descriptors import A_RANK, OWN
@@ -175,7 +171,10 @@ def job_of(segments: Sequence[Segment]) -> Job:
     placement = Placement(whole)
     found = programs(segments, placement.default_ranks)
     ranks = sum(program.count for program in found)
-    look_for_room(ranks, placement.is_here)
+    if placement.is_here:
+        look_for_room(ranks)
+    elif ranks > MOST_RANKS:
+        raise UsageError(f"{ranks} ranks: a job has at most {MOST_RANKS}")
     job = Job(found, placement.place(ranks))
     placement.give_to(job)
     for program in found:

@@ -16,7 +16,6 @@ import time
 from ompy.core.errors import ERR_INTERN, ERR_SPAWN, SUCCESS, MPIError
 from ompy.core.progress import serve_until_readable
 from ompy.mca.last_words import say
-from ompy.mca.own_launcher import OwnLauncher
 from ompy.mca.rte import Rte, Started
 from ompy_rte_pmix.client import JOB_END, LONGEST_KEY
 
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import NoReturn
 
+    from ompy.mca.own_launcher import OwnLauncher
     from ompy.mca.rte import Order
     from ompy_rte_pmix.client import Client, Operation
 
@@ -232,6 +232,8 @@ class PmixRte(Rte):
 
     def _spawn_here(self, orders: Sequence[Order], port: str) -> Started:
         if self.launcher is None:
+            from ompy.mca.own_launcher import OwnLauncher
+
             self.launcher = OwnLauncher(self.job, self.is_on_one_host)
         return self.launcher.spawn(orders, port)
 

@@ -182,6 +182,18 @@ def test_ranks_spawn_others(launcher: list[str], tmp_path: Path, who: str) -> No
     assert sorted(job.stdout.splitlines()) == ["child of 2: a b 20"] * 3
 
 
+@pytest.mark.parametrize(("ranks", "starter"), [("1", "PmixRte"), ("2", "PmiRte")])
+def test_the_server_starts_what_one_rank_spawns_and_a_launcher_of_their_own_what_several_do(
+    prterun: list[str], ranks: str, starter: str
+) -> None:
+    child = (
+        "import sys\nfrom ompy import MPI\nfrom ompy.mca import selection\n"
+        "sys.stdout.write(type(selection.record.rte).__name__ + '\\n')\nMPI.Comm.Get_parent().Disconnect()"
+    )
+    job = run(prterun, "-n", ranks, *mpi(f"comm.Spawn(sys.executable, ['-c', {child!r}], 1).Disconnect()"))
+    assert job.stdout.splitlines() == [starter]
+
+
 SPAWN_FROM_EACH = f"""
 workers = MPI.COMM_SELF.Spawn(sys.executable, ["-c", {CHILD!r}, "mine"], 2)
 workers.allreduce(rank)

@@ -21,8 +21,20 @@ KILLED, SURVIVED, STILLBORN = "killed", "survived", "does not compile"
 # How many times as long as without a change a killer may take; and seconds at least.
 PATIENCE, LEAST = 4, 30
 # The kit at the setting that costs least for what it notices; of collectives two ranks show too little.
-CHEAP = ("-x", "--level", "contract", "--silence", "8", "-n")
+QUICK = ("-x", "--level", "contract", "--silence", "8", "-n")
 RANKS = {"coll": "3"}
+# Tests of a framework's behaviour, below tests/.
+RELATED = {
+    "btl": ("btl/test_*.py", "mpi/test_point_to_point*.py", "mpi/test_shared_heap.py", "runtime/test_failures.py"),
+    "pml": (
+        "pml/test_[!mp]*.py", "mpi/test_point_to_point*.py", "mpi/test_random_messages.py", "mpi/test_request.py",
+        "mpi/test_blocking_receive.py", "mpi/test_buffers.py", "mpi/test_plain.py", "mpi/test_async_progress.py",
+    ),
+    "mtl": ("pml/test_[mp]*.py", "pml/test_semantics.py"),
+    "coll": ("coll/test_*.py", "mpi/test_*collective*.py", "mpi/test_intercomm.py", "mpi/test_topology.py"),
+    "osc": ("mpi/test_window*.py", "runtime/test_window_failures.py"),
+    "rte": ("runtime/test_*.py",),
+}  # fmt: skip
 
 
 class Component(NamedTuple):
@@ -46,16 +58,30 @@ class Component(NamedTuple):
 
     @property
     def killers(self) -> list[list[str]]:
-        """Commands, the quickest first: the conformance kit, then the tests that name the component."""
+        """Commands, the quickest first: the kit's contract, the tests, the whole kit with its random programs."""
         beside = {"btl": "self", "coll": "basic", "osc": "pt2pt"}.get(self.framework, "")
         names = ",".join(dict.fromkeys(name for name in (self.name, beside) if name))
-        conformance = ["-m", "ompy", "conformance", "--mca", self.framework, names, *CHEAP, RANKS.get(self.framework, "2")]
-        tests = [
-            str(path.relative_to(ROOT))
-            for path in sorted((ROOT / "tests").glob("*/test_*.py"))
-            if path.parent.name not in ("testing", "scaffold") and self.name in path.stem
-        ]
-        return [conformance, *([["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]] if tests else [])]
+        kit = ["-m", "ompy", "conformance", "--mca", self.framework, names]
+        files = self.tests
+        tests = [["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *files]] if files else [["-c", ""]]
+        return [[*kit, *QUICK, RANKS.get(self.framework, "2")], *tests, [*kit, "-x"]]
+
+    @property
+    def tests(self) -> list[str]:
+        """The framework's files of tests, those that name the component first; none that names only others."""
+        kin = {it.name for it in of_framework(self.framework)}
+        found = []
+        for path in sorted({path for pattern in RELATED.get(self.framework, ()) for path in (ROOT / "tests").glob(pattern)}):
+            named = kin & set(path.stem.split("_"))
+            if not named or self.name in named:
+                found.append((self.name not in named, str(path.relative_to(ROOT))))
+        return [path for _, path in sorted(found)]
+
+
+def of_framework(framework: str) -> list[Component]:
+    """The tree's components of a framework, by name."""
+    folders = [path for root in (framework, "plugins") for path in (ROOT / root).glob(f"ompy_{framework}_*") if path.is_dir()]
+    return sorted(Component(framework, path.name.removeprefix(f"ompy_{framework}_")) for path in folders)
 
 
 class Verdict(NamedTuple):

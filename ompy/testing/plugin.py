@@ -18,6 +18,10 @@ A component's own tests hold it to its contract with the fixture `ompy_conforman
 
 pytest loads this wherever ompy is installed, so it leaves everybody else's tests alone: every name that it adds begins with
 `ompy`, `comm` is an argument of marked tests and no fixture, and a run without such tests looks as it does without ompy.
+
+Where pytest itself runs on several ranks (`ompyrun -n 2 pytest --basetemp DIR`) each rank has a folder of its own in DIR,
+`rank0`, `rank1`, as pytest-xdist's workers have: every pytest empties and makes the one it is given, and ranks that did so
+with one folder at one time would take it from one another.
 """
 
 from __future__ import annotations
@@ -29,10 +33,12 @@ import signal
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from ompy.runtime.keeper import JOB_VARIABLE
 from ompy.testing.task import COMMUNICATOR, FAILED, SKIPPED, XFAILED, Outcome, Task
 
 if TYPE_CHECKING:
@@ -51,6 +57,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--ompy-timeout-factor", type=float, default=1.0, help="multiply every time-out of a multi-rank test")
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest reads `--basetemp` in a hook of this name
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
@@ -59,6 +66,10 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     seed = config.getoption("--ompy-seed")
     config.stash[SEED] = random.SystemRandom().randrange(2**32) if seed is None else seed
+    shared = config.getoption("basetemp", None)
+    if shared and JOB_VARIABLE in os.environ and int(os.environ.get("PMI_SIZE", "1")) > 1:
+        Path(shared).mkdir(parents=True, exist_ok=True)
+        config.option.basetemp = str(Path(shared) / f"rank{os.environ['PMI_RANK']}")
 
 
 SEED = pytest.StashKey[int]()

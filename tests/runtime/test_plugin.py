@@ -219,3 +219,17 @@ def test_every_name_of_the_plugin_is_ompys(tmp_path: Path) -> None:
     names = re.findall(r"^(\w+)(?: \[|$| --)", section, re.MULTILINE)
     assert set(names) == {"ompy_seed", "ompy_rng", "ompy_conformance"}
     assert "ompy" not in pytest_in(tmp_path, "-q", "--collect-only")
+
+
+def test_ranks_that_share_a_basetemp_have_a_folder_each(tmp_path: Path) -> None:
+    (tmp_path / "test_sample.py").write_text(
+        "def test_it(tmp_path):\n    print('folder', tmp_path.parent)\n    assert not [*tmp_path.iterdir()]\n"
+    )
+    base = tmp_path / "base" / "of this run"
+    command = [sys.executable, "-m", "ompy.cli.ompyrun", "-n", "3", "--oversubscribe"]
+    command += [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-s", f"--basetemp={base}", str(tmp_path)]
+    told = subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
+    assert told.count("1 passed") == 3
+    assert sorted(re.findall("folder (.*)", told)) == [f"{base}/rank{rank}" for rank in range(3)]
+    alone = pytest_in(tmp_path, "-s", f"--basetemp={base}")
+    assert f"folder {base}\n" in alone

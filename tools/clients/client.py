@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 HERE = Path(__file__).resolve().parent
+PROGRAMS = HERE / "programs"
 RANKS = [1, 2, 4]
 
 
@@ -17,7 +18,7 @@ class Trial(NamedTuple):
     Parameters:
         ranks: of the job; 0 where the client starts its jobs itself.
         pytest: arguments of each pytest, when that is what the ranks run; relative to `folder`.
-        programs: commands for Python, each a test that passes when it ends well.
+        programs: commands for Python, each a test that passes when it ends well; {programs} is this tool's folder of them.
         seconds: until it is ended.
     """
 
@@ -63,7 +64,7 @@ def trials(entry: dict[str, Any]) -> list[Trial]:
     """One for each number of ranks."""
 
     def commands(kind: str, ranks: int) -> list[list[str]]:
-        return [shlex.split(words.format(ranks=ranks)) for words in entry.get(kind, [])]
+        return [shlex.split(words.format(ranks=ranks, programs=PROGRAMS)) for words in entry.get(kind, [])]
 
     return [
         Trial(ranks, commands("pytest", ranks), commands("programs", ranks), entry.get("seconds", 300))

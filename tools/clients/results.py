@@ -1,4 +1,4 @@
-"""Results of runs, kept in one file so that clients can be run one at a time and stand in one table."""
+"""Results of runs, kept in one file beside this one, so that clients can be run one at a time and stand in one table."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from statistics import median
 from typing import Any
 
 from client import Client, Trial
-from environment import CACHE, LIBRARIES
+from environment import LIBRARIES
 from trial import Outcome
 
-KEPT = CACHE / "results.json"
+KEPT = Path(__file__).resolve().parent / "results.json"
 # What the clock and the machine's other work may add to a run, relative and in seconds.
 NOISE = 0.05
 NOISE_SECONDS = 0.3

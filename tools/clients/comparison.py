@@ -7,8 +7,8 @@ python tools/clients --quick               a few, over ompy only, once: part of 
 python tools/clients --python python3.13 --wheel dist/ompy-0.1.0-cp313-cp313-linux_x86_64.whl
 python tools/clients --page                write the page from what is kept, and run nothing
 
-pip fetches the clients into .cache/clients.  Results are kept in tools/clients/results.json, so that single clients can be measured
-again; the page is written from it, docs/users/clients.md.  The exit status is 1 where ompy passes less than Open MPI.
+pip fetches the clients into .cache/clients.  Results are kept in tools/clients/results.json, so that single clients can be
+measured again; docs/users/clients.md is written from it.  The exit status is 1 where ompy passes less than Open MPI.
 """
 
 from __future__ import annotations

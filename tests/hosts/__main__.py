@@ -4,6 +4,7 @@ failures --rounds 20                   each way in which a host, a proxy, a rank
 start --rounds 10                      4 hosts of 8 ranks by ssh, in turns with Hydra; --apart where others are busy
 many --hosts 64 --ranks 16             very many ranks: how long, and how much does each hold?
 links --rounds 5 --messages 1000000    two networks: how much more do both carry than one, and what does the loss of one cost?
+                                       --over zmq: of zmq under dr
 suite --under Hydra p2p_buf            mpi4py's suite, or some modules, on 2 and 5 ranks of three hosts, under each launcher;
                                        under srun, of two nodes of a Slurm on this machine
 """
@@ -32,6 +33,7 @@ def main() -> int:
     parser.add_argument("--ranks", type=int, default=16, help="of each host")
     parser.add_argument("--fan-out", type=int, default=32)
     parser.add_argument("--messages", type=int, default=1_000_000, help="of both ranks, while links are lost")
+    parser.add_argument("--over", default="tcp", choices=("tcp", "zmq"), help="the transport whose links are compared")
     parser.add_argument("modules", nargs="*", help="of mpi4py's suite; all")
     parser.add_argument("--under", default="", choices=("", "ompyrun", "Hydra", "PRRTE", "srun"), help="this launcher alone")
     parser.add_argument("--apart", action="store_true", help="take the processors from whatever else runs")
@@ -46,7 +48,7 @@ def main() -> int:
             with apart() if given.apart else nullcontext():
                 return compare_starts(Path(folder), given.rounds)
         if given.what == "links":
-            return compare_links(Path(folder), given.rounds, given.messages)
+            return compare_links(Path(folder), given.over, given.rounds, given.messages)
         if given.what == "suite":
             return run_suite(Path(folder), given.under, given.modules)
         return start_many(Path(folder), given.hosts, given.ranks, given.fan_out)

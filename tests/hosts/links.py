@@ -11,7 +11,8 @@ from pathlib import Path
 from machines import Launched, Machines
 
 DEVICES = {"link1": "10.78.1", "link2": "10.78.2"}
-OVER = ("--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", ",".join(DEVICES))
+# May a peer be out of reach, in milliseconds.
+PATIENCE = 60_000
 
 # Of each device, while bandwidths are compared: what two processors can do without effort.
 RATE = ("tbf", "rate", "200mbit", "burst", "64kb", "latency", "100ms")
@@ -66,31 +67,45 @@ PAUSE = 3.0
 AWAY = 1.5
 
 
-def ompyrun(machines: Machines, links: int, *program: str) -> list[str]:
-    words = [sys.executable, "-m", "ompy.cli.ompyrun", "--mca", "plm_ssh_agent", machines.agent, "--host", "n1:1,n2:1", *OVER]
-    words += ["--mca", "btl_tcp_links", str(links), "--mca", "btl_tcp_failover_timeout", "60000"]
-    return [*words, sys.executable, "-c", *program]
+def over(transport: str, links: int) -> dict[str, object]:
+    """Parameters for so many links, where what was lost with one is sent again."""
+    if transport == "tcp":
+        names = ",".join(DEVICES)
+        return {"btl": "tcp,self", "btl_tcp_if_include": names, "btl_tcp_links": links, "btl_tcp_failover_timeout": PATIENCE}
+    names = ",".join([*DEVICES][:links])
+    ways = {"btl": "zmq,self", "btl_zmq_interface": names, "btl_zmq_links": links}
+    return ways | {"pml": "dr", "pml_dr_failover_timeout": PATIENCE}
 
 
-def compare_links(folder: Path, rounds: int, messages: int) -> int:
+def mca(parameters: dict[str, object]) -> list[str]:
+    """As words for ompyrun."""
+    return [word for name, value in parameters.items() for word in ("--mca", name, str(value))]
+
+
+def ompyrun(machines: Machines, parameters: dict[str, object], *program: str) -> list[str]:
+    words = [sys.executable, "-m", "ompy.cli.ompyrun", "--mca", "plm_ssh_agent", machines.agent, "--host", "n1:1,n2:1"]
+    return [*words, *mca(parameters), sys.executable, "-c", *program]
+
+
+def compare_links(folder: Path, transport: str, rounds: int, messages: int) -> int:
     """Print the bandwidths and their ratio; then the longest stall under losses."""
     machines = Machines(folder, 2)
     try:
         for device, subnet in DEVICES.items():
             machines.join("n1", "n2", device, subnet)
-        return compare_bandwidths(machines, folder, rounds) or lose_links(machines, folder, messages)
+        return compare_bandwidths(machines, folder, transport, rounds) or lose_links(machines, folder, transport, messages)
     finally:
         machines.end()
 
 
-def compare_bandwidths(machines: Machines, folder: Path, rounds: int) -> int:
+def compare_bandwidths(machines: Machines, folder: Path, transport: str, rounds: int) -> int:
     for name in ("n1", "n2"):
         for device in DEVICES:
             machines[name].run("tc", "qdisc", "add", "dev", device, "root", *RATE)
     rates: dict[int, list[float]] = {1: [], 2: []}
     for _ in range(rounds):
         for links, found in rates.items():
-            with Launched(machines["n1"], ompyrun(machines, links, STREAM), folder) as job:
+            with Launched(machines["n1"], ompyrun(machines, over(transport, links), STREAM), folder) as job:
                 if job.finish(300):
                     print(job.stderr, file=sys.stderr)
                     return 1
@@ -100,7 +115,8 @@ def compare_bandwidths(machines: Machines, folder: Path, rounds: int) -> int:
             machines[name].run("tc", "qdisc", "delete", "dev", device, "root")
     for links, found in rates.items():
         print(
-            f"{links} of 2 links of {RATE[2]}: median {statistics.median(found):.1f} MB/s, {min(found):.1f} to {max(found):.1f}"
+            f"{transport}, {links} of 2 links of {RATE[2]}: "
+            f"median {statistics.median(found):.1f} MB/s, {min(found):.1f} to {max(found):.1f}"
         )
     print(
         f"median of the ratios {statistics.median(two / one for one, two in zip(*rates.values(), strict=True)):.2f}", flush=True
@@ -108,11 +124,13 @@ def compare_bandwidths(machines: Machines, folder: Path, rounds: int) -> int:
     return 0
 
 
-def lose_links(machines: Machines, folder: Path, messages: int) -> int:
+def lose_links(machines: Machines, folder: Path, transport: str, messages: int) -> int:
     """One link goes every few seconds, its device or its address, until all messages have been taken."""
     rng = random.Random(messages)
     losses = 0
-    with Launched(machines["n1"], ompyrun(machines, 2, MESSAGES, str(messages // 2), str(messages)), folder) as job:
+    with Launched(
+        machines["n1"], ompyrun(machines, over(transport, 2), MESSAGES, str(messages // 2), str(messages)), folder
+    ) as job:
         begun = job.line()
         start = time.monotonic()
         while begun and job.process.poll() is None:
@@ -131,6 +149,6 @@ def lose_links(machines: Machines, folder: Path, messages: int) -> int:
             print(job.stdout, job.stderr, file=sys.stderr)
             return 1
     stall = float(job.stdout.split()[1])
-    print(f"{messages} messages in {seconds:.0f} s, a link lost {losses} times: none lost, twice or out of order; "
+    print(f"{transport}, {messages} messages in {seconds:.0f} s, a link lost {losses} times: none lost, twice or out of order; "
           f"longest stall {stall:.2f} s")  # fmt: skip
     return 0

@@ -6,12 +6,10 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from links import DEVICES, OVER
+from links import DEVICES, mca, over
 from machines import Machines, Start
 
 pytestmark = pytest.mark.long
-
-DR = ("--mca", "pml", "dr", "--mca", "pml_dr_failover_timeout", "60000")
 
 # Both ranks send and check; rank 0 says how far it is, and waits until it is told that the network has changed.
 EXCHANGES = """
@@ -49,32 +47,10 @@ def wires(machines: Machines) -> Iterator[None]:
 
 
 KINDS = {
-    "a link of tcp": (*OVER, "--mca", "btl_tcp_links", "1", "--mca", "btl_tcp_failover_timeout", "60000"),
-    "two links of tcp": (*OVER, "--mca", "btl_tcp_links", "2", "--mca", "btl_tcp_failover_timeout", "60000"),
-    "two links of zmq": (
-        "--mca",
-        "btl",
-        "zmq,self",
-        *DR,
-        "--mca",
-        "btl_zmq_links",
-        "2",
-        "--mca",
-        "btl_zmq_interface",
-        "link1,link2",
-    ),
-    "tcp and zmq": (
-        "--mca",
-        "btl",
-        "tcp,zmq,self",
-        *DR,
-        "--mca",
-        "btl_tcp_if_include",
-        "link1",
-        "--mca",
-        "btl_zmq_interface",
-        "link2",
-    ),
+    "a link of tcp": over("tcp", 1),
+    "two links of tcp": over("tcp", 2),
+    "two links of zmq": over("zmq", 2),
+    "tcp and zmq": over("zmq", 1) | {"btl": "tcp,zmq,self", "btl_tcp_if_include": "link2"},
 }
 
 
@@ -83,7 +59,7 @@ KINDS = {
 def test_devices_that_go_down_and_come_back_lose_nothing(machines: Machines, ompyrun: Start, kind: str) -> None:
     turns = 8
     program = EXCHANGES.format(seed=len(kind), turns=turns)
-    with ompyrun("--host", "n1:1,n2:1", *KINDS[kind], sys.executable, "-c", program, stdin="") as job:
+    with ompyrun("--host", "n1:1,n2:1", *mca(KINDS[kind]), sys.executable, "-c", program, stdin="") as job:
         assert job.process.stdin is not None
         for turn in range(turns):
             assert job.line() == f"{turn}\n", job.finish(30)

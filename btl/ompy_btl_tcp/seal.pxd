@@ -9,7 +9,9 @@
 from ompy_btl_tcp.wire cimport Part, Wire
 
 cdef class Seal:
-    cdef object session, incoming, outgoing      # ssl.SSLObject, and the ssl.MemoryBIO on either side of it
+    cdef object write, read                      # of the session: seals what is given, opens into a buffer
+    cdef object incoming                         # ssl.MemoryBIO: of what has come, the records that are not opened
+    cdef object take_records, put_records        # from the ssl.MemoryBIO on the way out, and to `incoming`
     cdef int number                              # the socket's descriptor
     cdef bytes waiting                           # records that are not all with the system; None: there are none
     cdef size_t at                               # of these, bytes that are

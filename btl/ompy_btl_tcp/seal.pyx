@@ -25,7 +25,10 @@ cdef class Seal:
 
     def __init__(self, int number, channel not None):
         self.number = number
-        self.session, self.incoming, self.outgoing = channel.session, channel.incoming, channel.outgoing
+        # What `ssl.SSLObject` wraps has the same two methods, without a frame of Python's for each.
+        session = getattr(channel.session, "_sslobj", channel.session)
+        self.write, self.read, self.incoming = session.write, session.read, channel.incoming
+        self.take_records, self.put_records = channel.outgoing.read, channel.incoming.write
         self.unread = True
 
     cdef ssize_t pass_on(self, Part *parts, int count) except? -1:
@@ -53,7 +56,7 @@ cdef class Seal:
             try:
                 if length >= RECORD:
                     some = min(length - length % RECORD, <size_t> PIECE)
-                    some = self.session.write(PyMemoryView_FromMemory(<char *> parts[at].iov_base + offset, some, PyBUF_READ))
+                    some = self.write(PyMemoryView_FromMemory(<char *> parts[at].iov_base + offset, some, PyBUF_READ))
                     offset += some
                     sealed += some
                 else:
@@ -70,8 +73,8 @@ cdef class Seal:
                         if offset == parts[at].iov_len:
                             at += 1
                             offset = 0
-                    self.session.write(gathered)
-                self.waiting = self.outgoing.read()
+                    self.write(gathered)
+                self.waiting = self.take_records()
                 self.at = 0
             except (SSLError, MemoryError):
                 end_of_sending(self.number)      # nobody could go on behind half a frame: the peer is to end it, too
@@ -107,7 +110,7 @@ cdef class Seal:
             while got == 0:
                 if self.unread:
                     try:
-                        got = self.session.read(room, PyMemoryView_FromMemory(place, room, PyBUF_WRITE))
+                        got = self.read(room, PyMemoryView_FromMemory(place, room, PyBUF_WRITE))
                         if got == 0:
                             break
                         # Of a record that had less than was asked for nothing is left.
@@ -117,7 +120,7 @@ cdef class Seal:
                         self.unread = False
                 if wire.sealed_size == 0:
                     return False
-                self.incoming.write(PyMemoryView_FromMemory(wire.sealed, wire.sealed_size, PyBUF_READ))
+                self.put_records(PyMemoryView_FromMemory(wire.sealed, wire.sealed_size, PyBUF_READ))
                 wire.sealed_size = 0
                 self.unread = True
         except SSLError:

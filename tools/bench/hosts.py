@@ -25,6 +25,7 @@ BARE = "bare sockets"
 # Of ompy, the parameters of each way between hosts.
 WAYS = {
     "ompy tcp": ("--mca", "btl", "self,sm,tcp"),
+    "ompy tls": ("--mca", "btl", "self,sm,tcp", "--mca", "btl_tcp_security", "tls"),
     "ompy zmq": ("--mca", "btl", "self,sm,zmq"),
     "ompy ofi": ("--mca", "pml", "cm", "--mca", "mtl", "ofi"),
 }

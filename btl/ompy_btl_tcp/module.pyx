@@ -621,6 +621,7 @@ cdef class TcpBtl(Btl):
         for option, name in ((SO_SNDBUF, "sndbuf"), (SO_RCVBUF, "rcvbuf")):
             if self.settings[name]:
                 link.setsockopt(SOL_SOCKET, option, self.settings[name])
+        keep_alive(link)                         # a host that is lost after it has answered the network's connect
         watch(self.watched.epoll, link.fileno(), True, True)
         return link
 
@@ -696,9 +697,7 @@ cdef class TcpBtl(Btl):
         try:
             where = "{}:{}".format(*link.getpeername()[:2])
             link.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
-            link.setsockopt(SOL_SOCKET, SO_KEEPALIVE, 1)
-            for option, seconds in KEEPALIVE:
-                link.setsockopt(IPPROTO_TCP, option, seconds)
+            keep_alive(link)
         except OSError:
             self.hang_up(link)                   # it has been reset meanwhile: who has something to send calls again
             return 0
@@ -812,6 +811,13 @@ cdef class TcpBtl(Btl):
             pause = min(pause + 0.1, 5)
         self.close_connection(connection)
         return self.abandon_queue(connection)
+
+
+def keep_alive(link):
+    """Have the system ask whether the other host is there, while nothing comes from it."""
+    link.setsockopt(SOL_SOCKET, SO_KEEPALIVE, 1)
+    for option, seconds in KEEPALIVE:
+        link.setsockopt(IPPROTO_TCP, option, seconds)
 
 
 def reason_of(int over):

@@ -78,6 +78,7 @@ cdef class Channel:
                 if packet.path != NOWHERE:
                     path = <Path> self.paths[packet.path]
                     path.confirmed = now
+                    path.refuses_since = 0
                     if packet.tries == 1:
                         path.misses = 0
                 if packet.tries == 1:

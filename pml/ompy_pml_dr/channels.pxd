@@ -33,6 +33,7 @@ cdef class Channels(ProgressSource):
     cdef int watch(self, Channel channel, int64_t due) except -1
     # Have the path take a packet, or another one, or none as yet (OK); OUT_OF_RESOURCE where the one that stands has no room.
     cdef int dispatch(self, Channel channel, Packet *packet, Path path, int64_t now) except -1
+    cdef int go_around(self, Channel channel, Packet *packet, Path path, int64_t now) except -1
     cdef Path standing(self, Channel channel, int number, size_t length)
     cdef int repeat(self, Channel channel, Packet *packet, Path path, int64_t now) except -1
     cdef int fill_gaps(self, Channel channel, int64_t now) except -1

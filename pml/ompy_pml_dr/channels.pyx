@@ -134,8 +134,35 @@ cdef class Channels(ProgressSource):
             taken = path.carry(packet, now)
         except MPIError as error:
             self.lose(path, error)
-        # Those of a path that is lost are taken care of together, this one among them.
-        return OK if path.is_lost or channel.lost else taken
+        if path.is_lost or channel.lost:
+            return OK                                # its packets are taken care of together, this one among them
+        if taken == OK:
+            path.refuses_since = 0
+            return OK
+        return self.go_around(channel, packet, path, now)
+
+    cdef int go_around(self, Channel channel, Packet *packet, Path path, int64_t now) except -1:
+        """The path has refused; over another, if it has done nothing else for so long that it may be lost."""
+        cdef Path other
+        if path.refuses_since == 0:
+            path.refuses_since = now
+        if not path.can_renew():
+            return OUT_OF_RESOURCE
+        if now < path.refuses_since + self.patience.longest:
+            self.watch(channel, path.refuses_since + self.patience.longest)
+            return OUT_OF_RESOURCE
+        self.stand_by(channel)
+        other = self.standing(channel, path.number, packet.length)
+        if other is None or other is path:
+            return OUT_OF_RESOURCE
+        if other.confirmed > path.refuses_since:
+            self.lose(path, MPIError(ERR_PROC_FAILED, f"btl {path.btl.name} takes nothing"))
+            return OK
+        try:
+            return other.carry(packet, now)
+        except MPIError as error:
+            self.lose(other, error)
+        return OK
 
     cdef int repeat(self, Channel channel, Packet *packet, Path path, int64_t now) except -1:
         cdef int32_t before = packet.path
@@ -200,6 +227,7 @@ cdef class Channels(ProgressSource):
         if answers and path.is_lost:
             path.is_lost = False
             path.misses = 0
+            path.refuses_since = 0
             path.confirmed = now
             channel.stranded = 0
             self.paths_renewed += 1
@@ -327,6 +355,8 @@ cdef class Channels(ProgressSource):
                 look = min(look, clock_now() + SOON)
             if path.is_lost:
                 look = min(look, path.renew_at, path.ask_at or NEVER)
+            elif path.refuses_since and clock_now() < path.refuses_since + self.patience.longest:
+                look = min(look, path.refuses_since + self.patience.longest)
         return look
 
     cdef int attend(self, Channel channel, int64_t now) except -1:

@@ -1,7 +1,7 @@
 # One BTL towards one peer: r2's choice, or one that stands in where the others are lost.
 #
 #     stands --- the BTL reports it, or refuses -----------------------> lost --- renewed, asked, answered ---> stands
-#            \-- silent, while others bring acknowledgements ---------/ |    ^
+#            \-- silent, or full, while others bring acknowledgements / |    ^
 #                                                                        \---/ no answer: renewed again
 #
 # A path whose BTL can't renew contact (clause 31 of `ompy/mca/btl.pxd`) never stands again: its loss is the peer's.  Over a
@@ -26,6 +26,7 @@ cdef class Path(WrapperEndpoint):
     # -- of one that stands
     cdef int misses                 # packets whose time was over here, since one was acknowledged at its first try
     cdef int64_t missed_since
+    cdef int64_t refuses_since      # it has taken nothing, nor was anything acknowledged; 0: it takes what it is given
     cdef int64_t confirmed          # when a packet was last acknowledged that had gone here
 
     cdef bint can_renew(self) noexcept

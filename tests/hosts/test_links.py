@@ -50,7 +50,9 @@ KINDS = {
     "a link of tcp": over("tcp", 1),
     "two links of tcp": over("tcp", 2),
     "two links of zmq": over("zmq", 2),
-    "tcp and zmq": over("zmq", 1) | {"btl": "tcp,zmq,self", "btl_tcp_if_include": "link2"},
+    "tcp, which goes first, and zmq": over("zmq", 1) | {"btl": "tcp,zmq,self", "btl_tcp_if_include": "link2"},
+    "zmq, which goes first, and tcp": over("zmq", 1)
+    | {"btl": "tcp,zmq,self", "btl_tcp_if_include": "link1", "btl_zmq_interface": "link2"},
 }
 
 

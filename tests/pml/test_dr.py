@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from ompy_pml_dr.channels import Channels
 from ompy_pml_dr.module import ReliableBtl
-from wire import Pair, Side, WireBtl, ob1
+from wire import Pair, Side, WireBtl, ob1, payload
 
 from ompy.core.errors import ERR_PROC_FAILED, MPIError
 from ompy.core.proc import Proc
@@ -420,6 +420,36 @@ def test_a_path_that_falls_silent_is_left_for_one_that_does_not(make_several) ->
     wire.cut = wire.peer.cut = False
     drive(pair, lambda: told(left, "paths_renewed") == 1)
     exchange(pair, [5000] * 10, generator)
+
+
+def test_a_path_that_takes_nothing_is_left_for_one_that_does(make_several) -> None:
+    pair = make_several(exclusivity=(2, 1))
+    left, right = pair.sides
+    generator = random.Random(1)
+    for side in pair.sides:
+        side.btls[0].room = 0
+    exchange(pair, [5000] * 10, generator)
+    assert [told(side, "paths_lost") for side in pair.sides] == [1, 1]
+    assert used(left, 0) == used(right, 0) == 0
+    for side in pair.sides:
+        side.btls[0].room = 1 << 30
+    drive(pair, lambda: all(told(side, "paths_renewed") == 1 for side in pair.sides))
+    exchange(pair, [5000] * 10, generator)
+    assert used(left, 0) > 10
+
+
+def test_a_path_that_takes_nothing_for_long_is_kept_where_there_is_no_other(make_several) -> None:
+    pair = make_several(count=1, exclusivity=(1,))
+    wire = pair.sides[0].btls[0].peer
+    wire.room = 0
+    data, received = payload(100), bytearray(100)
+    requests = [pair.sides[0].isend(data, 1), pair.sides[1].irecv(received, 1)]
+    patience = time.monotonic() + 3 * QUICK["timeout_max"] / 1000
+    drive(pair, lambda: time.monotonic() > patience)
+    wire.room = 1 << 30
+    drive(pair, complete(*requests))
+    assert received == data
+    assert not told(pair.sides[0], "paths_lost")
 
 
 def test_a_peer_out_of_reach_over_every_path_is_lost_after_the_parameter_and_named(make_several) -> None:

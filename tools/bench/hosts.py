@@ -138,7 +138,7 @@ def compiled() -> Path:
 
 def installed(name: str) -> bool:
     """Whether a library of `NAMES` is there, or can be had."""
-    return name != "ompy ofi" or any(entry_points(group="ompy.mtl", name="ofi"))
+    return name != "ompy ofi" or any(entry_points(group="ompy.mtl.by_name", name="ofi"))
 
 
 def library(name: str, machines: Machines) -> Library:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from ompy.mca.component import Component, Context, Counter, Offer, Parameter, Refusal, hookimpl
 from ompy.mca.errors import ParameterError
 from ompy.mca.params import registry
@@ -198,7 +196,7 @@ def ompy_query(context: Context) -> Offer | Refusal:
     heap = own_heap(context, local_size)
     joint_size = context.value("joint_copy")
     if joint_size < 0:
-        joint_size = JOINT_SIZE if local_size <= (os.cpu_count() or 1) else 0
+        joint_size = 0 if context.rte is not None and context.rte.is_crowded else JOINT_SIZE
     try:
         btl = SmBtl(ring_size, context.value("backing"), slots, kernel_copies, heap, joint_size, context.value("ring_copy"))
         short = btl.in_files and reserve(btl, local_size)

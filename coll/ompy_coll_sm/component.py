@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from ompy.core.clock import is_simulated
 from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
 
@@ -105,7 +103,7 @@ def ompy_query(context: Context) -> Offer | Refusal:
 
     chunk = min(context.value("chunk_size"), MOST_MEMORY // (2 * communicator.size))
     spins, backing, memory = context.value("spins"), context.value("backing"), context.value("memory")
-    crowded = rte.local_size > (os.cpu_count() or 1)
+    crowded = rte.is_crowded
 
     def module(communicator: Communicator) -> SmModule:
         return SmModule(chunk, spins, crowded, backing, memory)

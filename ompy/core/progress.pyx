@@ -77,6 +77,7 @@ cdef int64_t REST = 50000
 # Looks at memory between two at descriptors (a system call) and the clock.
 cdef int LOOKS = 64
 cdef int LOOKS_BETWEEN_YIELDS = 8
+cdef int looks_between_yields = LOOKS_BETWEEN_YIELDS    # so many now
 cdef enum:
     MOST_DESCRIPTORS = 63                        # those beyond are left to the back-stop
 
@@ -158,8 +159,8 @@ cpdef int register_source(ProgressSource source) except -1:
     Py_INCREF(source)
     entries[entry_count] = Entry(<PyObject *> source, source.ready, source.ready_context, 1, 0)
     entry_count += 1
-    if source.ready == NULL:
-        set_times()                              # it may have a descriptor
+    if source.ready == NULL or source.descriptor() >= 0:
+        set_times()
     return 0
 
 
@@ -174,7 +175,7 @@ cpdef int unregister_source(ProgressSource source) except -1:
     while index < entry_count:
         entries[index] = entries[index + 1]
         index += 1
-    if source.ready == NULL:
+    if source.ready == NULL or source.descriptor() >= 0:
         set_times()
     Py_DECREF(source)
     return 0
@@ -506,7 +507,7 @@ cdef bint watch(int *word, unsigned long long before) except -1:
     with nogil:
         start = clock_now()
         while not found:
-            for _look in range(LOOKS if waited < watch_time else LOOKS_BETWEEN_YIELDS):
+            for _look in range(LOOKS if waited < watch_time else looks_between_yields):
                 if look(word, before):
                     found = True
                     break
@@ -664,11 +665,14 @@ def configure(
 
 cdef int set_times() except -1:
     """The times for the sources that are polled now."""
-    global spin_time, watch_time, yield_time, rounds
+    global spin_time, watch_time, yield_time, rounds, looks_between_yields
     cdef Descriptors descriptors
     gather(&descriptors)
     usual = HELPED if descriptors.helped and helpers_crowd else CROWDED if is_crowded else FREE
-    rounds = 1 if usual is HELPED else ROUNDS
+    # To ask a network takes system calls, which use up the core of the rank that has what is waited for.
+    busy = usual is not FREE and descriptors.count > 0
+    rounds = 1 if busy else ROUNDS
+    looks_between_yields = 1 if busy else LOOKS_BETWEEN_YIELDS
     spin_time, watch_time, yield_time = [
         int(1000 * (given if given >= 0 else default)) for given, default in zip(chosen_times, usual)
     ]

@@ -36,6 +36,8 @@ WHAT GOES WRONG
 
 from __future__ import annotations
 
+import os
+
 from ompy.core.errors import ERR_SPAWN, MPIError
 
 TYPE_CHECKING = False
@@ -112,6 +114,28 @@ class Rte:
     def is_on_one_host(self) -> bool:
         """Whether all of whom this process knows at the start are on its host."""
         return self.local_size == self.size and not self.parents_elsewhere
+
+    @property
+    def processors(self) -> int:
+        """How many the ranks of this host have together, which may be fewer than the machine has.
+
+        A rank by itself may be bound to one.  `ompyrun` tells how many it has; another launcher is looked at: it is not bound.
+        """
+        own = len(os.sched_getaffinity(0))
+        told = os.environ.get("OMPY_PROCESSORS", "")
+        if own >= self.local_size:
+            return own
+        if told.isdecimal():
+            return max(own, int(told))
+        try:
+            return max(own, len(os.sched_getaffinity(os.getppid())))
+        except OSError:
+            return os.cpu_count() or 1
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether the ranks of this host outnumber its processors."""
+        return self.local_size > self.processors
 
     def put(self, key: str, value: bytes) -> None:
         """Publish `value` under this rank's `key`; seen by the others after `commit_and_fence`."""

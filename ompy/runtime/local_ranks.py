@@ -54,7 +54,8 @@ NOT_FOUND = 127
 BOARD_BYTES_A_RANK = 128
 
 # Variables of other launchers, which would tell a rank that it belongs to their job.
-FOREIGN = ("PMI_", "PMIX_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_", "MPI_LOCAL", "HYDRA_", "OMPY_BOARD_FD", "OMPY_STACKS_FD")
+OWN = ("OMPY_BOARD_FD", "OMPY_STACKS_FD", "OMPY_PROCESSORS")
+FOREIGN = ("PMI_", "PMIX_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_", "MPI_LOCAL", "HYDRA_", *OWN)
 
 
 def seal(descriptor: int) -> None:
@@ -97,6 +98,7 @@ class LocalRanks:
         self.processes: list[Process] = []
         self.by_pid: dict[int, Process] = {}
         self.boards: dict[int, int] = {}
+        self.processors = len(os.sched_getaffinity(0))
         self.others: dict[int, Callable[[int], None]] = {}
         adopt_orphans()
         self.keeper = Keeper(name, [], [])
@@ -137,6 +139,7 @@ class LocalRanks:
             "MPI_LOCALRANKID": str(index),
             "MPI_LOCALNRANKS": str(len(share.tasks)),
             "OMPY_BOARD_FD": str(self.boards[share.job]),
+            "OMPY_PROCESSORS": str(self.processors),
         }
         if share.job:
             own["PMI_SPAWNED"] = "1"
@@ -148,7 +151,7 @@ class LocalRanks:
                 allowed = os.sched_getaffinity(0)
                 os.sched_setaffinity(0, task.processors)
             try:
-                crowded = len(share.tasks) > (os.cpu_count() or 1)
+                crowded = len(share.tasks) > self.processors
                 stdin = self.streams.input_of(task.rank) if share.job == 0 else None
                 process = Process(share.job, task.rank, program, own, stdin, share.stack_traces, crowded, share.merged)
             finally:

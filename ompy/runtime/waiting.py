@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from ompy.core import progress
 from ompy.mca.params import registry
 
@@ -24,10 +22,9 @@ def configure(rte: Rte) -> None:
 
 def apply(rte: Rte) -> None:
     choice = registry.value("mpi_yield_when_idle")
-    cores = os.cpu_count() or 1
     progress.configure(
-        crowded=choice == "yes" or (choice == "auto" and rte.local_size > cores),
-        crowded_by_helpers=choice == "auto" and 2 * rte.local_size > cores,
+        crowded=choice == "yes" or (choice == "auto" and rte.is_crowded),
+        crowded_by_helpers=choice == "auto" and 2 * rte.local_size > rte.processors,
         spin_us=registry.value("mpi_spin_us"),
         watch_us=registry.value("mpi_watch_us"),
         yield_us=registry.value("mpi_yield_us"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from ompy.core.clock import is_simulated
 from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
 
@@ -85,7 +83,7 @@ def ompy_query(context: Context) -> Offer | Refusal:
         return Refusal(f"{size} processes are more than osc_sm_max_procs, {context.value('max_procs')}")
     from ompy_osc_sm.module import SmWindow
 
-    crowded = rte.local_size > (os.cpu_count() or 1)
+    crowded = rte.is_crowded
     patience = context.value("patience")
     if patience < 0:
         patience = 0.0 if crowded else PATIENCE

@@ -8,11 +8,11 @@ from ompy.mca.btl import GET, PUT
 from ompy.mca.component import Context, Offer, Refusal
 from ompy.mca.errors import ParameterError
 from ompy.mca.params import Parameter, registry
+from ompy.mca.rte import Rte
 
 
-class Rte:
+class Member(Rte):
     job = "test"
-    local_rank = 0
 
     def __init__(self, local_size):
         self.local_size = local_size
@@ -34,7 +34,7 @@ def query(monkeypatch):
             entry = registry.lookup(f"btl_sm_{name}")
             monkeypatch.setattr(entry, "value", value)
             monkeypatch.setattr(entry, "source", "the test")
-        answer = ompy_query(Context(COMPONENT, Rte(local_size)))
+        answer = ompy_query(Context(COMPONENT, Member(local_size)))
         if isinstance(answer, Offer):
             offers.append(answer)
         return answer

@@ -164,10 +164,20 @@ def test_program_knows_its_number_on_the_command_line() -> None:
 
 @pytest.mark.parametrize("crowded", [False, True])
 def test_ranks_that_outnumber_the_processors_share_a_session_and_lead_groups_of_their_own(crowded: bool) -> None:
-    ranks = (os.cpu_count() or 1) + crowded
+    ranks = len(os.sched_getaffinity(0)) + crowded
     source = "import os; print(os.getsid(0) == os.getsid(os.getppid()), os.getpgrp() == os.getpid())"
     job = launch("-n", str(ranks), *python(source))
     assert job.stdout.splitlines() == [f"{crowded} True"] * ranks
+
+
+def test_ranks_that_outnumber_the_processors_that_the_launcher_may_use_share_a_session() -> None:
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(allowed)})
+    try:
+        job = launch("-n", "2", "--oversubscribe", *python("import os; print(os.getsid(0) == os.getsid(os.getppid()))"))
+    finally:
+        os.sched_setaffinity(0, allowed)
+    assert job.stdout == "True\n" * 2
 
 
 def test_variables_in_lists_and_patterns() -> None:

@@ -6,6 +6,13 @@
 #     send, put        it stays where it is until the system has taken it, and the callback is run by a later progress
 #
 # A queue that is full refuses (OUT_OF_RESOURCE).  Nothing here calls back.
+#
+# Short messages whose sender has still to wait for them may leave together, since to send a packet costs ten times what it
+# costs to add to one:
+#
+#     Isend  Isend  Isend  Isend    Waitall            the first of a turn of `progress` leaves at once; MSG_MORE: Linux keeps
+#       |      '------'------'---------'--> one packet  the others until it is told (`send_gathered`), a message that is not
+#       '--> a packet                                  deferred follows, or, if the program never calls again, for 0.2 s at most
 from libc.stdint cimport uint32_t, uint64_t
 
 from ompy.mca.btl cimport Descriptor, Endpoint
@@ -36,6 +43,9 @@ cdef class Connection:
     cdef size_t largest                          # payload of a frame of data
     cdef object done                             # where descriptors go of which all is with the system
     cdef uint32_t frames_out, frames_in
+    cdef unsigned int turn                       # of the transport's `progress`, in which something was sent last
+    cdef size_t gathered                         # bytes that leave together, so far
+    cdef bint gathers                            # the system has what is to leave with what follows
     cdef bint is_link                            # of a bundle, which looks at sequences itself
     cdef int last_kind                           # of the frames that may come
     cdef bint is_hot                             # among those that are looked at each time
@@ -47,9 +57,9 @@ cdef class Connection:
     cdef size_t skipped                          # bytes of padding before the next frame
     cdef uint64_t unasked, asks, answers         # puts since the last ASK; ASKs, and their ANSWERs
 
-    # OK, or OUT_OF_RESOURCE, unless it `must` be taken.  The frame's sequence is filled in.
+    # OK, or OUT_OF_RESOURCE, unless it `must` be taken.  The frame's sequence is filled in.  It may leave `later`, with others.
     cdef int send(self, PutFrame *head, size_t head_size, const char *data, size_t size, const char *payload,
-                  size_t payload_size, Descriptor descriptor, bint must) except -1
+                  size_t payload_size, Descriptor descriptor, bint must, bint later) except -1
     # Have the system take of the parts, `size` bytes, what it will: as `wire.push`.
     cdef ssize_t pass_on(self, Part *parts, int count, size_t size) except? -1
     cdef int keep(self, Part *parts, int count, size_t sent, size_t total, Descriptor descriptor) except -1

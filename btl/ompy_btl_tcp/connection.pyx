@@ -12,7 +12,7 @@ from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.mca.btl cimport Descriptor
 from ompy_btl_tcp.frame cimport FRAME_DATA, FRAME_GOODBYE, FRAME_PUT, Frame, PutFrame, padding
 from ompy_btl_tcp.seal cimport Seal
-from ompy_btl_tcp.wire cimport SEALED_ROOM, Part, Wire, push
+from ompy_btl_tcp.wire cimport SEALED_ROOM, Part, Wire, gather, push
 
 # What comes at once of short messages.
 cdef size_t SPARE_ROOM = 64 << 10
@@ -73,7 +73,7 @@ cdef class Connection:
     # -- sending
 
     cdef int send(self, PutFrame *head, size_t head_size, const char *data, size_t size, const char *payload,
-                  size_t payload_size, Descriptor descriptor, bint must) except -1:
+                  size_t payload_size, Descriptor descriptor, bint must, bint later) except -1:
         cdef Part parts[4]
         cdef int count = 1
         cdef size_t total = size + payload_size
@@ -98,6 +98,8 @@ cdef class Connection:
             if self.queued + total > self.limit and not must:
                 self.held_back = True
                 return OUT_OF_RESOURCE
+        elif later:
+            sent = gather(self.wire.number, parts, count)
         else:
             sent = self.pass_on(parts, count, total)
         if sent < 0:

@@ -50,6 +50,7 @@ cdef class TcpBtl(Btl):
     cdef dict calls_by_number                    # descriptor -> what `calls` has it by
     cdef dict gone                               # name -> why, of peers lost that nobody knows an endpoint of
     cdef list hot                                # Connection, in the order of `watched.hot`
+    cdef list gathering                          # Connection, those that `gathers`
     cdef list unread                             # Connection, no more of these though something of it is to be looked at
     cdef object done                             # (descriptor, status)
     cdef dict memory                             # handle -> (address, size), registered for puts
@@ -74,9 +75,11 @@ cdef class TcpBtl(Btl):
     cdef int unready(self, TcpEndpoint endpoint) except -1
     cdef int refuse(self, Descriptor descriptor) except -1
     cdef int transmit(self, Connection connection, const char *data, size_t size, const char *payload, size_t payload_size,
-                      int tag, Descriptor descriptor) except -1
+                      int tag, Descriptor descriptor, bint later=*) except -1
     cdef int hand_over(self, Connection connection, PutFrame *head, size_t head_size, const char *data, size_t size,
-                       const char *payload, size_t payload_size, Descriptor descriptor, bint must=*) except -1
+                       const char *payload, size_t payload_size, Descriptor descriptor, bint must=*, bint later=*) except -1
+    cdef int defer(self, Connection connection) except -1
+    cdef int depart(self) except -1
     cdef int part(self, Connection connection) except -1
     cdef int say(self, Connection connection, int kind) except -1
     cdef int close_connection(self, Connection connection) except -1

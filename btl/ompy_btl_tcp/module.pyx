@@ -16,6 +16,7 @@ from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.core.errors import ERR_INTERN, ERR_PROC_FAILED, MPIError
 from ompy.core.proc cimport Proc
 from ompy.core.progress cimport goal
+from ompy.core.request cimport Departure, Request
 from ompy.mca.btl cimport (
     FLAG_IN_ORDER, FLAG_NEEDS_REGISTRATION, FLAG_PUT, FLAG_RENEWAL, FLAG_SEND, FLAG_SENDI, INTERFACE, Btl, Descriptor, Endpoint,
 )
@@ -25,7 +26,8 @@ from ompy_btl_tcp.frame cimport (
     FRAME_ANSWER, FRAME_ASK, FRAME_DATA, FRAME_GOODBYE, FRAME_PUT, Frame, PutFrame,
 )
 from ompy_btl_tcp.wire cimport (
-    ENDED, Ready, drop, end_of_sending, forget, lock, look_around, pull, try_lock, unacknowledged, unlock, watch,
+    ENDED, Ready, drop, end_of_sending, forget, lock, look_around, pull, send_gathered, try_lock, unacknowledged, unlock,
+    watch,
 )
 
 from ompy_btl_tcp.call import Call
@@ -37,6 +39,10 @@ from ompy_btl_tcp.reception import Reception, listen
 
 interface = INTERFACE
 
+# Bytes of messages that leave together, but for the last: about a packet.  Linux sends each packet that is full by itself,
+# which takes longer than a run of many at once.
+cdef enum:
+    GATHERED = 1024
 cdef enum:
     MOST_READY = 64                              # descriptors dealt with at one look
 # Frames of one connection dealt with at a time.
@@ -110,7 +116,7 @@ cdef class TcpBtl(Btl):
         self.endpoints, self.connections, self.by_number = {}, {}, {}
         self.calls, self.calls_by_number, self.gone = {}, {}, {}
         self.memory = {}
-        self.hot, self.unread, self.withdrawn = [], [], []
+        self.hot, self.unread, self.withdrawn, self.gathering = [], [], [], []
         self.done = deque()
         self.own_interfaces = choose(value("if_include"), value("if_exclude"), rte.is_on_one_host)
         listening = []
@@ -245,11 +251,20 @@ cdef class TcpBtl(Btl):
     cdef int sendi(self, Endpoint endpoint, const char *header, size_t header_size,
                    const char *payload, size_t payload_size, int tag) except -1:
         cdef TcpEndpoint peer = <TcpEndpoint> endpoint
-        if peer.connection is None and self.unready(peer) != OK:
+        cdef Connection connection = peer.connection
+        cdef bint later = self.deferrable
+        self.deferrable = False
+        if connection is None and self.unready(peer) != OK:
             return OUT_OF_RESOURCE
         if peer.failure is not None:
             raise peer.failure
-        return self.transmit(peer.connection, header, header_size, payload, payload_size, tag, None)
+        # The first one leaves at once: whoever sends now and then waits for nothing.
+        later = later and connection.turn == self.turns and connection.gathered < GATHERED and connection.seal is None
+        connection.gathered = connection.gathered + header_size + payload_size if later else 0
+        connection.turn = self.turns
+        if self.transmit(connection, header, header_size, payload, payload_size, tag, None, later) != OK:
+            return OUT_OF_RESOURCE
+        return self.defer(connection) if later else OK
 
     cpdef int send(self, Endpoint endpoint, Descriptor descriptor, int tag) except -1:
         cdef TcpEndpoint peer = <TcpEndpoint> endpoint
@@ -267,19 +282,20 @@ cdef class TcpBtl(Btl):
         return OK
 
     cdef int transmit(self, Connection connection, const char *data, size_t size, const char *payload, size_t payload_size,
-                      int tag, Descriptor descriptor) except -1:
+                      int tag, Descriptor descriptor, bint later=False) except -1:
         cdef PutFrame head
         head.frame.length = size + payload_size
         head.frame.kind = FRAME_DATA
         head.frame.tag = tag
         head.frame.asks = head.frame.spare = 0
         head.frame.acknowledged = 0
-        return self.hand_over(connection, &head, sizeof(Frame), data, size, payload, payload_size, descriptor)
+        return self.hand_over(connection, &head, sizeof(Frame), data, size, payload, payload_size, descriptor, False, later)
 
     cdef int hand_over(self, Connection connection, PutFrame *head, size_t head_size, const char *data, size_t size,
-                       const char *payload, size_t payload_size, Descriptor descriptor, bint must=False) except -1:
+                       const char *payload, size_t payload_size, Descriptor descriptor, bint must=False,
+                       bint later=False) except -1:
         cdef bint queued = connection.queued > 0
-        if connection.send(head, head_size, data, size, payload, payload_size, descriptor, must) != OK:
+        if connection.send(head, head_size, data, size, payload, payload_size, descriptor, must, later) != OK:
             self.refused += 1
             return OUT_OF_RESOURCE
         self.sent += 1
@@ -292,6 +308,28 @@ cdef class TcpBtl(Btl):
         if connection.queued and not queued:
             self.queue_begun(connection)
         return OK
+
+    cdef int defer(self, Connection connection) except -1:
+        """The system has something that leaves with what follows, or with the next `progress`."""
+        if not connection.gathers:
+            connection.gathers = True
+            self.gathering.append(connection)
+        if self.departure is None:
+            self.departure = Departure.__new__(Departure)
+            self.watched.work = True
+        return OK
+
+    cdef int depart(self) except -1:
+        """Let go of what was deferred; the number of events."""
+        cdef Connection connection
+        cdef Request departure = self.departure
+        self.departure = None
+        for connection in self.gathering:
+            connection.gathers = False
+            send_gathered(connection.wire.number)
+        self.gathering.clear()
+        departure.finish()
+        return 1
 
     cdef int part(self, Connection connection) except -1:
         """Say goodbye: once all has left, the peer finds the end, and closes its side as this one does when it finds that."""
@@ -433,10 +471,12 @@ cdef class TcpBtl(Btl):
         cdef int events = 0
         self.turns += 1
         self.watched.work = False
+        if self.departure is not None:
+            events += self.depart()
         if self.done:
             self.watched.work = True             # should a callback raise
             events += self.finish_done()
-            self.watched.work = len(self.done) > 0
+            self.watched.work = len(self.done) > 0 or self.departure is not None
         if self.unread:
             self.heat_unread()
         events += self.look_at_hot()
@@ -718,6 +758,8 @@ cdef class TcpBtl(Btl):
     cdef int close_connection(self, Connection connection) except -1:
         cdef TcpEndpoint endpoint = connection.endpoint
         self.cool(connection)
+        if connection.gathers:
+            self.gathering.remove(connection)
         if connection.queued and not connection.is_broken:
             self.watched.writers -= 1
         forget(self.watched.epoll, connection.wire.number)
@@ -770,6 +812,8 @@ cdef class TcpBtl(Btl):
         lock(&self.watched.busy)
         self.inside = True
         try:
+            if self.departure is not None:
+                self.depart()
             for connection in self.connections.values():
                 self.part(connection)
             for connection in list(self.connections.values()):

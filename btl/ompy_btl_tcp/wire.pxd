@@ -30,6 +30,9 @@ cdef struct Part:
 cdef bint pull(Wire *wire) noexcept nogil
 # Bytes of the parts that the system took: 0 for none now; below 0, minus an error number.
 cdef ssize_t push(int number, Part *parts, int count) noexcept nogil
+# The same, of what may leave with what follows: with `send_gathered` at the latest, or when the system has waited for long.
+cdef ssize_t gather(int number, Part *parts, int count) noexcept nogil
+cdef void send_gathered(int number) noexcept nogil
 # What has come and was not looked at is for nobody.
 cdef void drop(Wire *wire) noexcept nogil
 # Bytes that the system has taken and the peer's has not acknowledged.

@@ -23,13 +23,18 @@ cdef extern from *:
         } while (got < 0 && errno == EINTR);
         return got < 0 ? -errno : got;
     }
-    static ssize_t ompy_tcp_send(int number, void *parts, int count) {
+    static ssize_t ompy_tcp_send(int number, void *parts, int count, int more) {
         ssize_t sent;
         do {
             struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
-            sent = sendmsg(number, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+            sent = sendmsg(number, &message, MSG_DONTWAIT | MSG_NOSIGNAL | (more ? MSG_MORE : 0));
         } while (sent < 0 && errno == EINTR);
         return sent < 0 ? -errno : sent;
+    }
+    /* To be told again that nothing is to be delayed has Linux send what it has. */
+    static void ompy_tcp_send_gathered(int number) {
+        int on = 1;
+        setsockopt(number, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     }
     static int ompy_tcp_unacknowledged(int number) {
         int left = 0;
@@ -70,7 +75,8 @@ cdef extern from *:
     }
     """
     ssize_t receive_now "ompy_tcp_receive"(int number, void *parts, int count) noexcept nogil
-    ssize_t send_now "ompy_tcp_send"(int number, void *parts, int count) noexcept nogil
+    ssize_t send_now "ompy_tcp_send"(int number, void *parts, int count, bint more) noexcept nogil
+    void send_what_was_gathered "ompy_tcp_send_gathered"(int number) noexcept nogil
     int count_unacknowledged "ompy_tcp_unacknowledged"(int number) noexcept nogil
     unsigned int read_silence "ompy_tcp_silence"(int number) noexcept nogil
     int shutdown(int number, int how) nogil
@@ -145,8 +151,17 @@ cdef void drop(Wire *wire) noexcept nogil:
 
 
 cdef ssize_t push(int number, Part *parts, int count) noexcept nogil:
-    cdef ssize_t sent = send_now(number, parts, count)
+    cdef ssize_t sent = send_now(number, parts, count, False)
     return 0 if sent == -EAGAIN else sent
+
+
+cdef ssize_t gather(int number, Part *parts, int count) noexcept nogil:
+    cdef ssize_t sent = send_now(number, parts, count, True)
+    return 0 if sent == -EAGAIN else sent
+
+
+cdef void send_gathered(int number) noexcept nogil:
+    send_what_was_gathered(number)
 
 
 cdef int unacknowledged(int number) noexcept nogil:

@@ -84,6 +84,12 @@ cdef class CompletedRequest(Request):
 # may stand for it and be waited for.
 cdef Request sent
 
+# What sends share that leave together: complete, without an error, once they have left.  As with `sent` any number of handles
+# may stand for it; what they send was copied.
+cdef class Departure(Request):
+    pass
+
+
 # The progress engine's, which knows this module: threads asleep until something is complete, what wakes them, and a wait that
 # no signal ends.
 cdef int sleepers

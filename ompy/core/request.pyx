@@ -199,4 +199,21 @@ cdef class SentRequest(CompletedRequest):
         return 0
 
 
+cdef class Departure(Request):
+    """See `request.pxd`."""
+
+    def __cinit__(self):
+        set_empty(&self.status)
+        self.active = True
+
+    cdef int retire(self) except -1:
+        return 0
+
+    cpdef int release(self) except -1:
+        return 0
+
+    cpdef int abandon(self, object memory) except -1:
+        return 0
+
+
 sent = SentRequest()

@@ -78,6 +78,7 @@ from libc.stdint cimport int64_t, uint64_t
 from ompy.core.proc cimport Proc
 from ompy.core.progress cimport ProgressSource
 from ompy.core.registration cimport RegistrationCache
+from ompy.core.request cimport Request
 
 cdef enum:
     INTERFACE = 1               # baked into each compiled component; the loader refuses another
@@ -167,6 +168,12 @@ cdef class Btl(ProgressSource):
     # Bytes of registrations that nobody uses to keep for the next transfer; only for a BTL whose registrations stay right
     # when memory at their address is unmapped and mapped anew.  See `ompy/core/registration.pxd`.
     cdef public size_t registration_budget
+    # -- sends that may leave together
+    # Set before a `sendi` that its sender has still to wait for, cleared by a BTL that looks at it: the message may leave with
+    # others, when `progress` is called next.
+    cdef bint deferrable
+    # Complete once those have left that were deferred; None: there are none.
+    cdef Request departure
     # -- the engine's
     cdef list receivers                          # tag -> Receiver
     cdef list spare_descriptors

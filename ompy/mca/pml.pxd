@@ -85,6 +85,9 @@ cdef class Message:
 cdef class Pml:
     cdef readonly str name
     cdef readonly int tag_upper_bound
+    # Set before an `isend` whose caller has still to wait for it, cleared by a PML that looks at it: its message may leave with
+    # others, when the engine polls next.
+    cdef bint deferrable
 
     cpdef int add_comm(self, Communicator comm) except -1
     cpdef int del_comm(self, Communicator comm) except -1

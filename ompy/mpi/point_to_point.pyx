@@ -550,6 +550,7 @@ cdef CoreRequest begin_send(PointToPoint self, object buf, int dest, int tag, in
         if mode == MODE_BUFFERED:
             send_buffered(spec.address, spec.count, <Typemap> spec.typemap, dest, tag, self.comm)
             return CompletedRequest.__new__(CompletedRequest)
+        pml.deferrable = True
         request = pml.isend(spec.address, spec.count, <Typemap> spec.typemap, dest, tag, mode, self.comm)
         if not request.complete:
             request.buffer = keep(&spec)
@@ -755,6 +756,7 @@ cdef Request isend_object(PointToPoint self, object obj, int dest, int tag, int 
             send_buffered(parcel.address, parcel.count, parcel.typemap, dest, tag, self.comm)
             return new_request(CompletedRequest.__new__(CompletedRequest), None)
         parcel = wrap_snapshot(obj)
+        pml.deferrable = True
         request = pml.isend(parcel.address, parcel.count, parcel.typemap, dest, tag, mode, self.comm)
         return new_request(request, parcel)
     except MPIError as error:

@@ -50,6 +50,7 @@ cdef class Ob1(Pml):
     cdef readonly Bml bml
     cdef readonly Engine engine
     cdef Dispatcher dispatcher
+    cdef Request departure          # of the last send that was deferred, until it is handed on
 
     cdef SendRequest new_send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
                               Communicator comm)

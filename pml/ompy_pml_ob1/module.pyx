@@ -232,13 +232,13 @@ cdef int fill_status(Unexpected *message, StatusRecord *status) except -1:
 # -- beginning a send; functions, since what is called by name in one place gcc puts there
 
 cdef SendRequest begin_send(Ob1 ob1, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
-                            Communicator comm):
-    """A send that has begun; None when it is over."""
+                            Communicator comm, bint deferrable):
+    """A send that has begun; None when it is over, or its message is to leave with others (`ob1.departure`)."""
     cdef SendRequest request
     cdef int64_t place = -1
     enter()
     try:
-        if send_at_once(ob1, address, count, typemap, dest, tag, mode, comm, &place):
+        if send_at_once(ob1, address, count, typemap, dest, tag, mode, comm, deferrable, &place):
             return None
         request = ob1.new_send(address, count, typemap, dest, tag, mode, comm)
         request.place = place
@@ -249,7 +249,7 @@ cdef SendRequest begin_send(Ob1 ob1, size_t address, Py_ssize_t count, Typemap t
 
 
 cdef bint send_at_once(Ob1 ob1, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
-                       Communicator comm, int64_t *place) except -1:
+                       Communicator comm, bint deferrable, int64_t *place) except -1:
     """A short message in standard or ready mode goes out in place, without a request.
 
     False: it could not, and the request that is made instead has `place` in the order of messages, if that is not negative.
@@ -282,8 +282,11 @@ cdef bint send_at_once(Ob1 ob1, size_t address, Py_ssize_t count, Typemap typema
         begun = trace_clock()
     if typemap.contiguous:
         peer.next_sequence += 1
+        (<Route> route).btl.deferrable = deferrable
         taken = (<Route> route).btl.sendi((<Route> route).endpoint, <char *> &envelope, sizeof(Envelope),
                                           <const char *> address, length, TAG_PML)
+        if deferrable and (<Route> route).btl.departure is not None:
+            ob1.departure = (<Route> route).btl.departure
     else:
         taken = send_packed(ob1, address, count, typemap, <Route> route, peer, &envelope)
     if taken == OK:
@@ -366,7 +369,7 @@ cdef class Ob1(Pml):
     cpdef Request send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
                        Communicator comm):
         """Blocking send: None when it is over, else the request that the caller waits for."""
-        cdef SendRequest request = begin_send(self, address, count, typemap, dest, tag, mode, comm)
+        cdef SendRequest request = begin_send(self, address, count, typemap, dest, tag, mode, comm, False)
         if request is not None:
             request.operation = SEND + mode
         return request
@@ -381,10 +384,17 @@ cdef class Ob1(Pml):
     cpdef Request isend(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
                         Communicator comm):
         """Non-blocking send."""
-        cdef SendRequest request = begin_send(self, address, count, typemap, dest, tag, mode, comm)
-        if request is None:
+        cdef bint deferrable = self.deferrable
+        cdef SendRequest request
+        cdef Request departure
+        self.deferrable = False
+        request = begin_send(self, address, count, typemap, dest, tag, mode, comm, deferrable)
+        if request is not None:
+            return request
+        if self.departure is None:
             return sent
-        return request
+        departure, self.departure = self.departure, None
+        return departure
 
     cpdef Request isend_init(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
                              Communicator comm):

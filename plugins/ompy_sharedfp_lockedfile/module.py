@@ -73,7 +73,7 @@ class LockedFile(SharedfpModule):
 
     def get(self) -> int:
         """Where it is."""
-        with self.locked():
+        with self.file.turn, self.locked():
             return self.load()
 
     def advance(self, count: int) -> int:

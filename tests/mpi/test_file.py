@@ -10,7 +10,7 @@ import threading
 
 import numpy as np
 import pytest
-from late_signals import until_late
+from late_signals import Late, until_late
 
 from ompy import MPI
 
@@ -311,6 +311,33 @@ def test_who_looks_at_a_shared_pointer_in_a_file_lets_nobody_in(comm, tmp_path):
     looking.join()
     comm.Barrier()
     assert file.Get_position_shared() == file.Get_size() == 3000
+    file.Close()
+
+
+@pytest.mark.ompy(1, mca={"sharedfp": "lockedfile"})
+def test_an_exception_of_a_signal_handler_leaves_no_lock_of_a_shared_pointer_in_a_file(comm, tmp_path, ompy_rng):
+    file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE)
+    (hidden,) = tmp_path.glob(".data.*.sharedfp")
+    ask = struct.pack("hhxxxxqqixxxx", fcntl.F_WRLCK, os.SEEK_SET, 0, 8, 0)
+
+    def handle(*_):
+        if armed:
+            raise Late
+
+    signal.signal(signal.SIGALRM, handle)
+    with open(hidden, "r+b") as other:
+        for _ in range(3000):
+            armed = True
+            try:
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, 1e-6 * ompy_rng.randrange(1, 30))
+                    file.Get_position_shared()
+                finally:
+                    armed = False
+            except Late:
+                armed = False
+            fcntl.fcntl(other, 37, ask)  # F_OFD_SETLK: an error where it is locked
+            fcntl.fcntl(other, 37, struct.pack("hhxxxxqqixxxx", fcntl.F_UNLCK, os.SEEK_SET, 0, 8, 0))
     file.Close()
 
 

@@ -68,8 +68,13 @@ cdef class File:
     cdef public list verdicts                    # (framework, component, priority, chosen, reason)
     cdef public dict attributes                  # what the MPI layer keeps: error handler
     cdef public Py_ssize_t pending               # independent non-blocking accesses under way
+    cdef Request together                        # the last collective access that goes on by itself, while it does, or None
     cdef public object split                     # (kind, request) of a collective access between its begin and its end, or None
     cdef readonly bint freed
+
+    # Collective accesses that go on by themselves speak to the other ranks over `communicator`, too: whoever is about to waits
+    # until this rank's are over.
+    cpdef int settle(self) except -1
 
     # Held by a thread that reads bytes of the file, changes them and writes them back: range locks part processes only.
     cdef readonly object turn

@@ -7,7 +7,7 @@ from _thread import allocate_lock
 
 from ompy.core.board cimport FILE_READ, FILE_WRITE, OPERATION_NONE
 from ompy.core.communicator cimport Communicator
-from ompy.core.progress cimport wake
+from ompy.core.progress cimport wait, wake
 
 from ompy.core.errors import ERR_IO, MPIError
 
@@ -49,6 +49,13 @@ cdef class File:
         self.attributes = {}
         self.turn = allocate_lock()
 
+    cpdef int settle(self) except -1:
+        """This rank's collective accesses are over, also those that go on by themselves."""
+        cdef Request under_way = self.together
+        if under_way is not None and not under_way.complete:
+            wait(under_way)
+        return 0
+
     def mark_freed(self):
         """No access may begin any more."""
         self.freed = True
@@ -74,7 +81,9 @@ cdef class FileRequest(Request):
         self.nbytes = access.nbytes
         self.communicator = file.communicator
         self.buffer = access.owner
-        if not access.collective:
+        if access.collective:
+            file.together = self
+        else:
             file.pending += 1
         self.begin()
 
@@ -96,6 +105,8 @@ cdef class FileRequest(Request):
             error.__cause__ = problem
         if self.access.collective:
             comm.purpose = OPERATION_NONE
+            if self.file.together is self:
+                self.file.together = None
         else:
             self.file.pending -= 1
         self.work = None

@@ -250,18 +250,18 @@ cdef void bitwise_xor(const Integer *input, Integer *inout, Py_ssize_t count) no
 
 
 cdef void maximum_location(const Pair *input, Pair *inout, Py_ssize_t count) noexcept nogil:
-    """The larger value with its index; of equal values, the smaller index."""
+    """The larger value with its index; of equal values, the smaller index.  What pads the last pair may be others' memory."""
     cdef Py_ssize_t i
     for i in range(count):
         if input[i].value > inout[i].value or (input[i].value == inout[i].value and input[i].index < inout[i].index):
-            inout[i] = input[i]
+            inout[i].value, inout[i].index = input[i].value, input[i].index
 
 
 cdef void minimum_location(const Pair *input, Pair *inout, Py_ssize_t count) noexcept nogil:
     cdef Py_ssize_t i
     for i in range(count):
         if input[i].value < inout[i].value or (input[i].value == inout[i].value and input[i].index < inout[i].index):
-            inout[i] = input[i]
+            inout[i].value, inout[i].index = input[i].value, input[i].index
 
 
 cdef class Operation:

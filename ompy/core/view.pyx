@@ -128,6 +128,9 @@ cdef class View:
             count = step.body
 
     cdef Py_ssize_t reach(self, Py_ssize_t position, Py_ssize_t nbytes, Py_ssize_t *first) except -1:
+        if not self.ordered:
+            first[0] = self.displacement             # the first and the last byte don't tell
+            return FARTHEST - self.displacement
         first[0] = self.offset_of(position)
         if self.contiguous:
             return nbytes

@@ -10,5 +10,7 @@ cdef Operation REPLACE, NO_OP
 cpdef int check_operation(Access access) except -1
 # Combine packed data with `count` elements at `place`.
 cdef int combine(Operation operation, const char *data, char *place, Py_ssize_t count, Typemap typemap) except -1
+# The same where both sides are packed: `count` of a predefined datatype's.
+cdef int combine_packed(Operation operation, const char *data, char *elements, Py_ssize_t count, Typemap basic) except -1
 # Whether the elements are the same, in which case `new` is written over them; both are packed.
 cdef bint swap_if_equal(const char *compare, const char *new, char *place, Typemap typemap) except -1

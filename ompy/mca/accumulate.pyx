@@ -49,6 +49,22 @@ cdef int combine(Operation operation, const char *data, char *place, Py_ssize_t 
     return 0
 
 
+cdef int combine_packed(Operation operation, const char *data, char *elements, Py_ssize_t count, Typemap basic) except -1:
+    cdef char *laid_out
+    if basic.contiguous:
+        return combine(operation, data, elements, count, basic)
+    laid_out = <char *> malloc(count * basic.extent)
+    if laid_out == NULL:
+        raise MemoryError(f"no memory for {count * basic.extent} bytes to accumulate in")
+    try:
+        unpack_all(elements, count * basic.size, laid_out, count, basic)
+        combine(operation, data, laid_out, count, basic)
+        pack_all(laid_out, count, basic, elements)
+    finally:
+        free(laid_out)
+    return 0
+
+
 cdef bint swap_if_equal(const char *compare, const char *new, char *place, Typemap typemap) except -1:
     cdef bytearray now = bytearray(typemap.size)
     pack_all(place, 1, typemap, PyByteArray_AS_STRING(now))

@@ -198,6 +198,7 @@ cdef class File(FileAccess):
         wanted, problem = {}, None
         try:
             file = self.live()
+            file.settle()
             try:
                 wanted = hints(info)
             except Exception as error:
@@ -248,6 +249,10 @@ cdef class File(FileAccess):
             filetype = etype
         try:
             file = self.live()
+            file.settle()
+            if file.mode & MODE_SEQUENTIAL:
+                # What is before this call on any rank has moved the pointer at which the view is to begin.
+                agree(file.communicator, None, file.path)
             try:
                 view = seen(file, disp, etype, filetype, datarep)
                 wanted = hints(info)
@@ -366,6 +371,7 @@ cdef CoreFile changeable(File handle, size, str what):
     cdef CoreFile file = handle.live()
     cdef Py_ssize_t nbytes
     problem = None
+    file.settle()
     try:
         nbytes = size
         if file.mode & MODE_RDONLY:

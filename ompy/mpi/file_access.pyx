@@ -421,6 +421,7 @@ cdef int seek(FileAccess handle, offset, whence, bint shared) except -1:
         except Exception as error:
             problem = error
         if shared:
+            file.settle()
             agree(file.communicator, problem, f"{file.path}: the shared pointer can't be moved")
         elif problem is not None:
             raise problem

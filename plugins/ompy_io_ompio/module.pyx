@@ -21,10 +21,6 @@ from ompy.mca.selection import select_for_file
 interface = INTERFACE
 
 
-cdef extern from "Python.h":
-    Py_ssize_t PY_SSIZE_T_MAX
-
-
 cdef class Ompio(IoModule):
     """One file."""
 
@@ -134,6 +130,7 @@ cdef class Ompio(IoModule):
     def by_rank_0(self, change, size, words: str) -> None:
         """The size is changed when all ranks are done with what came before; `words` for those that don't know why it can't."""
         cdef Communicator comm = self.file.communicator
+        self.file.settle()
         agree(comm, None, self.file.path)
         problem = None
         if comm.rank == 0:
@@ -146,6 +143,7 @@ cdef class Ompio(IoModule):
     cpdef int sync(self) except -1:
         """Collective: each rank brings its own to the device."""
         problem = None
+        self.file.settle()
         try:
             self.fs.sync(self.file)
         except Exception as error:
@@ -159,12 +157,12 @@ cdef class Ompio(IoModule):
         """Collective: both pointers go to the view's start."""
         cdef Communicator comm = self.file.communicator
         cdef bint plain = True
+        self.drain()
         for rank, row in enumerate(gathered(comm, [view.etype.size, view.contiguous])):
             plain = plain and row[1]
             if row[0] != view.etype.size:
                 raise MPIError(ERR_NOT_SAME, f"{self.file.path}: etype: {view.etype.size} bytes of data here, {row[0]} on rank "
                                              f"{rank}")
-        self.drain()
         view.plain = plain
         self.file.view = view
         self.pointer = 0
@@ -175,10 +173,11 @@ cdef class Ompio(IoModule):
         """Move a pointer; the shared one together."""
         cdef Communicator comm = self.file.communicator
         cdef View view = self.file.view
-        cdef Py_ssize_t base = 0
+        cdef Py_ssize_t base = 0, farthest = view.tiles * view.filetype.size // view.etype.size
         problem = None
         if shared:
             # What is before this call on any rank has moved the pointer.
+            self.file.settle()
             agree(comm, None, self.file.path)
         try:
             if whence == SEEK_CUR:
@@ -187,7 +186,7 @@ cdef class Ompio(IoModule):
                 base = (view.position(self.fs.size(self.file)) + view.etype.size - 1) // view.etype.size
             if offset < -base:
                 raise MPIError(ERR_ARG, f"{self.file.path}: offset {offset} leads before the start of the view")
-            if offset > PY_SSIZE_T_MAX - base:
+            if base > farthest or offset > farthest - base:
                 raise MPIError(ERR_ARG, f"{self.file.path}: offset {offset} is farther than a file can reach")
         except Exception as error:
             problem = error
@@ -206,6 +205,7 @@ cdef class Ompio(IoModule):
     cpdef int set_atomicity(self, bint atomic) except -1:
         """Collective.  Errors: ERR_UNSUPPORTED_OPERATION where there are no locks, ERR_NOT_SAME."""
         problem = None
+        self.drain()
         flags = gathered(self.file.communicator, [atomic])
         if [not atomic] in flags:
             raise MPIError(ERR_NOT_SAME, f"{self.file.path}: flag: {bool(atomic)} here, {not atomic} on rank "
@@ -214,7 +214,6 @@ cdef class Ompio(IoModule):
             problem = MPIError(ERR_UNSUPPORTED_OPERATION, f"{self.file.path}: its file system has no range locks, by which "
                                                           "atomic mode works")
         agree(self.file.communicator, problem, f"{self.file.path}: no atomic mode")
-        self.drain()
         self.file.atomic = atomic
         return 0
 
@@ -226,8 +225,8 @@ cdef class Ompio(IoModule):
             start = access.offset
         elif access.pointer == INDIVIDUAL:
             start = self.pointer
-            self.pointer += count
         elif access.collective:
+            self.file.settle()
             start = self.sharedfp.ordered(count)
         else:
             start = self.sharedfp.advance(count)
@@ -236,14 +235,14 @@ cdef class Ompio(IoModule):
             if not access.collective:
                 raise problem
             return access.refuse(problem)
+        if access.pointer == INDIVIDUAL:
+            self.pointer = start + count
         access.position = start * etype
         return 0
 
     cdef int drain(self) except -1:
         cdef Request request
-        if self.fcoll.lane.busy:
-            request = self.fcoll.lane.last
-            wait(request)
+        self.file.settle()
         while self.file.pending and lane.busy:
             request = lane.last
             wait(request)
@@ -251,8 +250,8 @@ cdef class Ompio(IoModule):
 
     cpdef Py_ssize_t read(self, Access access) except -1:
         """From the file to memory; returns bytes of data."""
-        if access.collective and self.fcoll.lane.busy:
-            wait(self.fcoll.lane.last)
+        if access.collective:
+            self.file.settle()
         self.place(access)
         if self.file.atomic:
             return self.locked(access)
@@ -260,8 +259,8 @@ cdef class Ompio(IoModule):
 
     cpdef Py_ssize_t write(self, Access access) except -1:
         """From memory to the file; returns bytes of data."""
-        if access.collective and self.fcoll.lane.busy:
-            wait(self.fcoll.lane.last)
+        if access.collective:
+            self.file.settle()
         self.place(access)
         if self.file.atomic:
             return self.locked(access)

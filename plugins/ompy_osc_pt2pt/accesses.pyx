@@ -61,7 +61,7 @@ cdef class Accesses(Orders):
         self.send_order(access.target, &order, description, 0, 0, None)
         self.keep(access.target, request)
         # What a dynamic target has not attached is told with the next answer.
-        self.dirty[access.target] |= self.window.flavor == FLAVOR_DYNAMIC
+        self.ordered[access.target] += self.window.flavor == FLAVOR_DYNAMIC
         return self.promise(access, request)
 
     cpdef Request accumulate(self, Access access):
@@ -117,7 +117,7 @@ cdef class Accesses(Orders):
                                          number + 1, self.window.communicator)
         request.buffer = access.owner
         self.keep(access.target, request)
-        self.dirty[access.target] = True
+        self.ordered[access.target] += 1
         return request
 
     cpdef Request compare_and_swap(self, Access access):

@@ -62,7 +62,7 @@ cdef class Pt2pt(Accesses):
         if not self.has_told:
             for rank in others:
                 self.tell(rank, KIND_FENCE)
-                self.dirty[rank] = False
+                self.rely_on(rank)
             self.has_told = True
         for rank in others:
             if self.pending[rank]:
@@ -122,7 +122,7 @@ cdef class Pt2pt(Accesses):
             self.tell(rank, KIND_COMPLETE)
         self.complete_at(ranks, self.window.flavor != FLAVOR_DYNAMIC)
         for rank in ranks:
-            self.dirty[<int> rank] = False
+            self.rely_on(rank)
         return 0
 
     cpdef int wait(self) except -1:
@@ -164,7 +164,7 @@ cdef class Pt2pt(Accesses):
     def take_locks(self, targets, int flags):
         """Ask for them, and wait; who is interrupted holds none of them."""
         cdef int target
-        cdef list answers = [(target, self.ask(target, KIND_LOCK, flags, WIN_LOCK)) for target in targets]
+        cdef list answers = [(target, self.ask(target, KIND_LOCK, flags, WIN_LOCK), 0) for target in targets]
         try:
             self.heed_all(answers)
         except MPIError:
@@ -190,8 +190,8 @@ cdef class Pt2pt(Accesses):
         cdef list answers = []
         full_fence()
         for target in targets:
-            self.dirty[target] = False
-            answers.append((target, self.ask(target, KIND_UNLOCK, 0, WIN_LOCK)))
+            ordered = self.ordered[target]
+            answers.append((target, self.ask(target, KIND_UNLOCK, 0, WIN_LOCK), ordered))
         for target in targets:
             if self.pending[target]:
                 self.finish_pending(target)

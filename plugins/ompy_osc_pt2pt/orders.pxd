@@ -1,4 +1,6 @@
 # The origin's half, lower part: orders on their way, and answers awaited.
+from libc.stdint cimport int64_t
+
 from ompy.core.request cimport Request
 from ompy.core.typemap cimport Typemap
 from ompy.mca.epochs cimport Epochs
@@ -13,7 +15,10 @@ cdef class Orders(Epochs):
     cdef int next_number
     cdef list pending                            # target -> list of Requests: not yet complete at the origin
     cdef int *look_at                            # target -> length of its list at which complete ones are dropped
-    cdef char *dirty                             # target -> accesses were ordered since its last answer
+    # target -> accesses that were ordered of it, and how many of them are settled: it has answered that they were carried out,
+    # or was told the end of the epoch.  A question that another thread has asked, or that an exception ended, settles nothing.
+    cdef int64_t *ordered
+    cdef int64_t *settled
 
     cdef int draw_number(self) noexcept
     # Enter the target's datatype; returns its description, or None where a code says it all.
@@ -33,5 +38,9 @@ cdef class Orders(Epochs):
     cdef int tell(self, int target, int kind) except -1
     # Wait for an answer; raises what went wrong at the target.
     cdef int heed(self, int target, Request answer) except -1
+    # The target was told the end of the epoch: it sees to all that it was ordered so far.
+    cdef inline void rely_on(self, int target) noexcept:
+        self.settled[target] = self.ordered[target]
+
     # Wait until accesses to a target are complete at this side.
     cdef int finish_pending(self, int target) except -1

@@ -3,6 +3,7 @@
 """What an origin sends, and waits for.  See `orders.pxd`."""
 from cpython.bytearray cimport PyByteArray_AS_STRING
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
 from ompy.core.basic cimport BASIC_BYTE, basics
@@ -49,16 +50,17 @@ cdef class Orders(Epochs):
         self.next_number = TAG_FIRST
         self.pending = [[] for _ in range(self.ranks)]
         self.look_at = <int *> PyMem_Calloc(self.ranks, sizeof(int))
-        self.dirty = <char *> PyMem_Calloc(self.ranks, 1)
-        if self.look_at == NULL or self.dirty == NULL:
+        self.ordered = <int64_t *> PyMem_Calloc(2 * self.ranks, sizeof(int64_t))
+        if self.look_at == NULL or self.ordered == NULL:
             raise MemoryError()
+        self.settled = self.ordered + self.ranks
         for target in range(self.ranks):
             self.look_at[<int> target] = FIRST_LOOK
         self.service = Service(window)
 
     def __dealloc__(self):
         PyMem_Free(self.look_at)
-        PyMem_Free(self.dirty)
+        PyMem_Free(self.ordered)
 
     # -- sending -------------------------------------------------------------------------------------------------------
 
@@ -113,12 +115,13 @@ cdef class Orders(Epochs):
         cdef bytes description = self.describe(order, access)
         order.number = self.draw_number()
         order.length = access.origin_count * access.origin_type.size
-        self.dirty[access.target] = True
         if order.length <= self.inline_limit:
             self.send_order(access.target, order, description, access.origin_address, access.origin_count, access.origin_type)
+            self.ordered[access.target] += 1
             return None
         order.flags |= FLAG_APART
         self.send_order(access.target, order, description, 0, 0, None)
+        self.ordered[access.target] += 1
         request = pml.isend(access.origin_address, access.origin_count, access.origin_type, access.target, order.number,
                             MODE_STANDARD, self.window.communicator)
         if request.complete:
@@ -220,24 +223,31 @@ cdef class Orders(Epochs):
     def complete_at(self, targets, bint local):
         """Complete accesses at this side, and at the targets unless `local`."""
         cdef int target
+        cdef int64_t ordered
         cdef list answers = []
         if not local:
             for target in targets:
-                if self.dirty[target]:
-                    self.dirty[target] = False
-                    answers.append((target, self.ask(target, KIND_FLUSH, 0, WIN_FLUSH)))
+                ordered = self.ordered[target]
+                if self.settled[target] < ordered:
+                    answers.append((target, self.ask(target, KIND_FLUSH, 0, WIN_FLUSH), ordered))
         for target in targets:
             if self.pending[target]:
                 self.finish_pending(target)
         self.heed_all(answers)
 
     def heed_all(self, list answers):
-        """Wait for every answer, then raise the first error."""
+        """Wait for every answer, then raise the first error.
+
+        Parameters:
+            answers: target, answer, and how many of the accesses that it was ordered are then settled.
+        """
+        cdef int target
         first = None
-        for target, answer in answers:
+        for target, answer, ordered in answers:
             try:
                 self.heed(target, answer)
             except MPIError as error:
                 first = first or error
+            self.settled[target] = max(self.settled[target], <int64_t> ordered)
         if first is not None:
             raise first

@@ -21,6 +21,8 @@ NUMBER = struct.Struct("=q")
 # Of struct flock, as fcntl(2) of a 64-bit Linux takes it: type, whence, start, length, pid.
 FLOCK = struct.Struct("=hhxxxxqqixxxx")
 LOCK_AND_WAIT = 38  # F_OFD_SETLKW: the lock is the open file's, not the process's
+LOCK = FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, NUMBER.size, 0)
+UNLOCK = FLOCK.pack(fcntl.F_UNLCK, os.SEEK_SET, 0, NUMBER.size, 0)
 
 
 class LockedFile(SharedfpModule):
@@ -59,21 +61,22 @@ class LockedFile(SharedfpModule):
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Nobody else looks at the number."""
+        """Nobody else looks at the number; the caller has the file's turn, since threads of a process share its lock."""
         if self.problem is not None:
             raise MPIError(self.problem.code, self.problem.detail)
         try:
-            fcntl.fcntl(self.descriptor, LOCK_AND_WAIT, FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, NUMBER.size, 0))
+            # A signal handler may raise as soon as a call has returned.
             try:
+                fcntl.fcntl(self.descriptor, LOCK_AND_WAIT, LOCK)
                 yield
             finally:
-                fcntl.fcntl(self.descriptor, LOCK_AND_WAIT, FLOCK.pack(fcntl.F_UNLCK, os.SEEK_SET, 0, NUMBER.size, 0))
+                fcntl.fcntl(self.descriptor, LOCK_AND_WAIT, UNLOCK)
         except OSError as error:
             raise file_error(self.path, "lock, for the shared pointer,", error.errno or 0) from error
 
     def get(self) -> int:
         """Where it is."""
-        with self.locked():
+        with self.file.turn, self.locked():
             return self.load()
 
     def advance(self, count: int) -> int:

@@ -63,3 +63,36 @@ def accesses(comm, component):
         assert memory[19100 : 19100 + comm.size].sum() == 7 * (comm.size - 1)
         win.Free()
         spread.Free()
+
+
+def pairs_of(value):
+    return np.dtype([("value", value), ("index", "i4")], align=True)
+
+
+def accumulate_pairs(comm):
+    """Pairs whose halves leave gaps, by both operations, fetched and not; what pads the last one is not the window's."""
+    count, rest = 7, 3
+    target, origin = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    for name, value in (("DOUBLE_INT", "f8"), ("LONG_INT", "i8"), ("SHORT_INT", "i2"), ("LONG_DOUBLE_INT", "g")):
+        datatype, pair = getattr(MPI, name), pairs_of(value)
+        padding = datatype.extent - datatype.Get_true_extent()[1]
+        memory = np.full((count + rest) * pair.itemsize, 0x55, "u1")
+        win = MPI.Win.Create(memory[: count * pair.itemsize - padding], comm=comm)
+        held = memory[: count * pair.itemsize].view(pair)
+        held["value"], held["index"] = np.arange(count), 100
+        offered, old = np.zeros(count, pair), np.zeros(count, pair)
+        offered["value"], offered["index"] = np.arange(count)[::-1], comm.rank
+        comm.Barrier()
+        win.Lock(target)
+        win.Get_accumulate([offered, count, datatype], [old, count, datatype], target, op=MPI.MAXLOC)
+        offered["value"] = count // 2
+        win.Accumulate([offered, count, datatype], target, op=MPI.MINLOC)
+        win.Unlock(target)
+        comm.Barrier()
+        assert old["value"].tolist() == list(range(count)), name
+        assert old["index"].tolist() == [100] * count, name
+        # The larger one of the values there and offered, and then none above the middle.
+        assert held["value"].tolist() == [count // 2] * count, name
+        assert held["index"].tolist() == [origin] * count, name
+        assert (memory[count * pair.itemsize - padding :] == 0x55).all(), name
+        win.Free()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import signal
 import struct
+import threading
 
 import numpy as np
 import pytest
+from late_signals import Late, until_late
 
 from ompy import MPI
 
@@ -217,6 +221,144 @@ def test_split_collectives_come_one_at_a_time(comm, tmp_path):
     assert error_of(file.Read_all_end, data).Get_error_class() == MPI.ERR_OTHER
     file.Write_at_all_end(data)
     file.Close()
+
+
+@pytest.mark.ompy(2)
+def test_a_sequential_view_begins_behind_what_every_rank_wrote_before_it(comm, tmp_path):
+    """Rank 1 writes when rank 0 is in Set_view."""
+    path = path_of(comm, tmp_path)
+    file = MPI.File.Open(comm, path, MPI.MODE_WRONLY | MPI.MODE_SEQUENTIAL | MPI.MODE_CREATE)
+    told = []
+    signal.signal(signal.SIGUSR1, lambda *_: told.append(True))
+    other = comm.bcast(os.getpid(), 1)
+    if comm.rank == 0:
+        signal.signal(signal.SIGALRM, lambda *_: os.kill(other, signal.SIGUSR1))
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+    else:
+        while not told:
+            pass
+    file.Write_shared(b"ab"[comm.rank : comm.rank + 1])
+    file.Set_view(MPI.DISPLACEMENT_CURRENT)
+    assert file.Get_view()[0] == 2
+    file.Write_ordered(b"AB"[comm.rank : comm.rank + 1])
+    file.Close()
+    with open(path, "rb") as written:
+        assert sorted(written.read(2)) == sorted(b"ab")
+        assert written.read() == b"AB"
+
+
+@pytest.mark.ompy(3)
+def test_what_is_agreed_on_beside_a_collective_access_under_way_is_not_taken_for_a_part_of_it(comm, tmp_path, ompy_rng):
+    file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE, MPI.Info.Create({"romio_cb_write": "enable"}))
+    file.Set_view(4 * comm.rank, MPI.INT, MPI.INT.Create_vector(200, 1, comm.size).Create_resized(0, 800 * comm.size))
+    data, got = np.full(200, comm.rank, "i4"), np.zeros(800, "i4")
+    for turn in range(200):
+        requests = [file.Iwrite_at_all(200 * part, data) for part in range(4)]
+        for _ in range(ompy_rng.randrange(3)):
+            comm.Iprobe()
+        if turn % 3 == 0:
+            file.Set_info(MPI.Info.Create({"cb_nodes": str(1 + turn % 2)}))
+        elif turn % 3 == 1:
+            file.Seek_shared(turn)
+            assert file.Get_position_shared() == turn
+        else:
+            file.Read_ordered_begin(np.zeros(1, "i4"))
+            file.Read_ordered_end(None)
+        MPI.Request.Waitall(requests)
+    file.Read_at_all(0, got)
+    assert (got == comm.rank).all()
+    file.Close()
+
+
+@pytest.mark.ompy(1)
+def test_no_pointer_goes_farther_than_a_file_can_reach(comm, tmp_path):
+    file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE)
+    for seek, tell, write in (
+        (file.Seek, file.Get_position, file.Write),
+        (file.Seek_shared, file.Get_position_shared, file.Write_shared),
+        (file.Seek_shared, file.Get_position_shared, file.Write_ordered),
+    ):
+        seek(7)
+        assert error_of(seek, 2**63 - 1).Get_error_class() == MPI.ERR_ARG
+        assert error_of(seek, 2**63 - 7, MPI.SEEK_CUR).Get_error_class() == MPI.ERR_ARG
+        assert tell() == 7
+        seek(2**62 - 1)
+        for _ in range(2):
+            assert error_of(write, b"abcd").Get_error_class() == MPI.ERR_ARG
+            assert tell() >= 2**62 - 1
+    file.Seek(2**62 - 1)
+    assert error_of(file.Write, b"abcd").Get_error_class() == MPI.ERR_ARG
+    assert file.Get_position() == 2**62 - 1
+    file.Close()
+
+
+@pytest.mark.ompy(2, mca={"sharedfp": "lockedfile"})
+def test_who_looks_at_a_shared_pointer_in_a_file_lets_nobody_in(comm, tmp_path):
+    file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE)
+    looks, over = threading.Event(), threading.Event()
+
+    def look():
+        while not over.is_set():
+            file.Get_position_shared()
+            looks.set()
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    looks.wait()
+    for _ in range(1500):
+        file.Write_shared(b"x")
+    over.set()
+    looking.join()
+    comm.Barrier()
+    assert file.Get_position_shared() == file.Get_size() == 3000
+    file.Close()
+
+
+@pytest.mark.ompy(1, mca={"sharedfp": "lockedfile"})
+def test_an_exception_of_a_signal_handler_leaves_no_lock_of_a_shared_pointer_in_a_file(comm, tmp_path, ompy_rng):
+    file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE)
+    (hidden,) = tmp_path.glob(".data.*.sharedfp")
+    ask = struct.pack("hhxxxxqqixxxx", fcntl.F_WRLCK, os.SEEK_SET, 0, 8, 0)
+
+    def handle(*_):
+        if armed:
+            raise Late
+
+    signal.signal(signal.SIGALRM, handle)
+    with open(hidden, "r+b") as other:
+        for _ in range(3000):
+            armed = True
+            try:
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, 1e-6 * ompy_rng.randrange(1, 30))
+                    file.Get_position_shared()
+                finally:
+                    armed = False
+            except Late:
+                armed = False
+            fcntl.fcntl(other, 37, ask)  # F_OFD_SETLK: an error where it is locked
+            fcntl.fcntl(other, 37, struct.pack("hhxxxxqqixxxx", fcntl.F_UNLCK, os.SEEK_SET, 0, 8, 0))
+    file.Close()
+
+
+@pytest.mark.ompy(1)
+def test_an_atomic_read_of_pieces_that_go_back_waits_for_who_has_one_of_them(comm, tmp_path):
+    path = path_of(comm, tmp_path)
+    with open(path, "w+b") as data:
+        data.write(bytes(range(200)))
+        data.flush()
+        file = MPI.File.Open(comm, path, MPI.MODE_RDONLY)
+        file.Set_view(0, MPI.BYTE, MPI.BYTE.Create_hindexed([4, 4, 4], [100, 50, 0]))
+        file.Set_atomicity(True)
+        got = bytearray(12)
+        for place in (0, 50, 100):
+            mine = struct.pack("hhxxxxqqixxxx", fcntl.F_WRLCK, os.SEEK_SET, place, 4, 0)
+            fcntl.fcntl(data, 37, mine)  # F_OFD_SETLK: the lock is the open file's
+            until_late(lambda: file.Read_at(0, got))
+            fcntl.fcntl(data, 37, struct.pack("hhxxxxqqixxxx", fcntl.F_UNLCK, os.SEEK_SET, place, 4, 0))
+        file.Read_at(0, got)
+        assert list(got) == [*range(100, 104), *range(50, 54), *range(4)]
+        file.Close()
 
 
 @pytest.mark.ompy(1)

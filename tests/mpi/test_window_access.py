@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from accessing import accumulate_pairs
 
 from ompy import MPI
 
@@ -125,6 +126,21 @@ def test_pairs_and_spread_elements_accumulate(comm):
     assert numbers.tolist() == [0, 101, 2, 3, 104, 5, 6, 107, 8, 9]
     win.Free()
     third.Free()
+
+
+@pytest.mark.ompy(1, 2, mca={"osc": "sm"})
+def test_pairs_accumulate_in_shared_memory(comm):
+    accumulate_pairs(comm)
+
+
+@pytest.mark.ompy(1, 2, mca={"osc": "sm", "osc_sm_patience": 0})
+def test_pairs_accumulate_in_an_image_of_the_target_s_memory(comm):
+    accumulate_pairs(comm)
+
+
+@pytest.mark.ompy(1, 2, mca={"osc": "pt2pt"})
+def test_pairs_accumulate_by_messages(comm):
+    accumulate_pairs(comm)
 
 
 @pytest.mark.ompy(1, 3)

@@ -3,6 +3,7 @@
 import os
 import random
 import signal
+import threading
 
 import numpy as np
 import pytest
@@ -152,6 +153,56 @@ def test_an_epoch_over_messages_that_was_waited_for_in_vain_comes_all_the_same(c
 @pytest.mark.ompy(2, mca=DIRECTLY)
 def test_an_epoch_in_shared_memory_that_was_waited_for_in_vain_comes_all_the_same(comm):
     epochs(comm)
+
+
+@pytest.mark.ompy(2, mca={**BY_REMOTE_ACCESS, "btl": "self,zmq"})
+def test_an_epoch_by_remote_access_that_an_exception_ends_is_over_for_its_target(comm):
+    """What Complete waits for is waited for to its end: rank 1 comes to MPI again when rank 0 has been interrupted."""
+    win, memory, _ = window_of(comm, False)
+    target = comm.bcast(os.getpid(), 1)
+    told = []
+    signal.signal(signal.SIGUSR1, lambda *_: told.append(True))
+    first, other = (comm.Get_group().Incl([rank]) for rank in (0, 1))
+    for value in (1.0, 2.0):
+        comm.Barrier()
+        if comm.rank == 0:
+            win.Start(other)
+            win.Put(np.full(4, value), 1)
+            until_late(win.Complete, lambda: os.kill(target, signal.SIGUSR1))
+        else:
+            win.Post(first)
+            while not told:
+                pass
+            told.clear()
+            win.Wait()
+            assert (memory == value).all()
+    win.Free()
+
+
+@pytest.mark.ompy(2, mca=BY_MESSAGES)
+def test_who_flushes_again_waits_for_what_an_exception_or_another_thread_has_left(comm, tmp_path):
+    """Rank 1 is not inside MPI, so nothing that rank 0 orders is carried out."""
+    win, memory, _ = window_of(comm, False)
+    sign = comm.bcast(str(tmp_path / "may-go-on"))
+    comm.Barrier()
+    if comm.rank == 0:
+        win.Lock(1, MPI.LOCK_SHARED, MPI.MODE_NOCHECK)
+        win.Accumulate(np.ones(4), 1)
+        for flush in (win.Flush_all, win.Flush_all, lambda: win.Flush(1)):
+            until_late(flush)
+        win.Accumulate(np.ones(4), 1)
+        flushing = threading.Thread(target=win.Flush, args=(1,))
+        flushing.start()
+        until_late(lambda: win.Flush(1))
+        open(sign, "w").close()
+        win.Flush(1)
+        flushing.join()
+        win.Unlock(1)
+    while not os.path.exists(sign):
+        pass
+    comm.Barrier()
+    assert comm.rank == 0 or (memory == 2).all()
+    win.Free()
 
 
 def interrupt(call, dice):

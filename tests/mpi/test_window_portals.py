@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from accessing import accesses
+from accessing import accesses, accumulate_pairs
 from attaching import attach_at_random
 
 from ompy import MPI
@@ -26,6 +26,11 @@ TARGET = 1
 def test_over_shared_memory(comm, ompy_seed):
     accesses(comm, "portals")
     attach_at_random(comm, ompy_seed)
+
+
+@pytest.mark.ompy(2, mca=WAYS["shared memory"])
+def test_pairs_accumulate(comm):
+    accumulate_pairs(comm)
 
 
 @pytest.mark.ompy(2, 3, mca=WAYS["tcp"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from accessing import accesses
+from accessing import accesses, accumulate_pairs
 from attaching import attach_at_random
 
 from ompy import MPI
@@ -24,6 +24,11 @@ WAYS = {
 def test_over_the_heap(comm, ompy_seed):
     accesses(comm, "rdma")
     attach_at_random(comm, ompy_seed)
+
+
+@pytest.mark.ompy(1, 2, mca=WAYS["heap and kernel"])
+def test_pairs_accumulate(comm):
+    accumulate_pairs(comm)
 
 
 @pytest.mark.ompy(2, 3, mca=WAYS["heap and kernel"])

@@ -9,7 +9,7 @@ from ompy.core.board cimport WIN_FLUSH
 from ompy.core.convertor cimport Convertor, copy_typed, pack_all, unpack_all
 from ompy.core.request cimport Request
 from ompy.core.typemap cimport Typemap, predefined
-from ompy.mca.accumulate cimport NO_OP, REPLACE, check_operation, combine
+from ompy.mca.accumulate cimport NO_OP, REPLACE, check_operation, combine_packed
 from ompy.mca.osc cimport Access
 from ompy.mca.remote_window.attached cimport Attached
 from ompy.mca.remote_window.ways cimport COMBINING, HOLDER_BITS, HOLDERS, NUMBER_BITS, Key, Way
@@ -223,8 +223,8 @@ cdef class Accesses(Attached):
         if compare or access.operation is REPLACE:
             memcpy(elements, <char *> packed, nbytes)
         elif access.operation is not NO_OP:
-            combine(access.operation, <char *> packed, elements, nbytes // basics[access.target_type.basic].size,
-                    predefined(access.target_type.basic))
+            combine_packed(access.operation, <char *> packed, elements, nbytes // basics[access.target_type.basic].size,
+                           predefined(access.target_type.basic))
         if key is None:
             unpack_all(elements, nbytes, place, access.target_count, access.target_type)
         else:

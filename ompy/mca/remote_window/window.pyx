@@ -68,18 +68,18 @@ cdef class RemoteWindow(Accesses):
     cpdef int fence(self, int assertion) except -1:
         """Every rank has entered, and all accesses to this one are complete."""
         self.may_fence()
-        self.finish_all(False)
+        self.finish_all(range(self.ranks), False)
         full_fence()
         meet(self.window.communicator, WIN_FENCE)
         full_fence()
         self.fenced = not assertion & ASSERT_NOSUCCEED
         return 0
 
-    def finish_all(self, bint local):
-        """Complete the accesses to every target; the first error when all are over."""
+    def finish_all(self, targets, bint local):
+        """Complete the accesses to the targets; the first error when all are over."""
         cdef int target
         first = None
-        for target in range(self.ranks):
+        for target in targets:
             try:
                 self.finish(target, local)
             except MPIError as error:
@@ -97,15 +97,21 @@ cdef class RemoteWindow(Accesses):
         return self.wake_peer(rank)
 
     def tell(self, list ranks, Tally tally):
-        """Count one up at each of them."""
+        """Count one up at each of them; the first error when all that live have it."""
         cdef int rank
+        first = None
         full_fence()
         self.begin_keeping()
         try:
             for rank in ranks:
-                self.count_up(tally, rank)
+                try:
+                    self.count_up(tally, rank)
+                except MPIError as error:
+                    first = first or error
         finally:
             self.end_keeping()
+        if first is not None:
+            raise first
 
     cpdef int post(self, list ranks, int assertion) except -1:
         """Open this process's memory to the ranks."""
@@ -129,11 +135,16 @@ cdef class RemoteWindow(Accesses):
 
     cpdef int complete(self) except -1:
         """Accesses are complete at the targets, which are told."""
-        cdef int rank
         cdef list ranks = self.end_started()
-        for rank in ranks:
-            self.finish(rank, False)
-        self.tell(ranks, COMPLETED)
+        # The targets wait for it, whatever an access or a signal handler raises.
+        self.begin_keeping()
+        try:
+            try:
+                self.finish_all(ranks, False)
+            finally:
+                self.tell(ranks, COMPLETED)
+        finally:
+            self.end_keeping()
         return 0
 
     cpdef int wait(self) except -1:
@@ -271,7 +282,7 @@ cdef class RemoteWindow(Accesses):
         self.begin_keeping()
         try:
             try:
-                self.finish_all(False)
+                self.finish_all(range(self.ranks), False)
             finally:
                 full_fence()
                 if not self.all_unchecked:
@@ -285,7 +296,7 @@ cdef class RemoteWindow(Accesses):
         """Complete accesses to a target, or to all."""
         self.may_flush(target)
         if target < 0:
-            self.finish_all(local)
+            self.finish_all(range(self.ranks), local)
         else:
             self.finish(target, local)
         full_fence()
@@ -305,7 +316,7 @@ cdef class RemoteWindow(Accesses):
         if self.exposed is not None:
             raise MPIError(ERR_RMA_SYNC, "Free between Post and Wait: end the epoch first")
         self.may_free()
-        self.finish_all(False)
+        self.finish_all(range(self.ranks), False)
         meet(self.window.communicator, WIN_FREE)
         self.close()
         return 0

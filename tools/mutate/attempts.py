@@ -34,6 +34,11 @@ RELATED = {
     "coll": ("coll/test_*.py", "mpi/test_*collective*.py", "mpi/test_intercomm.py", "mpi/test_topology.py"),
     "osc": ("mpi/test_window*.py", "runtime/test_window_failures.py"),
     "rte": ("runtime/test_*.py",),
+    "bml": ("mca/test_explain.py", "pml/test_failover.py"),
+    "rpi": ("pml/test_rpi.py",),
+    "plm": ("runtime/test_many_hosts.py", "runtime/test_tree_of_hosts.py"),
+    "hook": ("mca/test_watchers.py", "mca/test_explain.py"),
+    **dict.fromkeys(("io", "fs", "fbtl", "fcoll", "sharedfp"), ("mpi/test_file*.py",)),
 }  # fmt: skip
 
 

@@ -113,7 +113,7 @@ def main(components: list[Component], count: int, seed: int, words: str) -> None
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with unchanged(), Progress(*columns, console=console) as progress:
         task = progress.add_task("", total=len(todo))
-        limits: dict[Component, list[float]] = {}
+        limits: dict[Component, list[list[float]]] = {}
         if todo:
             build()
         for component, mutant in todo:

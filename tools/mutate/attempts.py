@@ -34,7 +34,19 @@ RELATED = {
     "coll": ("coll/test_*.py", "mpi/test_*collective*.py", "mpi/test_intercomm.py", "mpi/test_topology.py"),
     "osc": ("mpi/test_window*.py", "runtime/test_window_failures.py"),
     "rte": ("runtime/test_*.py",),
+    "bml": ("mca/test_explain.py", "pml/test_failover.py"),
+    "rpi": ("pml/test_rpi.py",),
+    "plm": ("runtime/test_many_hosts.py", "runtime/test_tree_of_hosts.py"),
+    "hook": ("mca/test_watchers.py", "mca/test_explain.py"),
+    **dict.fromkeys(("io", "fs", "fbtl", "fcoll", "sharedfp"), ("mpi/test_file*.py",)),
 }  # fmt: skip
+
+# Parameters under which the kit is run, where one run does not reach all of a component; names, where it serves by several.
+SETTINGS = {
+    "fcoll/two_phase": ((), ("fcoll_two_phase_exchange", "messages")),
+    "hook/comm_method": (("hook_comm_method_display", "1"),),
+}
+NAMES = {"rpi/raw": ("raw_v1", "raw_v2", "raw_v3")}
 
 
 class Component(NamedTuple):
@@ -54,17 +66,21 @@ class Component(NamedTuple):
 
     @property
     def sources(self) -> list[Path]:
-        return sorted(path for suffix in ("py", "pyx", "pxd") for path in self.folder.glob(f"*.{suffix}"))
+        return sorted(path for suffix in ("py", "pyx", "pxd") for path in self.folder.rglob(f"*.{suffix}"))
 
     @property
-    def killers(self) -> list[list[str]]:
-        """Commands, the quickest first: the kit's contract, the tests, the whole kit with its random programs."""
+    def killers(self) -> list[list[list[str]]]:
+        """Groups of commands, the quickest first: the kit's contract, the tests, the whole kit with its random programs."""
+        path = f"{self.framework}/{self.name}"
         beside = {"btl": "self", "coll": "basic", "osc": "pt2pt"}.get(self.framework, "")
-        names = ",".join(dict.fromkeys(name for name in (self.name, beside) if name))
-        kit = ["-m", "ompy", "conformance", "--mca", self.framework, names]
-        files = self.tests
-        tests = [["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *files]] if files else [["-c", ""]]
-        return [[*kit, *QUICK, RANKS.get(self.framework, "2")], *tests, [*kit, "-x"]]
+        kits = []
+        for name in NAMES.get(path, (self.name,)):
+            names = ",".join(dict.fromkeys(filter(None, (name, beside))))
+            for setting in SETTINGS.get(path, ((),)):
+                more = ["--mca", *setting] if setting else []
+                kits.append(["-m", "ompy", "conformance", "--mca", self.framework, names, *more])
+        tests = [["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *self.tests]] if self.tests else []
+        return [[[*kit, *QUICK, RANKS.get(self.framework, "2")] for kit in kits], tests, [[*kit, "-x"] for kit in kits]]
 
     @property
     def tests(self) -> list[str]:
@@ -89,7 +105,7 @@ class Verdict(NamedTuple):
 
     Attributes:
         word: KILLED, SURVIVED or STILLBORN.
-        killer: which of the commands noticed it, from 1 on; 0 for none.
+        killer: in which of the groups one noticed it, from 1 on; 0 for none.
         seconds: that it took.
     """
 
@@ -136,18 +152,20 @@ def build() -> bool:
     return succeeds(["tools/build.py"])
 
 
-def measured(killers: list[list[str]]) -> list[float]:
+def measured(killers: list[list[list[str]]]) -> list[list[float]]:
     """How long each command may take, by what it takes without a change; ValueError where one fails."""
-    limits = []
-    for command in killers:
-        begin = time.monotonic()
-        if not succeeds(command):
-            raise ValueError(f"without any change this fails: python {' '.join(command)}")
-        limits.append(max(PATIENCE * (time.monotonic() - begin), LEAST))
+    limits: list[list[float]] = []
+    for group in killers:
+        limits.append([])
+        for command in group:
+            begin = time.monotonic()
+            if not succeeds(command):
+                raise ValueError(f"without any change this fails: python {' '.join(command)}")
+            limits[-1].append(max(PATIENCE * (time.monotonic() - begin), LEAST))
     return limits
 
 
-def attempt(mutant: Mutant, killers: list[list[str]], limits: list[float]) -> Verdict:
+def attempt(mutant: Mutant, killers: list[list[list[str]]], limits: list[list[float]]) -> Verdict:
     """Whether anybody notices the mutant."""
     target, kept = ROOT / mutant.path, KEPT / mutant.path
     source = target.read_text()
@@ -158,8 +176,8 @@ def attempt(mutant: Mutant, killers: list[list[str]], limits: list[float]) -> Ve
         write(target, mutant.text(source))
         if target.suffix != ".py" and not build():
             return Verdict(STILLBORN, 0, time.monotonic() - begin)
-        for number, (command, most) in enumerate(zip(killers, limits, strict=True), 1):
-            if not succeeds(command, most):
+        for number, (commands, group) in enumerate(zip(killers, limits, strict=True), 1):
+            if not all(succeeds(command, most) for command, most in zip(commands, group, strict=True)):
                 return Verdict(KILLED, number, time.monotonic() - begin)
         return Verdict(SURVIVED, 0, time.monotonic() - begin)
     finally:

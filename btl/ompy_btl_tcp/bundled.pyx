@@ -25,7 +25,7 @@ from ompy_btl_tcp.wire cimport forget, lock, silence, unlock, watch
 
 from ompy_btl_tcp.call import Call
 from ompy_btl_tcp.card import ways
-from ompy_btl_tcp.handshake import beginning, name_of
+from ompy_btl_tcp.handshake import OVER, TWICE, WELCOME, beginning, name_of
 from ompy_btl_tcp.module import lost, reason_of
 
 # Frames of one link dealt with at a time.
@@ -324,16 +324,20 @@ cdef class BundledTcpBtl(TcpBtl):
 
     # -- links
 
-    def is_wanted(self, conversation):
+    def judge(self, conversation):
         cdef Bundle bundle = self.bundles.get(conversation.peer)
-        if conversation.peer in self.gone or conversation.number >= MOST_LINKS:
-            return False
+        if conversation.peer in self.gone:
+            return OVER
+        if conversation.number >= MOST_LINKS:
+            return TWICE
         call = self.calls.get((conversation.peer, conversation.number))
         if call is not None and call.is_talking and conversation.me < conversation.peer:
-            return False
+            return TWICE
         if bundle is None:
-            return conversation.turn == 0
-        return conversation.number not in bundle.links or conversation.turn >= bundle.turns[conversation.number]
+            return WELCOME if conversation.turn == 0 else TWICE
+        if conversation.number not in bundle.links or conversation.turn >= bundle.turns[conversation.number]:
+            return WELCOME
+        return TWICE
 
     def open_link(self, int family):
         link = TcpBtl.open_link(self, family)

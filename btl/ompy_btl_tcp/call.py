@@ -6,7 +6,8 @@
       +--- (later again)   next address, or failed when there is none
 
 A host that is down is noticed by time, which the addresses share.  Whoever has answered the network's connect is alive, if
-perhaps computing: for what it says we wait as long as the connection stands.
+perhaps computing: for what it says we wait as long as the connection stands.  This process may have computed as well: an answer
+that it has not looked at is no silence, and whoever hung up because it said nothing is called again.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import errno
 import os
 import time
 from _socket import AF_INET, AF_INET6, SO_ERROR, SOL_SOCKET
+from select import POLLNVAL, POLLOUT, poll
 
 from ompy_btl_tcp.handshake import Caller, Ended
 
@@ -110,7 +112,7 @@ class Call:
                 problem = error.errno or errno.EIO
             if problem in (0, errno.EINPROGRESS, errno.EINTR):
                 return
-            if problem in SHORTAGES and time.monotonic() < self.end:
+            if problem in SHORTAGES and self.may_try_again():
                 self.rest()
                 return
             if not self.next_address(os.strerror(problem), problem == errno.ECONNREFUSED):
@@ -126,6 +128,10 @@ class Call:
             self.failure = "; ".join(self.reasons)
             return False
         return True
+
+    def may_try_again(self) -> bool:
+        """Whether patience lasts; time in which this process did not call is none of it, so a few tries are always made."""
+        return self.pause < LONGEST_PAUSE or time.monotonic() < self.end
 
     def rest(self) -> None:
         """Begin again in a moment."""
@@ -152,7 +158,7 @@ class Call:
                 self.conversation = conversation
             return self.conversation.advance()
         except Ended as ended:
-            if ended.again and time.monotonic() < self.end:
+            if ended.again and self.may_try_again():
                 self.rest()
             elif self.next_address(str(ended), ended.denied):
                 self.dial()
@@ -164,6 +170,15 @@ class Call:
             return False
         if self.link is None:
             self.restart()
+        elif has_answered(self.link):
+            return False  # perhaps long ago, and nobody has looked here: the poller tells of it
         elif self.next_address(f"no answer for {self.patience / len(self.ways):g} s", False):
             self.dial()
         return True
+
+
+def has_answered(link: Socket) -> bool:
+    """Whether the network has connected a socket, or has said why not; one that the program has closed hears nothing."""
+    waiter = poll()
+    waiter.register(link, POLLOUT)
+    return any(events != POLLNVAL for _, events in waiter.poll(0))

@@ -19,7 +19,8 @@ A link is a number and how many links of that number there were before; 0 and 0 
 tells of several).  The codes are over it as well.
 
 There is one connection a pair, and a number.  Where both ends call at the same time that of the lower name stands: who has the
-lower one answers TWICE once its own call has been taken, and the other then tries again, to find the connection there.
+lower one answers TWICE once its own call has been taken, and the other then tries again, to find the connection there.  Who has
+given the caller up for good answers OVER.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ CODE_SIZE = 32
 HELLO = struct.Struct("<8sH20s20s32sHI")
 LINK = struct.Struct("<HI")
 VERDICT = struct.Struct("<B32s")
-WELCOME, TWICE, REFUSED = 1, 2, 3
+WELCOME, TWICE, REFUSED, OVER = 1, 2, 3, 4
 NOTHING = bytes(CODE_SIZE)
 
 
@@ -171,10 +172,12 @@ class Caller(Conversation):
             if self.channel is not None:
                 reason += ", or somebody is between the two"
             raise Ended(reason, denied=True)
-        if verdict not in (WELCOME, TWICE) or not hmac.compare_digest(code, self.code(b"answerer")):
+        if verdict not in (WELCOME, TWICE, OVER) or not hmac.compare_digest(code, self.code(b"answerer")):
             raise Ended("whoever answered there does not know the secret", denied=True)
         if verdict == TWICE:
             raise Ended("it is calling too", again=True)
+        if verdict == OVER:
+            raise Ended("it has given up contact", denied=True)
         return True
 
 
@@ -183,7 +186,7 @@ class Answerer(Conversation):
 
     Parameters:
         secrets: of the circles that this process is in, by its name there.
-        wanted: `wanted(conversation)`: whether the connection to `peer`, to whom this process is `me`, is to stand.
+        judge: `judge(conversation)`: the verdict on a connection to `peer`, to whom this process is `me`: WELCOME, TWICE or OVER.
     """
 
     def __init__(
@@ -191,12 +194,12 @@ class Answerer(Conversation):
         link: Socket,
         secrets: Mapping[bytes, bytes],
         deadline: float,
-        wanted: Callable[[Answerer], bool],
+        judge: Callable[[Answerer], int],
         protection: type[Channel] | None = None,
     ) -> None:
         super().__init__(link, b"", b"", deadline, protection)
         self.secrets = secrets
-        self.wanted = wanted
+        self.judge = judge
         self.called = b""
         self.expect(HELLO.size, self.take_hello)
 
@@ -215,8 +218,8 @@ class Answerer(Conversation):
         if not hmac.compare_digest(message, self.code(b"caller")) or self.called != self.me or self.peer == self.me:
             self.say(VERDICT.pack(REFUSED, NOTHING))
             raise Ended("does not know the secret, or called somebody else")
-        if not self.wanted(self):
-            self.say(VERDICT.pack(TWICE, self.code(b"answerer")))
-            raise Ended("there is a connection to it", again=True)
-        self.say(VERDICT.pack(WELCOME, self.code(b"answerer")))
+        verdict = self.judge(self)
+        self.say(VERDICT.pack(verdict, self.code(b"answerer")))
+        if verdict != WELCOME:
+            raise Ended("there is a connection to it, or will be none", again=True)
         return True

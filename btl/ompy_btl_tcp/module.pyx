@@ -32,7 +32,7 @@ from ompy_btl_tcp.wire cimport (
 
 from ompy_btl_tcp.call import Call
 from ompy_btl_tcp.card import Card, Way, candidates, pack, unpack
-from ompy_btl_tcp.handshake import Answerer, beginning, name_of
+from ompy_btl_tcp.handshake import TWICE, WELCOME, Answerer, beginning, name_of
 from ompy_btl_tcp.inheritance import transports
 from ompy_btl_tcp.interfaces import choose
 from ompy_btl_tcp.reception import Reception, listen
@@ -297,6 +297,8 @@ cdef class TcpBtl(Btl):
         cdef bint queued = connection.queued > 0
         if connection.send(head, head_size, data, size, payload, payload_size, descriptor, must, later) != OK:
             self.refused += 1
+            if connection.is_broken and not connection.is_hot:
+                self.heat(connection)            # epoll knows nothing of a socket that the program has closed
             return OUT_OF_RESOURCE
         self.sent += 1
         self.bytes_sent += head_size + size + payload_size
@@ -672,14 +674,16 @@ cdef class TcpBtl(Btl):
         link.close()
 
     def answerer(self, link):
-        return Answerer(link, self.secrets, monotonic() + self.settings["handshake_timeout"] / 1000, self.is_wanted,
+        return Answerer(link, self.secrets, monotonic() + self.settings["handshake_timeout"] / 1000, self.judge,
                         self.protection)
 
-    def is_wanted(self, conversation):
-        """Whether a connection that a peer has made is to stand; see `handshake.py`."""
+    def judge(self, conversation):
+        """The verdict on a connection that a peer has made; see `handshake.py`."""
         name = conversation.peer
         call = self.calls.get(name)
-        return name not in self.connections and not (call is not None and call.is_talking and conversation.me < name)
+        if name in self.connections or (call is not None and call.is_talking and conversation.me < name):
+            return TWICE
+        return WELCOME
 
     cdef int unready(self, TcpEndpoint endpoint) except -1:
         """No connection stands: OK when there is a failure instead, else one is on its way."""

@@ -11,10 +11,12 @@ import socket
 import struct
 import time
 from ctypes import create_string_buffer
+from ipaddress import ip_interface
 
 import pytest
 from network_ranks import is_outlived_by_its_child
-from ompy_btl_tcp.card import Address, Card, candidates, pack, unpack
+from ompy_btl_tcp.call import Call
+from ompy_btl_tcp.card import Address, Card, Way, candidates, pack, unpack
 from ompy_btl_tcp.handshake import name_of
 from ompy_btl_tcp.interfaces import choose
 from tcp_ranks import TAG, Rank, open_btl, run
@@ -309,6 +311,34 @@ def test_a_socket_that_the_program_has_closed_is_a_lost_peer_that_says_so() -> N
     run(body)
 
 
+def test_a_closed_socket_that_nothing_has_come_by_lately_is_noticed_when_something_is_sent() -> None:
+    size = 7
+
+    def body(rank: Rank) -> None:
+        if rank.rank == 0:
+            before = set(rank.btl.descriptors())
+            rank.gather()
+            rank.wait_for(1)
+            [connected] = set(rank.btl.descriptors()) - before
+            for peer in range(2, size):
+                rank.gather()
+                rank.wait_for(peer)
+            os.close(connected)
+            assert rank.btl.post(rank.endpoints[1], b"hello", TAG) == BACK_PRESSURE
+            rank.progress_until(lambda: bool(rank.errors))
+            [(lost, error)] = rank.errors
+            assert lost == 1
+            assert "the program has closed the socket" in str(error)
+        else:
+            for peer in range(1, size):
+                rank.gather()
+                if peer == rank.rank:
+                    rank.post(0, b"hello")
+        rank.gather()
+
+    run(body, size)
+
+
 def test_what_waits_for_a_killed_peer_completes_once_with_an_error() -> None:
     def body(rank: Rank) -> None:
         rank.post(1 - rank.rank, b"hello")
@@ -382,6 +412,42 @@ def test_a_rank_that_computes_for_longer_than_the_handshake_may_take_gets_its_me
         assert not rank.errors
 
     run(body, handshake_timeout=200)
+
+
+def test_a_caller_that_computes_until_it_is_hung_up_on_calls_again() -> None:
+    def body(rank: Rank) -> None:
+        if rank.rank == 0:
+            assert rank.btl.post(rank.endpoints[1], b"hello", TAG) == BACK_PRESSURE
+            rank.gather()
+            rank.post(1, b"hello")
+            assert not rank.errors
+        else:
+            rank.progress_until(lambda: rank.btl.statistics()["connections_rejected"] == 1)
+            rank.gather()
+            rank.wait_for(1)
+        rank.gather()
+
+    run(body, handshake_timeout=200, connect_timeout=50)
+
+
+def test_a_call_that_was_answered_while_nobody_looked_is_not_given_up() -> None:
+    links: list[socket.socket] = []
+
+    def open_link(family: int) -> socket.socket:
+        links.append(socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK))
+        return links[-1]
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = Address(ip_interface("127.0.0.1/8"), server.getsockname()[1])
+        it = Call(open_link, lambda link: link.close(), [Way("", address)], b"", name_of("test", 0), name_of("test", 1), 1.0)
+        answered, _ = server.accept()
+        with answered:
+            assert not it.look_at_clock(it.deadline + 1)
+            assert it.failure == ""
+            assert not it.advance()
+            assert it.is_talking
+            it.hang_up()
+    assert len(links) == 1
 
 
 def test_an_address_where_nobody_answers_is_named_and_another_one_is_tried() -> None:

@@ -14,7 +14,7 @@ import pytest
 import tcp_ranks
 from network_ranks import is_outlived_by_its_child
 from ompy_btl_tcp.card import Address, Card, Way, ways
-from ompy_btl_tcp.handshake import TWICE, WELCOME
+from ompy_btl_tcp.handshake import OVER, TWICE, WELCOME
 from tcp_ranks import SECRET, TAG, Rank, call, door, exactly, introduced, run
 from test_tcp import put
 
@@ -414,6 +414,28 @@ def test_a_call_that_does_not_know_of_the_link_that_stands_is_told_so_and_one_th
     run(body, failover_timeout=PATIENCE)
 
 
+def test_who_was_given_up_without_knowing_it_is_told_so_when_it_calls() -> None:
+    def body(rank: Rank) -> None:
+        where = door(rank)
+        if rank.rank == 0:
+            rank.wait_for(1)
+        else:
+            rank.post(0, b"hello")
+        rank.meet()
+        if rank.rank == 1:
+            # In the place of the link that stands, and something that rank 0 gives its peer up for.
+            with call(where) as other:
+                assert introduced(other, SECRET, (0, 1))[0] == WELCOME
+                other.sendall(frame(9, FIRST))
+                rank.progress_until(lambda: bool(rank.errors))
+            assert "given up contact" in str(rank.errors[0][1])
+        else:
+            rank.progress_until(lambda: bool(rank.errors))
+        rank.meet()
+
+    run(body, failover_timeout=PATIENCE)
+
+
 @pytest.mark.parametrize(
     "forged",
     [
@@ -440,7 +462,7 @@ def test_what_is_no_frame_ends_contact_and_names_the_peer(forged: bytes) -> None
                         pass
                 # Who was given up stays out.
                 with call(where) as other:
-                    assert introduced(other, SECRET, (0, 1))[0] == TWICE
+                    assert introduced(other, SECRET, (0, 1))[0] == OVER
         rank.meet()
 
     run(body, failover_timeout=PATIENCE)

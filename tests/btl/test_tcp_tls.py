@@ -405,7 +405,7 @@ def test_a_conversation_that_stops_at_any_byte_leads_nowhere_and_blocks_nobody()
             link.setblocking(False)
         with one, far_one, other, far_other:
             caller = Caller(one, SECRET, PEER, 0, Channel)
-            answerer = Answerer(other, {ME: SECRET}, 0, lambda _: True, Channel)
+            answerer = Answerer(other, {ME: SECRET}, 0, lambda _: WELCOME, Channel)
             caller.begin(ME)
             through = 0
             done: set[Any] = set()

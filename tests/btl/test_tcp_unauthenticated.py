@@ -11,7 +11,19 @@ import time
 import pytest
 import tcp_ranks
 from ompy_btl_tcp.channel import Channel
-from ompy_btl_tcp.handshake import NONCE_SIZE, REFUSED, TWICE, VERDICT, WELCOME, Answerer, Caller, Conversation, Ended, name_of
+from ompy_btl_tcp.handshake import (
+    NONCE_SIZE,
+    OVER,
+    REFUSED,
+    TWICE,
+    VERDICT,
+    WELCOME,
+    Answerer,
+    Caller,
+    Conversation,
+    Ended,
+    name_of,
+)
 from tcp_ranks import (
     ME,
     PEER,
@@ -40,11 +52,11 @@ def pair() -> tuple[socket.socket, socket.socket]:
     return ends
 
 
-def talk(caller_secret: bytes, answerer_secret: bytes, wanted: bool = True, called: bytes = ME) -> tuple[str, str]:
+def talk(caller_secret: bytes, answerer_secret: bytes, verdict: int = WELCOME, called: bytes = ME) -> tuple[str, str]:
     """What becomes of a conversation at both ends: the reason for its end, or "" where it led to a connection."""
     ours, theirs = pair()
     caller = Caller(ours, caller_secret, PEER, 0, protecting())
-    answerer = Answerer(theirs, {ME: answerer_secret}, 0, lambda _: wanted, protecting())
+    answerer = Answerer(theirs, {ME: answerer_secret}, 0, lambda _: verdict, protecting())
     outcomes: dict[Conversation, str] = {}
     caller.begin(called)
     while len(outcomes) < 2:
@@ -67,11 +79,12 @@ def test_those_who_share_a_secret_meet_and_others_do_not() -> None:
         assert "refused our credentials" in refused
         assert "does not know the secret" in unknown
     assert "refused our credentials" in talk(SECRET, SECRET, called=name_of("test", 2))[0]
-    assert "calling too" in talk(SECRET, SECRET, wanted=False)[0]
+    assert "calling too" in talk(SECRET, SECRET, TWICE)[0]
+    assert "given up contact" in talk(SECRET, SECRET, OVER)[0]
 
 
 def test_an_answerer_who_does_not_know_the_secret_is_told_nothing() -> None:
-    for verdict in (WELCOME, TWICE):
+    for verdict in (WELCOME, TWICE, OVER):
         ours, theirs = pair()
         caller = Caller(ours, SECRET, PEER, 0, protecting())
         caller.begin(ME)

@@ -186,7 +186,7 @@ class Answerer(Conversation):
 
     Parameters:
         secrets: of the circles that this process is in, by its name there.
-        judge: `judge(conversation)`: the verdict on a connection to `peer`, to whom this process is `me`: WELCOME, TWICE or OVER.
+        judge: `judge(conversation)`: WELCOME, TWICE or OVER, of a connection to `peer`, to whom this process is `me`.
     """
 
     def __init__(

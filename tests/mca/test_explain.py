@@ -136,8 +136,14 @@ def test_the_table_of_a_larger_job_is_a_summary(launch) -> None:
     assert "within a host: sm for 6 pairs" in result.stderr
 
 
-def test_without_the_parameter_nothing_is_printed(launch) -> None:
-    result = launch("-n", "2", sys.executable, "-c", PASS)
+def test_a_job_that_just_fits_has_the_table(launch) -> None:
+    mca = ("--mca", "hook_comm_method_display", "1", "--mca", "hook_comm_method_max", "2")
+    assert "0 self sm" in " ".join(launch("-n", "2", *mca, sys.executable, "-c", PASS).stderr.split())
+
+
+@pytest.mark.parametrize("mca", [(), ("--mca", "hook", "comm_method")], ids=["not named", "named"])
+def test_without_the_parameter_nothing_is_printed(launch, mca: tuple[str, ...]) -> None:
+    result = launch("-n", "2", *mca, sys.executable, "-c", PASS)
     assert (result.stdout, result.stderr, result.returncode) == ("", "", 0)
 
 

@@ -314,6 +314,16 @@ def test_who_looks_at_a_shared_pointer_in_a_file_lets_nobody_in(comm, tmp_path):
     file.Close()
 
 
+@pytest.mark.ompy(2, mca={"sharedfp": "lockedfile"})
+def test_a_file_that_each_rank_has_alone_leaves_nothing_hidden(comm, tmp_path):
+    path = f"{path_of(comm, tmp_path)}{comm.rank}"
+    file = MPI.File.Open(MPI.COMM_SELF, path, READ_WRITE)
+    file.Write_shared(b"alone")
+    file.Close()
+    folder, name = os.path.split(path)
+    assert [it for it in os.listdir(folder) if name in it] == [name]
+
+
 @pytest.mark.ompy(1, mca={"sharedfp": "lockedfile"})
 def test_an_exception_of_a_signal_handler_leaves_no_lock_of_a_shared_pointer_in_a_file(comm, tmp_path, ompy_rng):
     file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE)

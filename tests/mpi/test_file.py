@@ -314,6 +314,19 @@ def test_who_looks_at_a_shared_pointer_in_a_file_lets_nobody_in(comm, tmp_path):
     file.Close()
 
 
+@pytest.mark.ompy(1, 2)
+def test_pointers_begin_at_the_start_of_what_is_there_or_behind_it_where_that_is_asked_for(comm, tmp_path):
+    path = path_of(comm, tmp_path)
+    if comm.rank == 0:
+        with open(path, "wb") as stream:
+            stream.write(b"ten bytes.")
+    comm.Barrier()
+    for mode, place in ((READ_WRITE, 0), (READ_WRITE | MPI.MODE_APPEND, 10)):
+        file = MPI.File.Open(comm, path, mode)
+        assert (file.Get_position(), file.Get_position_shared()) == (place, place)
+        file.Close()
+
+
 @pytest.mark.ompy(2, mca={"sharedfp": "lockedfile"})
 def test_a_file_that_each_rank_has_alone_leaves_nothing_hidden(comm, tmp_path):
     path = f"{path_of(comm, tmp_path)}{comm.rank}"

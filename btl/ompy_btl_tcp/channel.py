@@ -14,12 +14,20 @@ What a certificate would be for is done by the proofs of `handshake.py`, which a
 Finished message, a code over everything that was said to make this channel, under its keys (RFC 8446, 4.4.4; RFC 5929, 3).
 Somebody between the two who makes one channel with each of them has two different ones, so that a proof that was made for one
 is none for the other.  The same is true of what was recorded.  No session is resumed, so no two channels have the same.
+
+Up to there OpenSSL speaks, through the standard library.  What a connection then sends and receives are records like those that
+OpenSSL would make, but made by `cipher.pxd` without a copy and without Python: the secrets of the two directions are what OpenSSL
+tells its key log.  That is a file in memory, for as long as one step of one handshake lasts.
 """
 
 from __future__ import annotations
 
+import os
+import threading
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from socket import socket as Socket
 from ssl import (
     CERT_NONE,
     PROTOCOL_TLS_CLIENT,
@@ -31,14 +39,16 @@ from ssl import (
     TLSVersion,
 )
 
+from ompy_btl_tcp.cipher import load
 from ompy_btl_tcp.handshake import Ended
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from socket import socket as Socket
+from ompy_btl_tcp.traffic import TrafficSecret
 
 # Bytes taken from a socket at a time; whatever somebody unknown sends, others have their turn after so many.
 PIECE = 16 << 10
+# Of a record (RFC 8446, 5.1 and 5.2): bytes before its body, and most of these.
+HEADER, MOST_BODY = 5, (16 << 10) + 256
+# Held through a step of a handshake: the key log is a context's, not a session's.
+one_step = threading.Lock()
 
 
 @cache
@@ -55,6 +65,14 @@ def context(is_answerer: bool) -> SSLContext:
     return made
 
 
+def check() -> None:
+    """OSError, in words for people, where this process can't have TLS 1.3."""
+    load()
+    context(True)
+    with Socket() as link, suppress(SSLWantReadError):
+        Channel(link, False).step()
+
+
 class Channel:
     """TLS over a socket that does not block, until a connection is made of it.
 
@@ -65,7 +83,7 @@ class Channel:
     Attributes:
         has_spoken: this end has said something; an answerer does when it has been greeted.
         binding: what no other channel has, the same at both ends; b"" until both have shaken hands.
-        session, incoming, outgoing: the state, and what was received for it and is to be sent by it.
+        sealed, opened: records of data that were sent and received.
     """
 
     def __init__(self, link: Socket, is_answerer: bool) -> None:
@@ -73,15 +91,18 @@ class Channel:
         self.is_answerer = is_answerer
         self.has_spoken = False
         self.binding = b""
+        self.sealed = self.opened = 0
         self.incoming, self.outgoing = MemoryBIO(), MemoryBIO()
         self.session = context(is_answerer).wrap_bio(self.incoming, self.outgoing, server_side=is_answerer)
+        self.log = b""
+        self.records = bytearray()  # received, and not given to the session
 
-    def fetch(self) -> None:
+    def fetch(self) -> bytes:
         """Take some of what has come; BlockingIOError when there is nothing."""
         piece = self.link.recv(PIECE)
         if not piece:
             raise Ended("the connection was closed", again=True)
-        self.incoming.write(piece)
+        return piece
 
     def flush(self) -> None:
         """Some messages have room in a new connection."""
@@ -100,31 +121,79 @@ class Channel:
         """Go on until there is a `binding`; BlockingIOError when the other end has to say something first."""
         while not self.binding:
             try:
-                self.session.do_handshake()
+                self.step()
                 self.binding = self.session.get_channel_binding("tls-unique") or b""
                 if not self.binding:
                     raise Ended("this Python has no name for a channel of TLS 1.3")
             except SSLWantReadError:
                 self.flush()
-                self.fetch()
+                self.incoming.write(self.fetch())
             except SSLError as error:
                 raise Ended(f"no TLS is spoken there: {error.reason}") from None
+        self.records += self.incoming.read()
         self.flush()
 
+    def step(self) -> None:
+        """Go on with the handshake, and keep what OpenSSL logs of its keys."""
+        context = self.session.context
+        with one_step:
+            log = os.memfd_create("keys")
+            try:
+                context.keylog_filename = f"/proc/self/fd/{log}"
+                try:
+                    self.session.do_handshake()
+                finally:
+                    context.keylog_filename = None  # type: ignore[assignment]
+                    self.log += os.pread(log, PIECE, 0)
+            finally:
+                os.close(log)
+
+    def secret(self, of_answerer: bool) -> TrafficSecret:
+        """By which the records of one end are sealed from the end of the handshake on."""
+        label = b"SERVER_TRAFFIC_SECRET_0" if of_answerer else b"CLIENT_TRAFFIC_SECRET_0"
+        [value] = [words[2] for words in map(bytes.split, self.log.splitlines()) if words[:1] == [label]]
+        [suite, *_] = self.session.cipher() or [""]
+        return TrafficSecret(suite, bytes.fromhex(value.decode()))
+
+    @property
+    def outgoing_secret(self) -> TrafficSecret:
+        return self.secret(self.is_answerer)
+
+    @property
+    def incoming_secret(self) -> TrafficSecret:
+        return self.secret(not self.is_answerer)
+
     def send(self, message: bytes) -> int:
+        """A message that has room in a record."""
         self.session.write(message)
+        self.sealed += 1
         self.flush()
         return len(message)
 
     def recv(self, size: int) -> bytes:
         """At most so many bytes, b"" at the end; BlockingIOError when nothing has come."""
-        try:
+        while True:
             try:
                 return self.session.read(size)
             except SSLWantReadError:
-                self.fetch()
-                return self.session.read(size)
-        except SSLWantReadError:
-            raise BlockingIOError from None
-        except SSLError as error:
-            raise Ended(f"no TLS is spoken there: {error.reason}") from None
+                if not self.open():
+                    self.records += self.fetch()
+            except SSLError as error:
+                raise Ended(f"no TLS is spoken there: {error.reason}") from None
+
+    def open(self) -> bool:
+        """Give the session a record; False when none is whole."""
+        body = int.from_bytes(self.records[3:HEADER], "big")
+        if body > MOST_BODY:
+            raise Ended("no TLS is spoken there: a record that is too long")
+        if len(self.records) < HEADER + body or len(self.records) < HEADER:
+            return False
+        self.incoming.write(self.records[: HEADER + body])
+        del self.records[: HEADER + body]
+        self.opened += 1
+        return True
+
+    def rest(self) -> tuple[bytes, bytes]:
+        """What came behind the last message that was received: data, and records that are not opened."""
+        pending = self.session.pending()
+        return self.session.read(pending) if pending else b"", bytes(self.records)

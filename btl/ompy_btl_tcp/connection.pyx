@@ -4,6 +4,7 @@ from _collections import deque
 from errno import EBADMSG
 
 cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memmove, memset
@@ -63,11 +64,17 @@ cdef class Connection:
         free(self.wire.sealed)
 
     cdef int protect(self, channel) except -1:
+        cdef bytes opened, sealed
         self.wire.sealed = <char *> malloc(SEALED_ROOM)
         if self.wire.sealed == NULL:
             raise MemoryError(f"no memory for what comes from {self.where}")
         self.seal = Seal(self.wire.number, channel)
-        self.wire.fresh = True                   # the peer's first frames may have come with its last words
+        # The peer's first frames may have come with its last words.
+        opened, sealed = channel.rest()
+        memcpy(self.wire.buffer, PyBytes_AS_STRING(opened), len(opened))
+        memcpy(self.wire.sealed, PyBytes_AS_STRING(sealed), len(sealed))
+        self.wire.end, self.wire.sealed_size = len(opened), len(sealed)
+        self.wire.fresh = True
         return 0
 
     # -- sending

@@ -882,10 +882,10 @@ def protection_of(str security):
     if security != "tls":
         return None
     try:
-        from ompy_btl_tcp.channel import Channel, context
-        context(True), context(False)
+        from ompy_btl_tcp.channel import Channel, check
+        check()
     except (ImportError, OSError) as error:
-        raise OSError(f"btl_tcp_security tls: this Python's ssl module can't do TLS 1.3: {error}") from None
+        raise OSError(f"btl_tcp_security tls: there is no TLS 1.3 here: {error}") from None
     return Channel
 
 

@@ -1,18 +1,20 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """The TLS of one connection; see `seal.pxd`."""
-from ssl import SSLError, SSLWantReadError
-
-from cpython.buffer cimport PyBUF_READ, PyBUF_WRITE
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cpython.memoryview cimport PyMemoryView_FromMemory
 from libc.errno cimport EPROTO
-from libc.string cimport memcpy
+from libc.stdlib cimport free, malloc
+from libc.string cimport memmove
 
+from ompy_btl_tcp.cipher cimport (
+    ALERT, APPLICATION, AROUND, HANDSHAKE, HEADER, MOST_BODY, MOST_CONTENT, TAG, Cipher,
+)
 from ompy_btl_tcp.wire cimport ENDED, Part, Wire, end_of_sending, push
 
 cdef enum:
-    RECORD = 16 << 10                            # bytes of the longest record (RFC 8446, 5.1)
-    PIECE = 64 << 10                             # sealed at a time
+    PIECE = 4                                    # records sealed at a time
+    ROOM = (PIECE + 1) * (MOST_CONTENT + AROUND)
+
+# The message that other keys follow, and that those of the other direction may stay (RFC 8446, 4.6.3).
+cdef unsigned char[5] KEY_UPDATE = [24, 0, 0, 1, 0]
 
 
 cdef class Seal:
@@ -23,125 +25,150 @@ cdef class Seal:
         channel: over which both ends have proved themselves.
     """
 
-    def __init__(self, int number, channel not None):
+    def __cinit__(self, int number, channel not None):
         self.number = number
-        # What `ssl.SSLObject` wraps has the same two methods, without a frame of Python's for each.
-        session = getattr(channel.session, "_sslobj", channel.session)
-        self.write, self.read, self.incoming = session.write, session.read, channel.incoming
-        self.take_records, self.put_records = channel.outgoing.read, channel.incoming.write
-        self.unread = True
+        self.outgoing = Cipher(channel.outgoing_secret, True, channel.sealed)
+        self.incoming = Cipher(channel.incoming_secret, False, channel.opened)
+        self.records = <char *> malloc(ROOM)
+        if self.records == NULL:
+            raise MemoryError("no memory for records")
+
+    def __dealloc__(self):
+        free(self.records)
 
     cdef ssize_t pass_on(self, Part *parts, int count) except? -1:
+        cdef size_t total = 0, sealed, taken
         cdef ssize_t sent
-        cdef size_t sealed = 0                   # bytes of the parts
-        cdef size_t offset = 0, some, length
-        cdef int at = 0
-        cdef char *place
-        cdef bytes gathered
-        if self.waiting is not None:
-            sealed = offset = 1
+        cdef int index
+        for index in range(count):
+            total += parts[index].iov_len
+        # Of what waits from the last call the last byte was not told of.
+        sealed = 1 if self.begin < self.end else 0
         while True:
-            if self.waiting is not None:
-                sent = self.push_waiting()
+            if self.begin < self.end:
+                sent = self.push_records()
                 if sent < 0:
                     return sent
-                if self.waiting is not None:
+                if self.begin < self.end:
                     return sealed - 1
-            while at < count and offset == parts[at].iov_len:
-                at += 1
-                offset = 0
-            if at == count:
+            if sealed == total:
                 return sealed
-            length = parts[at].iov_len - offset
-            try:
-                if length >= RECORD:
-                    some = min(length - length % RECORD, <size_t> PIECE)
-                    some = self.write(PyMemoryView_FromMemory(<char *> parts[at].iov_base + offset, some, PyBUF_READ))
-                    offset += some
-                    sealed += some
-                else:
-                    some = min(length_of(parts, at, count) - offset, <size_t> RECORD)
-                    gathered = PyBytes_FromStringAndSize(NULL, some)
-                    place = PyBytes_AS_STRING(gathered)
-                    sealed += some
-                    while some:
-                        length = min(some, parts[at].iov_len - offset)
-                        memcpy(place, <char *> parts[at].iov_base + offset, length)
-                        place += length
-                        offset += length
-                        some -= length
-                        if offset == parts[at].iov_len:
-                            at += 1
-                            offset = 0
-                    self.write(gathered)
-                self.waiting = self.take_records()
-                self.at = 0
-            except (SSLError, MemoryError):
+            self.begin = self.end = 0
+            if self.outgoing.number >= self.outgoing.most:
+                self.renew()
+            if total - sealed > MOST_CONTENT:
+                with nogil:
+                    taken = self.fill(parts, count, sealed)
+            else:
+                taken = self.fill(parts, count, sealed)
+            if taken == 0:
                 end_of_sending(self.number)      # nobody could go on behind half a frame: the peer is to end it, too
                 return -EPROTO
+            sealed += taken
 
-    cdef ssize_t push_waiting(self) except? -1:
+    cdef size_t fill(self, Part *parts, int count, size_t skipped) noexcept nogil:
+        """Seal of the parts, behind `skipped` bytes, what there is room for: so many bytes; 0: the library failed."""
+        cdef size_t size, made, taken = 0
+        cdef int at
+        for _ in range(PIECE):
+            while count and skipped >= parts.iov_len:
+                skipped -= parts.iov_len
+                parts += 1
+                count -= 1
+            size = 0
+            for at in range(count):
+                size += parts[at].iov_len
+                if size >= skipped + MOST_CONTENT:
+                    break
+            size = min(size - skipped, <size_t> MOST_CONTENT)
+            if size == 0:
+                break
+            made = self.outgoing.seal(parts, skipped, size, APPLICATION, self.records + self.end)
+            if made == 0:
+                return 0
+            self.end += made
+            skipped += size
+            taken += size
+        return taken
+
+    cdef ssize_t push_records(self) noexcept:
         """Have the system take records; below 0, minus an error number."""
-        cdef Part part = Part(PyBytes_AS_STRING(self.waiting) + self.at, len(self.waiting) - self.at)
+        cdef Part part = Part(self.records + self.begin, self.end - self.begin)
         cdef ssize_t sent
-        if part.iov_len <= RECORD:
+        if part.iov_len <= MOST_CONTENT:
             sent = push(self.number, &part, 1)
         else:
             with nogil:
                 sent = push(self.number, &part, 1)
-        if sent >= 0:
-            self.at += sent
-            if <size_t> sent == part.iov_len:
-                self.waiting = None
+        if sent > 0:
+            self.begin += sent
         return sent
 
+    cdef int renew(self) except -1:
+        """Tell the peer that what follows is under the next keys."""
+        cdef Part part = Part(&KEY_UPDATE[0], sizeof(KEY_UPDATE))
+        self.end += self.outgoing.seal(&part, 0, sizeof(KEY_UPDATE), HANDSHAKE, self.records + self.end)
+        self.outgoing.renew()
+        return 0
+
+    # -- receiving
+
     cdef bint open(self, Wire *wire) except -1:
-        cdef char *place = wire.buffer + wire.end
-        cdef size_t room = wire.room - wire.end
-        cdef size_t got = 0
-        if wire.left:
-            # The buffer is empty, as in `pull`.
-            place = wire.buffer if wire.target == NULL else wire.target
-            room = min(wire.left, wire.room) if wire.target == NULL else wire.left
-        room = min(room, <size_t> RECORD)
-        if room == 0:
-            return False
-        try:
-            while got == 0:
-                if self.unread:
-                    try:
-                        got = self.read(room, PyMemoryView_FromMemory(place, room, PyBUF_WRITE))
-                        if got == 0:
-                            break
-                        # Of a record that had less than was asked for nothing is left.
-                        self.unread = got == room or self.incoming.pending
-                        continue
-                    except SSLWantReadError:
-                        self.unread = False
-                if wire.sealed_size == 0:
-                    return False
-                self.put_records(PyMemoryView_FromMemory(wire.sealed, wire.sealed_size, PyBUF_READ))
-                wire.sealed_size = 0
-                self.unread = True
-        except SSLError:
-            wire.over = EPROTO
-        if got == 0:
-            wire.over = wire.over if wire.over > 0 else ENDED
-            wire.sealed_size = 0
-            self.unread = False
-            return False
-        if wire.left:
-            if wire.target != NULL:
-                wire.target += got
-            wire.left -= got
-        else:
-            wire.end += got
-        return True
+        cdef const unsigned char *record
+        cdef char *first = wire.buffer
+        cdef char *second = wire.buffer
+        cdef size_t first_size = 0, body = 0, some, size
+        cdef unsigned char kind
+        while True:
+            record = <const unsigned char *> wire.sealed + wire.sealed_begin
+            some = wire.sealed_size - wire.sealed_begin
+            if some >= HEADER:
+                body = <size_t> record[3] << 8 | record[4]
+                if record[0] != APPLICATION or body <= TAG or body > MOST_BODY:
+                    return give_up(wire, EPROTO)
+            if some < HEADER + body or some < HEADER:
+                memmove(wire.sealed, record, some)
+                wire.sealed_begin, wire.sealed_size = 0, some
+                return False
+            size = body - TAG - 1
+            if wire.left and wire.target != NULL:
+                first, first_size = wire.target, min(wire.left, size)
+            elif wire.left == 0:
+                second = wire.buffer + wire.end
+                if wire.room - wire.end < size:
+                    return give_up(wire, EPROTO)
+            kind = self.incoming.open(<const char *> record, body, first, first_size, second)
+            wire.sealed_begin += HEADER + body
+            if kind == APPLICATION:
+                if size == 0:
+                    continue
+                if wire.left:
+                    # The buffer is empty, as in `pull`.
+                    some = min(wire.left, size)
+                    wire.left -= some
+                    wire.begin = 0 if first_size else some
+                    wire.end = size - first_size
+                    if first_size:
+                        wire.target += some
+                else:
+                    wire.end += size
+                return True
+            if kind == HANDSHAKE and size == sizeof(KEY_UPDATE) and is_key_update(first, first_size, second):
+                self.incoming.renew()
+            else:
+                return give_up(wire, ENDED if kind == ALERT else EPROTO)
 
 
-cdef size_t length_of(Part *parts, int at, int count) noexcept:
-    """Bytes of the parts from one of them on."""
-    cdef size_t length = 0
-    for at in range(at, count):
-        length += parts[at].iov_len
-    return length
+cdef bint give_up(Wire *wire, int why) noexcept:
+    wire.over = why
+    wire.sealed_begin = wire.sealed_size = 0
+    return False
+
+
+cdef bint is_key_update(const char *first, size_t first_size, const char *second) noexcept:
+    """Whether a message, of which so many bytes lie apart, says that other keys follow, and asks for nothing."""
+    cdef size_t index
+    for index in range(sizeof(KEY_UPDATE)):
+        if KEY_UPDATE[index] != <unsigned char> (first[index] if index < first_size else second[index - first_size]):
+            return False
+    return True

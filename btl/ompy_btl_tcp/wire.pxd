@@ -18,7 +18,7 @@ cdef struct Wire:
     char *target                                 # NULL: the rest of this put is dropped
     size_t left                                  # bytes of the put that are still to come
     char *sealed                                 # for records of TLS, to be opened (`seal.pxd`); NULL: all comes in clear
-    size_t sealed_size                           # bytes of them that have come; room is for SEALED_ROOM
+    size_t sealed_begin, sealed_size             # those that have come and are not opened; room is for SEALED_ROOM
     int over                                     # 0, ENDED, or the error number by which the connection broke
     bint fresh                                   # there is something for whoever has the GIL
 

@@ -147,7 +147,7 @@ cdef bint end(Wire *wire, ssize_t got) noexcept nogil:
 
 
 cdef void drop(Wire *wire) noexcept nogil:
-    wire.begin = wire.end = wire.left = wire.sealed_size = 0
+    wire.begin = wire.end = wire.left = wire.sealed_begin = wire.sealed_size = 0
 
 
 cdef ssize_t push(int number, Part *parts, int count) noexcept nogil:

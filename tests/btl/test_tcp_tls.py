@@ -7,9 +7,12 @@ import os
 import random
 import select
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from ctypes import create_string_buffer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +20,7 @@ import tcp_ranks
 from ompy_btl_tcp.card import Address, pack, unpack
 from ompy_btl_tcp.channel import Channel, context
 from ompy_btl_tcp.handshake import NONCE_SIZE, VERDICT, WELCOME, Answerer, Caller, Ended
+from ompy_btl_tcp.traffic import SUITES, TrafficSecret
 from tcp_ranks import ME, PEER, SECRET, TAG, Rank, binding_of, call, door, exactly, hello, introduced, open_btl, proof, run
 from test_tcp import put
 
@@ -447,3 +451,139 @@ def test_the_first_frames_may_come_with_the_last_words_of_the_conversation() -> 
         rank.gather()
 
     run(body)
+
+
+@pytest.mark.parametrize(
+    ("secret", "key", "iv"),
+    [
+        (
+            "9e40646ce79a7f9dc05af8889bce6552875afa0b06df0087f792ebb7c17504a5",
+            "17422dda596ed5d9acd890e3c63f5051",
+            "5b78923dee08579033e523d9",
+        ),
+        (
+            "a11af9f05531f856ad47116b45a950328204b4f44bfb6b3a4b4f1f3fcb631643",
+            "9f02283b6c9c07efc26bb9f2ac92e356",
+            "cf782b88dd83549aadf1e984",
+        ),
+    ],
+    ids=["client", "server"],
+)
+def test_keys_are_those_of_rfc_8448(secret: str, key: str, iv: str) -> None:
+    """Section 3 there: the keys of the application's data."""
+    made = TrafficSecret("TLS_AES_128_GCM_SHA256", bytes.fromhex(secret))
+    assert (made.key.hex(), made.iv.hex()) == (key, iv)
+
+
+@pytest.fixture
+def short_lived_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, suite in SUITES.items():
+        monkeypatch.setitem(SUITES, name, suite._replace(most_records=3))
+
+
+@pytest.mark.usefixtures("short_lived_keys")
+def test_new_keys_between_any_two_records_lose_nothing() -> None:
+    messages = [random.Random(turn).randbytes(random.Random(turn).choice((0, 1, 9, 1000, 40_000))) for turn in range(300)]
+
+    def body(rank: Rank) -> None:
+        size = (1 << 20) + 7
+        memory = bytearray(size)
+        handle = rank.btl.hold_mem(rank.endpoints[1 - rank.rank], address_of(memory), size)
+        remote, theirs = rank.gather((address_of(memory), handle))[1 - rank.rank]
+        data = create_string_buffer(random.Random(1).randbytes(size), size)
+        for message in messages[:150]:
+            rank.post(1 - rank.rank, message)
+        over = put(rank, 1 - rank.rank, data, remote, theirs, size)
+        for message in messages[150:]:
+            rank.post(1 - rank.rank, message)
+        rank.wait_for(len(messages))
+        rank.progress_until(lambda: bool(over))
+        assert rank.inbox.messages == messages
+        rank.meet()
+        rank.progress_until(lambda: rank.btl.flush(rank.endpoints[1 - rank.rank]) == 0)
+        rank.meet()
+        assert memory == bytes(data)
+        rank.btl.release_mem(handle)
+
+    run(body, sndbuf=40000, rcvbuf=40000)
+
+
+def talk_with_openssl(count: int) -> None:
+    """Frames both ways between a rank and a peer whose records OpenSSL makes and opens."""
+    payload = bytes(range(256)) * 4
+    frame = len(payload).to_bytes(4, "little")
+    kinds = bytes([1, TAG]) + bytes(6)
+
+    def body(rank: Rank) -> None:
+        where = door(rank)
+        if rank.rank == 0:
+            rank.wait_for(count)
+            assert rank.inbox.messages == [payload] * count
+            for _ in range(count):
+                rank.post(1, payload)
+        else:
+            with call(where) as caller:
+                assert introduced(caller, SECRET)[0] == WELCOME
+                for sequence in range(count):
+                    caller.sendall(frame + sequence.to_bytes(4, "little") + kinds + payload)
+                for sequence in range(count):
+                    got = exactly(caller, 16 + len(payload))
+                    assert got == frame + sequence.to_bytes(4, "little") + kinds + payload
+                rank.gather()
+                return
+        rank.gather()
+
+    run(body)
+
+
+def test_records_are_those_of_openssl() -> None:
+    talk_with_openssl(200)
+
+
+@pytest.mark.usefixtures("short_lived_keys")
+def test_openssl_follows_to_new_keys() -> None:
+    talk_with_openssl(50)
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_records_are_those_of_openssl_in_every_suite(suite: str, tmp_path: Path) -> None:
+    settings = tmp_path / "openssl.cnf"
+    settings.write_text(
+        f"openssl_conf = all\n[all]\nssl_conf = ssl\n[ssl]\nsystem_default = suites\n[suites]\nCiphersuites = {suite}\n"
+    )
+    program = (
+        "import tcp_ranks, test_tcp_tls; from ompy_btl_tcp.channel import context;"
+        f"assert {suite!r} in [it['name'] for it in context(False).get_ciphers()][:1];"
+        "tcp_ranks.security = 'tls'; test_tcp_tls.talk_with_openssl(20)"
+    )
+    environment = os.environ | {"OPENSSL_CONF": str(settings), "PYTHONPATH": str(Path(__file__).parent)}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_peer_that_closes_as_tls_does_is_lost_as_any_other() -> None:
+    def body(rank: Rank) -> None:
+        where = door(rank)
+        if rank.rank == 0:
+            rank.progress_until(lambda: bool(rank.errors))
+            assert "the connection was closed" in str(rank.errors[0][1])
+        else:
+            with call(where) as caller:
+                assert introduced(caller, SECRET)[0] == WELCOME
+                with contextlib.suppress(OSError):
+                    caller.unwrap()  # type: ignore[attr-defined]
+                rank.gather()
+                return
+        rank.gather()
+
+    run(body)
+
+
+def test_the_log_of_keys_lasts_as_long_as_a_step() -> None:
+    channel = Channel(socket.socket(), False)  # no connection
+    with channel.link:
+        before = len(os.listdir("/proc/self/fd"))
+        with pytest.raises(BrokenPipeError):
+            channel.shake_hands()
+        assert len(os.listdir("/proc/self/fd")) == before
+    assert context(False).keylog_filename is None

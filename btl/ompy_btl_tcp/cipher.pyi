@@ -1,0 +1,6 @@
+from ompy_btl_tcp.traffic import TrafficSecret
+
+def load() -> None: ...
+
+class Cipher:
+    def __init__(self, secret: TrafficSecret, seals: bool, number: int) -> None: ...

@@ -40,8 +40,8 @@ cdef class Turn:
         """Wait until no other thread has it."""
         cdef unsigned long thread = <unsigned long> PyThread_get_thread_ident()
         if self.holder == thread:
-            raise MPIError(ERR_OTHER, f"{self.path}: a signal handler can't use the file in the middle of an access that it has "
-                                        "interrupted: let that end first")
+            raise MPIError(ERR_OTHER, f"{self.path}: a signal handler can't use the file in the middle of an access that "
+                                        "it has interrupted: let that end first")
         self.lock.acquire()
         self.holder = thread
         return 0

@@ -41,7 +41,7 @@ cdef class Turn:
         cdef unsigned long thread = <unsigned long> PyThread_get_thread_ident()
         if self.holder == thread:
             raise MPIError(ERR_OTHER, f"{self.path}: a signal handler can't use the file in the middle of an access that "
-                                        "it has interrupted: let that end first")
+                                      "it has interrupted: let that end first")
         self.lock.acquire()
         self.holder = thread
         return 0

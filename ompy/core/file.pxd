@@ -52,6 +52,19 @@ cdef class Access:
     cpdef int refuse(self, object problem) except -1
 
 
+# Held by a thread that reads bytes of the file, changes them and writes them back: range locks part processes only.  A context
+# manager for components in plain Python.
+cdef class Turn:
+    cdef object lock
+    cdef unsigned long holder                    # the thread, or 0
+    cdef str path
+
+    # Waits for other threads.  A signal handler that asks for what its own thread holds has ERR_OTHER: nobody would ever let
+    # it in.
+    cpdef int acquire(self) except -1
+    cpdef int release(self) except -1
+
+
 cdef class File:
     cdef readonly Communicator communicator
     cdef readonly str path
@@ -76,8 +89,7 @@ cdef class File:
     # until this rank's are over.
     cpdef int settle(self) except -1
 
-    # Held by a thread that reads bytes of the file, changes them and writes them back: range locks part processes only.
-    cdef readonly object turn
+    cdef readonly Turn turn
 
 
 # An access that a thread of the library's carries out (`ompy.core.lane`); its result is the number of bytes.

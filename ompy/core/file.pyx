@@ -2,6 +2,7 @@
 # distutils: extra_compile_args=-Os
 """Files as the components that serve them see them.  See `file.pxd`."""
 cimport cython
+from cpython.pythread cimport PyThread_get_thread_ident
 
 from _thread import allocate_lock
 
@@ -9,7 +10,7 @@ from ompy.core.board cimport FILE_READ, FILE_WRITE, OPERATION_NONE
 from ompy.core.communicator cimport Communicator
 from ompy.core.progress cimport wait, wake
 
-from ompy.core.errors import ERR_IO, MPIError
+from ompy.core.errors import ERR_IO, ERR_OTHER, MPIError
 
 
 @cython.freelist(16)
@@ -22,6 +23,41 @@ cdef class Access:
             self.problem = problem
         self.count = self.nbytes = self.position = 0
         return 0
+
+
+cdef class Turn:
+    """One thread's turn at a file's bytes.
+
+    Parameters:
+        path: the file's name.
+    """
+
+    def __init__(self, str path not None):
+        self.path = path
+        self.lock = allocate_lock()
+
+    cpdef int acquire(self) except -1:
+        """Wait until no other thread has it."""
+        cdef unsigned long thread = <unsigned long> PyThread_get_thread_ident()
+        if self.holder == thread:
+            raise MPIError(ERR_OTHER, f"{self.path}: a signal handler can't use the file in the middle of an access that "
+                                      "it has interrupted: let that end first")
+        self.lock.acquire()
+        self.holder = thread
+        return 0
+
+    cpdef int release(self) except -1:
+        """It is another thread's."""
+        self.holder = 0
+        self.lock.release()
+        return 0
+
+    def __enter__(self):
+        self.acquire()
+        return self
+
+    def __exit__(self, *raised):
+        self.release()
 
 
 cdef class File:
@@ -47,7 +83,7 @@ cdef class File:
         self.parts = {}
         self.verdicts = []
         self.attributes = {}
-        self.turn = allocate_lock()
+        self.turn = Turn(path)
 
     cpdef int settle(self) except -1:
         """This rank's collective accesses are over, also those that go on by themselves."""

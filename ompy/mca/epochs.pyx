@@ -51,14 +51,20 @@ cdef class Epochs(OscModule):
 
     cpdef int may_fence(self) except -1:
         """Whether Fence belongs here; ERR_RMA_SYNC if not."""
-        if self.started is not None or self.locked_all:
-            raise MPIError(ERR_RMA_SYNC, "Fence within an epoch of Start or Lock_all: Complete or Unlock_all it first")
-        return 0
+        if self.started is not None:
+            raise MPIError(ERR_RMA_SYNC, "Fence within an epoch of Start: Complete it first")
+        return self.nothing_is_locked("Fence")
 
     cpdef int may_start(self) except -1:
         """Whether Start does."""
         if self.started is not None:
             raise MPIError(ERR_RMA_SYNC, "Start again before Complete")
+        return self.nothing_is_locked("Start")
+
+    def nothing_is_locked(self, str call) -> int:
+        """Epochs of one process, other than locks of several ranks, are disjoint (MPI-4.1, 12.5)."""
+        if self.locked_all or self.locks:
+            raise MPIError(ERR_RMA_SYNC, f"{call} while this process holds locks of the window: Unlock or Unlock_all first")
         return 0
 
     cpdef int may_lock(self, int target, int kind) except -1:
@@ -67,9 +73,11 @@ cdef class Epochs(OscModule):
             raise MPIError(ERR_LOCKTYPE, f"lock_type: LOCK_EXCLUSIVE or LOCK_SHARED expected, got {kind}")
         if self.locked[target] or self.locked_all:
             raise MPIError(ERR_RMA_SYNC, f"rank {target} is locked by this process already")
-        return self.lock_is_allowed()
+        return self.lock_is_allowed("Lock")
 
-    def lock_is_allowed(self) -> int:
+    def lock_is_allowed(self, str call) -> int:
+        if self.started is not None:
+            raise MPIError(ERR_RMA_SYNC, f"{call} within an epoch of Start: Complete it first")
         if self.no_locks:
             raise MPIError(ERR_RMA_SYNC, "the window was made with the hint no_locks, so it is not to be locked")
         return 0
@@ -84,7 +92,7 @@ cdef class Epochs(OscModule):
         """Whether Lock_all does."""
         if self.locked_all or self.locks:
             raise MPIError(ERR_RMA_SYNC, "Lock_all: this process holds locks of the window already")
-        return self.lock_is_allowed()
+        return self.lock_is_allowed("Lock_all")
 
     cpdef int may_unlock_all(self) except -1:
         """Whether Unlock_all does."""

@@ -13,7 +13,8 @@
 #                    order beside one another, on the same ranks or on some of them; what is done in one touches no other.
 #    3 free          `free` is collective.  When it returns no other rank will touch this process's memory, and everything that
 #                    the component held for the window is given back: memory, descriptors, shared segments, requests.  The
-#                    caller then frees communicator and memory.  Within an epoch it is ERR_RMA_SYNC, and the window serves on.
+#                    caller then frees communicator and memory.  Within an epoch it is ERR_RMA_SYNC, and the window serves on;
+#                    the caller asks `may_free` before it calls what the program has to have called before.
 #
 # ACCESSES, which the origin makes within an epoch
 #    4 put           The origin's data are in the target's memory when the access is complete there; nothing else has changed.
@@ -129,4 +130,6 @@ cdef class OscModule:
     cpdef int attach(self, size_t address, Py_ssize_t size) except -1
     cpdef int detach(self, size_t address) except -1
 
+    # ERR_RMA_SYNC where `free` would be; nothing is done.
+    cpdef int may_free(self) except -1
     cpdef int free(self) except -1

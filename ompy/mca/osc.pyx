@@ -103,6 +103,10 @@ cdef class OscModule:
         """Take it away again (MPI-4.1, 12.2.4)."""
         raise NotImplementedError
 
+    cpdef int may_free(self) except -1:
+        """Whether an epoch is open: ERR_RMA_SYNC (MPI-4.1, 12.2.5)."""
+        return 0
+
     cpdef int free(self) except -1:
         """Collective: the window is no longer used (MPI-4.1, 12.2.5)."""
         raise NotImplementedError

@@ -23,6 +23,7 @@ cdef class FileAccess(Handle):
     cdef Request begin(self, int how, object offset, object buf)
     cdef int begin_split(self, int how, object offset, object buf) except -1
     cdef int end_split(self, int how, Status status) except -1
+    cdef int finish_split(self, Request request, Status status) except -1
     cdef int check(self, int how, Py_ssize_t offset) except -1
     # What the arguments ask for, and `buf` parsed.  Where they are wrong, a collective access has this for its problem.
     cdef Access prepare(self, int how, object offset, object buf, Spec *spec)

@@ -175,9 +175,17 @@ cdef class FileAccess(Handle):
                 raise MPIError(ERR_OTHER, f"{self.file.path}: no split collective access of this kind is under way")
         except MPIError as error:
             hand_over(error, null_file if self.file is None else self.file)
-        _, request = self.file.split
-        self.file.split = None
-        request.Wait(status)
+        self.finish_split(<Request> self.file.split[1], status)
+        return 0
+
+    cdef int finish_split(self, Request request, Status status) except -1:
+        """What a signal handler's exception leaves under way is ended by the next call."""
+        cdef CoreFile file = self.file
+        try:
+            request.Wait(status)
+        finally:
+            if request.request is None and file.split is not None and file.split[1] is request:
+                file.split = None
         return 0
 
     # -- explicit offsets

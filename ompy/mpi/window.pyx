@@ -149,7 +149,8 @@ cdef class Win(OneSided):
         to it.
         """
         try:
-            attributes.delete_attrs(self, self.live().attributes)
+            (<OscModule> self.live().module).may_free()
+            attributes.delete_attrs(self, self.window.attributes)
             windows.free_window(self.window)
         except MPIError as error:
             hand_over(error, self.window)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 from ompy.core.file import MODE_RDONLY, MODE_WRONLY
@@ -75,6 +76,10 @@ class Ufs(FsModule):
         """Have the file system set the blocks aside."""
         try:
             if size > 0:
+                # The kernel would find out at the end of a full device, and leave it full.
+                there, device = os.fstat(file.descriptor), os.fstatvfs(file.descriptor)
+                if size - 512 * there.st_blocks > device.f_bfree * device.f_frsize:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 os.posix_fallocate(file.descriptor, 0, size)
         except OSError as error:
             raise file_error(file.path, f"preallocate {size} bytes", error.errno or 0) from error

@@ -14,3 +14,7 @@ cdef class LockQueue:
     # Give it back, or wait no more.  Returns the (rank, number) of the orders that are answered now: of those that are granted,
     # and the rank's own where it waited.
     cdef list release(self, int rank)
+    # Some ranks are gone, and give nothing back.  Returns the (rank, number) of those who wait for them, and wait no more, and
+    # of those who are granted it in their place.
+    cdef tuple mourn(self, gone)
+    cdef list grant(self)

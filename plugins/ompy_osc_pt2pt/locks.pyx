@@ -21,6 +21,22 @@ cdef class LockQueue:
         cdef list answered = [(waiting, number) for waiting, number, _ in self.waiting if waiting == rank]
         self.waiting = [asked for asked in self.waiting if asked[0] != rank]
         self.holders.discard(rank)
+        return answered + self.grant()
+
+    cdef tuple mourn(self, gone):
+        cdef list refused = [], granted = []
+        self.waiting = [asked for asked in self.waiting if asked[0] not in gone]
+        while self.waiting:
+            granted += self.grant()
+            if not self.waiting or self.holders.isdisjoint(gone):
+                break
+            rank, number, _ = self.waiting.pop(0)
+            refused.append((rank, number))
+        return refused, granted
+
+    cdef list grant(self):
+        """Those whose turn it is have it."""
+        cdef list granted = []
         while self.waiting:
             rank, number, shared = self.waiting[0]
             if self.holders and (self.exclusive or not shared):
@@ -28,5 +44,5 @@ cdef class LockQueue:
             del self.waiting[0]
             self.holders.add(rank)
             self.exclusive = not shared
-            answered.append((rank, number))
-        return answered
+            granted.append((rank, number))
+        return granted

@@ -80,6 +80,7 @@ cdef class Pt2pt(Accesses):
                 tally.put_back(ranks)
                 raise
         if heard.error is not None:
+            tally.put_back(ranks)
             raise heard.error
         return 0
 
@@ -135,6 +136,7 @@ cdef class Pt2pt(Accesses):
         self.exposure = None
         full_fence()
         if exposure.error is not None:
+            self.service.completes.forget()
             raise exposure.error
         return 0
 
@@ -162,16 +164,20 @@ cdef class Pt2pt(Accesses):
         return 0
 
     def take_locks(self, targets, int flags):
-        """Ask for them, and wait; who is interrupted holds none of them."""
+        """Ask for them, and wait; who does not get one, or is interrupted, holds none of them."""
         cdef int target
-        cdef list answers = [(target, self.ask(target, KIND_LOCK, flags, WIN_LOCK), 0) for target in targets]
+        cdef list asked = []
         try:
-            self.heed_all(answers)
-        except MPIError:
-            raise
-        except BaseException:
             for target in targets:
-                self.ask(target, KIND_UNLOCK, 0, WIN_LOCK)
+                asked.append((target, self.ask(target, KIND_LOCK, flags, WIN_LOCK)))
+            for target, answer in asked:
+                self.heed(target, answer)
+        except BaseException:
+            for target, _ in asked:
+                try:
+                    self.ask(target, KIND_UNLOCK, 0, WIN_LOCK)
+                except MPIError:
+                    pass                         # it is gone, and its lock with it
             raise
 
     cpdef int unlock(self, int target) except -1:
@@ -188,14 +194,17 @@ cdef class Pt2pt(Accesses):
         """Give locks back, and wait for what was done under them."""
         cdef int target
         cdef list answers = []
+        first = None
         full_fence()
         for target in targets:
             ordered = self.ordered[target]
-            answers.append((target, self.ask(target, KIND_UNLOCK, 0, WIN_LOCK), ordered))
-        for target in targets:
-            if self.pending[target]:
-                self.finish_pending(target)
-        self.heed_all(answers)
+            try:
+                answers.append((target, self.ask(target, KIND_UNLOCK, 0, WIN_LOCK), ordered))
+            except MPIError as error:            # the others are to have theirs back
+                first = first or error
+        self.hear_all(targets, answers)
+        if first is not None:
+            raise first
         return progress() & 0
 
     cpdef int lock_all(self, int assertion) except -1:
@@ -242,10 +251,14 @@ cdef class Pt2pt(Accesses):
         self.service.attachments.remove(address)
         return 0
 
-    cpdef int free(self) except -1:
-        """All ranks meet: nobody will order anything of this one."""
+    cpdef int may_free(self) except -1:
+        """Whether Free belongs here."""
         if self.exposure is not None:
             raise MPIError(ERR_RMA_SYNC, "Free between Post and Wait: end the epoch first")
+        return Accesses.may_free(self)
+
+    cpdef int free(self) except -1:
+        """All ranks meet: nobody will order anything of this one."""
         self.may_free()
         self.complete_at(range(self.ranks), False)
         self.service.settle()

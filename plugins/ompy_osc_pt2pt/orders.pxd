@@ -14,6 +14,7 @@ cdef class Orders(Epochs):
     cdef Py_ssize_t inline_limit                 # bytes of data that travel with their order
     cdef int next_number
     cdef list pending                            # target -> list of Requests: not yet complete at the origin
+    cdef list unheard                            # answers not waited for to the end, as `hear_all` takes them
     cdef int *look_at                            # target -> length of its list at which complete ones are dropped
     # target -> accesses that were ordered of it, and how many of them are settled: it has answered that they were carried out,
     # or was told the end of the epoch.  A question that another thread has asked, or that an exception ended, settles nothing.

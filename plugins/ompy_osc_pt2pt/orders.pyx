@@ -21,7 +21,7 @@ from ompy.mca.pml cimport pml
 from ompy_osc_pt2pt.header cimport FLAG_APART, KIND_FLUSH, TAG_FIRST, TAG_LIMIT, TAG_ORDER, padded
 from ompy_osc_pt2pt.service cimport Service
 
-from ompy.core.errors import ERR_RMA_RANGE, MPIError
+from ompy.core.errors import MPIError
 
 # A target's accesses under way, when they are first looked through for those that are complete.
 cdef enum:
@@ -49,6 +49,7 @@ cdef class Orders(Epochs):
         self.inline_limit = inline_limit
         self.next_number = TAG_FIRST
         self.pending = [[] for _ in range(self.ranks)]
+        self.unheard = []
         self.look_at = <int *> PyMem_Calloc(self.ranks, sizeof(int))
         self.ordered = <int64_t *> PyMem_Calloc(2 * self.ranks, sizeof(int64_t))
         if self.look_at == NULL or self.ordered == NULL:
@@ -197,7 +198,8 @@ cdef class Orders(Epochs):
         if answer.error is not None:
             raise answer.error
         if answer.buffer:
-            raise MPIError(ERR_RMA_RANGE, bytes(answer.buffer).decode())
+            code, _, words = bytes(answer.buffer).decode().partition(" ")
+            raise MPIError(int(code), words)
         return 0
 
     cdef int finish_pending(self, int target) except -1:
@@ -225,29 +227,48 @@ cdef class Orders(Epochs):
         cdef int target
         cdef int64_t ordered
         cdef list answers = []
-        if not local:
-            for target in targets:
-                ordered = self.ordered[target]
-                if self.settled[target] < ordered:
-                    answers.append((target, self.ask(target, KIND_FLUSH, 0, WIN_FLUSH), ordered))
-        for target in targets:
-            if self.pending[target]:
-                self.finish_pending(target)
-        self.heed_all(answers)
+        try:
+            if not local:
+                for target in targets:
+                    ordered = self.ordered[target]
+                    if self.settled[target] < ordered:
+                        answers.append((target, self.ask(target, KIND_FLUSH, 0, WIN_FLUSH), ordered))
+        except BaseException:
+            self.unheard += answers
+            raise
+        self.hear_all(targets, answers)
 
-    def heed_all(self, list answers):
-        """Wait for every answer, then raise the first error.
+    def hear_all(self, targets, list answers):
+        """Wait for accesses to the targets to be complete at this side, and for every answer, then raise the first error.
+
+        Who is interrupted hears the rest the next time: what an answer says is said once.
 
         Parameters:
             answers: target, answer, and how many of the accesses that it was ordered are then settled.
         """
         cdef int target
         first = None
-        for target, answer, ordered in answers:
-            try:
-                self.heed(target, answer)
-            except MPIError as error:
-                first = first or error
-            self.settled[target] = max(self.settled[target], <int64_t> ordered)
+        if self.unheard:
+            answers = [answer for answer in self.unheard if answer[0] in targets] + answers
+            self.unheard = [answer for answer in self.unheard if answer[0] not in targets]
+        answers.reverse()
+        try:
+            for target in targets:
+                if self.pending[target]:
+                    try:
+                        self.finish_pending(target)
+                    except MPIError as error:
+                        first = first or error
+            while answers:
+                target, answer, ordered = answers[len(answers) - 1]
+                try:
+                    self.heed(target, answer)
+                except MPIError as error:
+                    first = first or error
+                self.settled[target] = max(self.settled[target], <int64_t> ordered)
+                answers.pop()
+        except BaseException:
+            self.unheard += reversed(answers)
+            raise
         if first is not None:
             raise first

@@ -47,12 +47,13 @@ cdef class Origin:
     cdef list reads                              # answers that are being read out of the window
     cdef bint ahead                              # has fenced while this rank has not
     cdef bint busy                               # its tasks are being carried out; messages may bring us there again
-    cdef str failure                             # what went wrong since it was last told, or None
+    cdef object failure                          # MPIError: what went wrong since it was last told, or None
 
 
 cdef class Service:
     cdef Window window
     cdef Communicator communicator
+    cdef readonly dict gone                      # rank -> its failure: nothing of it comes any more, no fence will be whole
     cdef readonly Tally posts, completes, fences
     cdef LockQueue locks
     cdef readonly object attachments             # of a dynamic window (`Attachments`)
@@ -76,6 +77,9 @@ cdef class Service:
     cdef int settle(self) except -1
 
     cdef int attend(self) except -1
+    # Some process has failed.  Who waits here for one of this window's is told.
+    cdef int mourn(self) except -1
+    cdef int pass_locks_on(self) except -1
     cdef int listen(self) except -1
     cdef int take(self, Request request) except -1
     cdef Origin origin_of(self, int rank)

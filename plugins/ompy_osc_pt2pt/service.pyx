@@ -9,6 +9,7 @@ from ompy.core.constants cimport ANY_SOURCE, MODE_STANDARD
 from ompy.core.convertor cimport pack_all, unpack_all
 from ompy.core.flattening cimport rebuild
 from ompy.core.operation cimport Operation, predefined as predefined_operation
+from ompy.core.proc cimport Proc, failures, table
 from ompy.core.progress cimport ProgressSource, register_source, unregister_source, wait, wake
 from ompy.core.typemap cimport predefined, span
 from ompy.core.window cimport FLAVOR_DYNAMIC
@@ -19,7 +20,7 @@ from ompy_osc_pt2pt.header cimport (
     KIND_GET_ACCUMULATE, KIND_LOCK, KIND_POST, KIND_PUT, KIND_UNLOCK, TAG_ORDER, padded,
 )
 
-from ompy.core.errors import ERR_OP, ERR_RMA_RANGE, MPIError
+from ompy.core.errors import ERR_OP, ERR_OTHER, ERR_PROC_FAILED, ERR_RMA_RANGE, MPIError
 from ompy.mca.attachments import Attachments, not_attached
 
 # Answers kept until they are looked through for those that are complete.
@@ -47,11 +48,12 @@ cdef int operation_code(object operation) except -1:
 
 cdef list due = []
 cdef int due_count = 0
-cdef int open_count = 0
+cdef list open_services = []
+cdef int failures_seen = 0                       # processes that have failed, as far as the open windows know
 
 
 cdef bint anything_due(void *context) noexcept nogil:
-    return due_count > 0
+    return due_count > 0 or failures != failures_seen
 
 
 cdef class ServiceEngine(ProgressSource):
@@ -64,9 +66,14 @@ cdef class ServiceEngine(ProgressSource):
         self.ready = anything_due
 
     cpdef int progress(self) except -1:
-        global due, due_count
+        global due, due_count, failures_seen
         cdef Service service
-        cdef list services = due
+        cdef list services
+        if failures != failures_seen:
+            failures_seen = failures
+            for service in list(open_services):
+                service.mourn()
+        services = due
         if not services:
             return 0
         due = []
@@ -77,7 +84,7 @@ cdef class ServiceEngine(ProgressSource):
         return <int> len(services)
 
     cpdef bint may_sleep(self) except -1:
-        return due_count == 0
+        return not anything_due(NULL)
 
 
 cdef ServiceEngine engine = ServiceEngine()
@@ -92,6 +99,12 @@ cdef int message_complete(object context, Request request) except -1:
         due.append(service)
         due_count += 1
     return 0
+
+
+cdef bytes told(object error):
+    """An error as its origin is told of it; `Orders.heed` reads it."""
+    known = isinstance(error, MPIError)
+    return f"{error.code if known else ERR_OTHER} {error.detail if known else error}".encode()
 
 
 cdef class Origin:
@@ -122,9 +135,10 @@ cdef class Service:
     def __init__(self, Window window not None):
         self.window = window
         self.communicator = window.communicator
-        self.posts = Tally(self.communicator)
-        self.completes = Tally(self.communicator)
-        self.fences = Tally(self.communicator)
+        self.gone = {}
+        self.posts = Tally(self.communicator, self.gone)
+        self.completes = Tally(self.communicator, self.gone)
+        self.fences = Tally(self.communicator, self.gone)
         self.locks = LockQueue()
         self.attachments = Attachments()
         self.origins = [None] * self.communicator.size
@@ -133,16 +147,18 @@ cdef class Service:
         self.sending = []
 
     cdef int open(self) except -1:
-        global open_count
+        global failures_seen
         if self.communicator.size == 1:
             return 0
-        open_count += 1
-        if open_count == 1:
+        if not open_services:
+            failures_seen = failures
             register_source(engine)
+        open_services.append(self)
+        if failures:
+            self.mourn()
         return self.listen()
 
     cdef int close(self) except -1:
-        global open_count
         cdef Request listener = self.listener
         if self.closed:
             return 0
@@ -153,8 +169,8 @@ cdef class Service:
         if listener is not None and not listener.complete:
             listener.unwatch(self)
             listener.cancel()
-        open_count -= 1
-        if open_count == 0:
+        open_services.remove(self)
+        if not open_services:
             unregister_source(engine)
         return 0
 
@@ -199,7 +215,7 @@ cdef class Service:
         cdef Origin origin
         cdef Py_ssize_t description
         if request.error is not None:
-            # A rank is gone: whoever waits for it here is told.
+            # Nobody is left, or it can't be known whose order was lost.
             self.posts.fail(request.error)
             self.completes.fail(request.error)
             self.fences.fail(request.error)
@@ -273,14 +289,20 @@ cdef class Service:
         return <int> origin.begun
 
     cdef int receive_data(self, Task task) except -1:
-        if task.order.kind == KIND_PUT and task.error is None:
-            task.arriving = pml.irecv(<size_t> task.place, task.order.count, task.typemap, task.origin, task.order.number,
-                                      self.communicator)
-        else:
+        cdef bint straight = task.order.kind == KIND_PUT and task.error is None
+        if not straight:
             task.apart = bytearray(task.order.length)
             task.data = PyByteArray_AS_STRING(task.apart)
-            task.arriving = pml.irecv(<size_t> task.data, task.order.length, predefined(BASIC_BYTE), task.origin,
-                                      task.order.number, self.communicator)
+        try:
+            if straight:
+                task.arriving = pml.irecv(<size_t> task.place, task.order.count, task.typemap, task.origin,
+                                          task.order.number, self.communicator)
+            else:
+                task.arriving = pml.irecv(<size_t> task.data, task.order.length, predefined(BASIC_BYTE), task.origin,
+                                          task.order.number, self.communicator)
+        except MPIError as error:
+            task.error = task.error or error     # its origin has gone meanwhile
+            return 0
         if not task.arriving.complete:
             task.arriving.watch(message_complete, self)
         return 0
@@ -291,6 +313,35 @@ cdef class Service:
             if origin is not None and origin.ahead:
                 origin.ahead = False
                 self.drain(origin)
+        return 0
+
+    cdef int mourn(self) except -1:
+        cdef Proc proc
+        cdef int rank
+        for proc in table.known():
+            if proc.failure is not None:
+                rank = self.communicator.group.rank_of(proc.index)
+                if rank >= 0:
+                    self.gone[rank] = self.communicator.named(proc.failure)
+        if not self.gone:
+            return 0
+        self.posts.mourn()
+        self.completes.mourn()
+        self.fences.mourn()
+        self.catch_up()
+        return self.pass_locks_on()
+
+    cdef int pass_locks_on(self) except -1:
+        """What a rank that is gone holds is refused to whoever waits for it; where it only waited, others have their turn."""
+        refused, granted = self.locks.mourn(self.gone)
+        for rank, number in granted:
+            self.answer(rank, number, b"")
+        if refused:
+            holder = min(rank for rank in self.gone if rank in self.locks.holders)
+            words = told(MPIError(ERR_PROC_FAILED, f"rank {holder} of the window has died while it held the lock of rank "
+                                                   f"{self.communicator.rank}"))
+            for rank, number in refused:
+                self.answer(rank, number, words)
         return 0
 
     cdef char *locate(self, Py_ssize_t displacement, Py_ssize_t count, Typemap typemap) except? NULL:
@@ -320,7 +371,7 @@ cdef class Service:
                 task.error = error
         origin = self.origin_of(task.origin)
         if origin.failure is None:
-            origin.failure = task.error.detail if isinstance(task.error, MPIError) else str(task.error)
+            origin.failure = task.error
         if kind == KIND_GET or kind == KIND_GET_ACCUMULATE or kind == KIND_COMPARE_AND_SWAP:
             self.answer(task.origin, task.order.number, b"")
         return 0
@@ -347,27 +398,31 @@ cdef class Service:
         elif kind == KIND_LOCK:
             if self.locks.ask(task.origin, task.order.number, task.order.flags & FLAG_SHARED):
                 self.answer(task.origin, task.order.number, b"")
+            elif self.gone:
+                self.pass_locks_on()
         elif kind == KIND_UNLOCK:
             for rank, number in self.locks.release(task.origin):
                 self.answer(rank, number, b"")
+            if self.gone:
+                self.pass_locks_on()
             self.answer(task.origin, task.order.number, self.failure_of(task.origin))
         elif kind == KIND_POST:
             self.posts.add(task.origin)
         elif kind == KIND_COMPLETE:
             self.completes.add(task.origin)
         elif kind == KIND_FENCE:
-            self.origin_of(task.origin).ahead = True
+            self.origin_of(task.origin).ahead = not self.gone
             self.fences.add(task.origin)
         return 0
 
     cdef bytes failure_of(self, int rank):
         """What went wrong with the rank's orders since it was last told; empty for nothing."""
         cdef Origin origin = self.origin_of(rank)
-        cdef str words = origin.failure
-        if words is None:
+        error = origin.failure
+        if error is None:
             return b""
         origin.failure = None
-        return words.encode()
+        return told(error)
 
     cdef bytearray fetched(self, Task task):
         """What the window holds now, packed."""
@@ -385,8 +440,13 @@ cdef class Service:
             return 0
         if not isinstance(words, bytearray):
             words = bytearray(words)
-        request = pml.isend(<size_t> PyByteArray_AS_STRING(words), len(words), predefined(BASIC_BYTE), origin, number + 1,
-                            MODE_STANDARD, self.communicator)
+        try:
+            request = pml.isend(<size_t> PyByteArray_AS_STRING(words), len(words), predefined(BASIC_BYTE), origin, number + 1,
+                                MODE_STANDARD, self.communicator)
+        except MPIError:
+            if self.communicator.peer(origin).failure is None:
+                raise
+            return 0                             # nobody is there to be told
         if not request.complete:
             request.buffer = words
             if len(self.sending) >= MOST_SENDING:

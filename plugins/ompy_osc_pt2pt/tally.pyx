@@ -8,14 +8,15 @@ from ompy.core.request cimport CompletedRequest, Request
 cdef class Tally:
     """Words that have come from each rank of a communicator."""
 
-    def __init__(self, Communicator communicator not None):
+    def __init__(self, Communicator communicator not None, dict gone not None):
         self.communicator = communicator
+        self.gone = gone
         self.counts = [0] * communicator.size
         self.missing = set()
 
     cdef int add(self, int rank) except -1:
         cdef Request request = self.request
-        if rank not in self.missing:
+        if request is None or rank not in self.missing:
             self.counts[rank] += 1
             return 0
         self.missing.discard(rank)
@@ -41,6 +42,7 @@ cdef class Tally:
         request.communicator = self.communicator
         request.peer = next(iter(self.missing))
         self.request = request
+        self.mourn()
         return request
 
     cdef int put_back(self, list ranks) except -1:
@@ -51,10 +53,19 @@ cdef class Tally:
         self.request = None
         return 0
 
+    cdef int mourn(self) except -1:
+        for rank, error in self.gone.items():
+            if rank in self.missing:
+                return self.fail(error)
+        return 0
+
     cdef int fail(self, object error) except -1:
         cdef Request request = self.request
-        self.missing.clear()
         self.request = None
         if request is not None:
             request.fail(error)
+        return 0
+
+    cdef int forget(self) except -1:
+        self.missing.clear()
         return 0

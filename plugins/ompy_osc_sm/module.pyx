@@ -244,10 +244,14 @@ cdef class SmWindow(Accesses):
 
     # -- the end ------------------------------------------------------------------------------------------------------
 
-    cpdef int free(self) except -1:
-        """All ranks meet: nobody will access anything of this one."""
+    cpdef int may_free(self) except -1:
+        """Whether Free belongs here."""
         if self.exposed is not None:
             raise MPIError(ERR_RMA_SYNC, "Free between Post and Wait: end the epoch first")
+        return Accesses.may_free(self)
+
+    cpdef int free(self) except -1:
+        """All ranks meet: nobody will access anything of this one."""
         self.may_free()
         self.meet(WIN_FREE)
         return self.leave()

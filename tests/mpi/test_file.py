@@ -224,6 +224,48 @@ def test_split_collectives_come_one_at_a_time(comm, tmp_path):
 
 
 @pytest.mark.ompy(2)
+def test_a_split_collective_whose_end_a_signal_handler_ends_is_ended_by_the_next_one(comm, tmp_path):
+    file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE, MPI.Info.Create({"romio_cb_write": "enable"}))
+    file.Set_view(comm.rank, MPI.BYTE, MPI.BYTE.Create_resized(0, 2))
+    data, status = np.full(100, comm.rank, "u1"), MPI.Status()
+    if comm.rank == 0:
+        file.Write_all_begin(data)
+        until_late(lambda: file.Write_all_end(data))
+        assert error_of(file.Write_all_begin, data).Get_error_class() == MPI.ERR_OTHER
+    comm.Barrier()
+    if comm.rank == 1:
+        file.Write_all_begin(data)
+    file.Write_all_end(data, status)
+    assert status.Get_count(MPI.BYTE) == 100
+    assert error_of(file.Write_all_end, data).Get_error_class() == MPI.ERR_OTHER
+    file.Read_at_all_begin(0, data)
+    file.Read_at_all_end(data)
+    file.Close()
+
+
+@pytest.mark.ompy(1, mca={"sharedfp": "lockedfile"})
+def test_a_signal_handler_is_told_that_its_thread_is_in_the_middle_of_an_access(comm, tmp_path):
+    file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE)
+    file.Set_atomicity(True)
+    (hidden,) = tmp_path.glob(".data.*.sharedfp")
+    heard = []
+    for call, held in ((lambda: file.Write_at(0, b"x"), tmp_path / "data"), (file.Get_position_shared, hidden)):
+        with open(held, "r+b") as other:
+            # F_OFD_SETLK: the lock is the open file's
+            fcntl.fcntl(other, 37, struct.pack("hhxxxxqqixxxx", fcntl.F_WRLCK, os.SEEK_SET, 0, 8, 0))
+
+            def handle(*_, call=call, other=other):
+                heard.append(error_of(call))
+                fcntl.fcntl(other, 37, struct.pack("hhxxxxqqixxxx", fcntl.F_UNLCK, os.SEEK_SET, 0, 8, 0))
+
+            signal.signal(signal.SIGALRM, handle)
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
+            call()
+    assert ["signal handler" in str(error) for error in heard] == [True, True]
+    file.Close()
+
+
+@pytest.mark.ompy(2)
 def test_a_sequential_view_begins_behind_what_every_rank_wrote_before_it(comm, tmp_path):
     """Rank 1 writes when rank 0 is in Set_view."""
     path = path_of(comm, tmp_path)

@@ -488,6 +488,22 @@ def test_a_rank_killed_in_a_collective_write_ends_the_job_and_what_was_written_s
     assert (np.fromfile(path, "i4")[:3000] == np.repeat(np.arange(1000), 3)).all()
 
 
+@pytest.mark.ompy(2)
+def test_what_the_device_has_no_room_for_is_not_begun(comm, tmp_path):
+    path = path_of(comm, tmp_path)
+    file = MPI.File.Open(comm, path, READ_WRITE)
+    file.Preallocate(5000)
+    asked = []
+    fallocate, os.posix_fallocate = os.posix_fallocate, lambda *arguments: asked.append(arguments)
+    try:
+        assert error_of(file.Preallocate, 1 << 55).Get_error_class() == MPI.ERR_NO_SPACE
+    finally:
+        os.posix_fallocate = fallocate
+    assert not asked
+    assert file.Get_size() == 5000
+    file.Close()
+
+
 @pytest.mark.ompy(2, 3)
 def test_what_a_signal_handler_raises_in_a_collective_write_comes_at_its_end(comm, tmp_path):
     path = path_of(comm, tmp_path)

@@ -156,6 +156,17 @@ def test_attributes_name_and_hints():
     with pytest.raises(ValueError, match="serialize"):
         pickle.dumps(win)
     assert MPI.Win.fromhandle(win.handle) == win
+    win.Post(win.group)
+    with pytest.raises(MPI.Exception, match="Post"):
+        win.Free()
+    assert win.Get_attr(keyval) == "value"
+    assert not deleted
+    win.Start(win.group)
+    with pytest.raises(MPI.Exception, match="epoch"):
+        win.Free()
+    assert not deleted
+    win.Complete()
+    win.Wait()
     win.Free()
     assert deleted == [(True, "value")]
     MPI.Win.Free_keyval(keyval)

@@ -205,6 +205,32 @@ def test_who_flushes_again_waits_for_what_an_exception_or_another_thread_has_lef
     win.Free()
 
 
+@pytest.mark.ompy(2, mca=BY_MESSAGES)
+def test_what_a_flush_that_an_exception_ends_would_have_told_the_next_one_tells(comm, tmp_path):
+    """Rank 1, which alone knows what it has attached, is not inside MPI until the flush is over."""
+    win = MPI.Win.Create_dynamic(comm=comm)
+    for call in (win.Flush, win.Unlock):
+        sign = comm.bcast(str(tmp_path / f"may-go-on-{call.__name__}"))
+        if comm.rank == 0:
+            win.Lock(1)
+        comm.Barrier()
+        if comm.rank == 0:
+            win.Put(np.ones(4), 1, 4096)
+            until_late(lambda call=call: call(1))
+            open(sign, "w").close()
+            if call == win.Unlock:
+                win.Lock(1)
+            with pytest.raises(MPI.Exception) as caught:
+                win.Flush(1)
+            assert caught.value.Get_error_class() == MPI.ERR_RMA_RANGE
+            win.Flush(1)
+            win.Unlock(1)
+        while not os.path.exists(sign):
+            pass
+        comm.Barrier()
+    win.Free()
+
+
 def interrupt(call, dice):
     """`call`, and a signal's exception at some moment about then, not after it."""
     armed = True

@@ -26,7 +26,13 @@ def test_calls_out_of_order_are_refused():
     win.Lock(0)
     assert error_of(win.Lock, 0) == MPI.ERR_RMA_SYNC
     assert error_of(win.Lock_all) == MPI.ERR_RMA_SYNC
+    assert error_of(win.Fence) == MPI.ERR_RMA_SYNC
+    assert error_of(win.Start, MPI.GROUP_EMPTY) == MPI.ERR_RMA_SYNC
     win.Unlock(0)
+    win.Start(MPI.GROUP_EMPTY)
+    assert error_of(win.Lock, 0) == MPI.ERR_RMA_SYNC
+    assert error_of(win.Lock_all) == MPI.ERR_RMA_SYNC
+    win.Complete()
     win.Fence()
     win.Put(b"x", 0)
     win.Fence(MPI.MODE_NOSUCCEED)

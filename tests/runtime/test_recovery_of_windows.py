@@ -1,0 +1,73 @@
+"""Windows of which a rank has failed, in jobs that go on: who waits for it is told, and the others still reach one another."""
+
+from __future__ import annotations
+
+import pytest
+from test_recovery import survive, survivors
+
+SETUP = """
+import numpy
+memory = numpy.zeros(4)
+win = MPI.Win.Create(memory, 8, comm=comm)
+def ranks(*those):
+    return comm.group.Incl(those)
+def reach(target):
+    win.Lock(target)
+    win.Put(numpy.ones(1), target)
+    win.Unlock(target)
+def refused(call):
+    try:
+        call()
+    except MPI.Exception as error:
+        assert error.Get_error_class() == MPI.ERR_PROC_FAILED, error
+    else:
+        raise AssertionError("done")
+win.Fence()
+win.Fence(MPI.MODE_NOSUCCEED)
+"""
+COMPONENTS = {
+    "messages": ("--mca", "osc", "pt2pt"),
+    "messages over a network": ("--mca", "osc", "pt2pt", "--mca", "btl", "self,tcp"),
+    "in place": ("--mca", "osc", "sm"),
+    "remote access": ("--mca", "osc", "rdma"),
+}
+by_every_component = pytest.mark.parametrize("options", COMPONENTS.values(), ids=COMPONENTS)
+
+
+@by_every_component
+def test_a_lock_that_a_failed_rank_holds_is_an_error_for_whoever_wants_it(options: tuple[str, ...]) -> None:
+    told = survivors(survive(SETUP + "if rank == 1: win.Lock(2)\ncomm.Barrier()", "win.Lock(2)", *options))
+    assert all(words.startswith("True") and "has died while it held the lock of rank 2" in words for words in told.values())
+
+
+@by_every_component
+@pytest.mark.parametrize("call", ["win.Post(ranks(1)), win.Wait()", "win.Start(ranks(1))", "win.Fence()"])
+def test_who_waits_for_a_failed_rank_alone_is_told(options: tuple[str, ...], call: str) -> None:
+    assert all(words.startswith("True") for words in survivors(survive(SETUP, call, *options)).values())
+
+
+@by_every_component
+def test_who_has_met_in_vain_reaches_the_others_all_the_same(options: tuple[str, ...]) -> None:
+    setup = SETUP + (
+        "def meet():\n"
+        "    for _ in range(2): refused(win.Fence)\n"
+        "    reach({0: 2, 2: 3, 3: 0}[rank])\n"
+        "    win.Post(ranks({0: 2, 2: 3, 3: 0}[rank]))\n"
+        "    win.Start(ranks({2: 0, 3: 2, 0: 3}[rank]))\n"
+        "    win.Complete()\n"
+        "    win.Wait()\n"
+    )
+    assert set(survivors(survive(setup, "meet()", *options)).values()) == {"done"}
+
+
+@by_every_component
+def test_who_can_not_lock_all_ranks_holds_none(options: tuple[str, ...]) -> None:
+    setup = SETUP + (
+        "def lock():\n"
+        "    if rank == 0:\n"
+        "        try: win.Lock_all(), win.Unlock_all()\n"
+        "        except MPI.Exception: pass\n"
+        "        comm.send(None, 2)\n"
+        "    if rank == 2: comm.recv(source=0), reach(3), reach(2)\n"
+    )
+    assert set(survivors(survive(setup, "lock()", *options)).values()) == {"done"}

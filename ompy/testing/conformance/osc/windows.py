@@ -16,6 +16,8 @@ WINDOWS = 40
 LEFT = 64 << 10
 # And of memory that it has taken from C's allocator.
 FEW = 200
+# Pieces of memory that are attached to a window at a time.
+STRETCHES = 700
 
 
 @check("choice")
@@ -212,3 +214,31 @@ def memory_of_a_dynamic_window_comes_and_goes(rank: OscRank) -> None:
         rank.compare(more.cast(CODE), numbers(5, 5000), "dynamic", "memory that was detached, after refused accesses")
         rank.compare(opened.memory[598:], numbers(8, 2), "dynamic", "put in an epoch with a refused access")
         rank.meet()
+
+
+@check("dynamic", "put", "bounds")
+def a_dynamic_window_has_any_number_of_stretches(rank: OscRank) -> None:
+    """Attached in an order of no kind, each put to, and every second one taken away again."""
+    right, left = (rank.rank + 1) % rank.size, (rank.rank - 1) % rank.size
+    for flavor, opened in rank.everywhere(STRETCHES):
+        if flavor != "dynamic":
+            continue
+        win, stretches = opened.win, [memoryview(bytearray(WIDTH)) for _ in range(STRETCHES)]
+        order = rank.random.sample(range(STRETCHES), STRETCHES)
+        for number in order:
+            win.Attach(stretches[number])
+        addresses = rank.comm.allgather([rank.MPI.Get_address(stretch) for stretch in stretches])
+        for turn in range(2):
+            win.Lock_all()
+            for number in range(turn, STRETCHES, turn + 1):
+                win.Put(numbers(1000 * turn + number, 1), right, addresses[right][number])
+            win.Unlock_all()
+            rank.meet()
+            for number, stretch in enumerate(stretches):
+                wanted = 1000 + number if turn and number % 2 else number
+                rank.compare(stretch.cast(CODE), numbers(wanted, 1), "dynamic", f"stretch {number}, put by rank {left}")
+            rank.meet()
+            for number in [number for number in order if number % 2 == turn]:
+                win.Detach(stretches[number])
+            rank.meet()
+        rank.alive()

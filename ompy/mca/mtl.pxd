@@ -57,10 +57,7 @@
 #
 # RULES
 #   20 progress      No method waits for another rank.  What can go on goes on whenever this process makes progress.
-#   21 loss          `peer_lost` ends what waits for that process alone, with its `failure`: sends to it, synchronous ones among
-#                    them, and receives that nobody else can serve (`loss`, below).  What is begun later raises it, or ends so,
-#                    but for receives of what had come before, which may take that.  Everything else goes on.
-#   22 quiet         A component never prints, aborts or exits.
+#   21 quiet         A component never prints, aborts or exits.
 from libc.stdint cimport uint64_t
 
 from ompy.core.communicator cimport Communicator

@@ -7,7 +7,7 @@
 #                    (`context.chosen("btl")`); `btls` lists them.
 #    2 wrap          After `wrap(around)`, before anything is registered, `around(btl)` stands in the place of each BTL: routes
 #                    lead over it.
-#    3 end           `finalize` gives registered memory back and closes every BTL, once; afterwards `btls` is empty.
+#    3 end           `finalize` gives every BTL's registered memory back and then closes it, once; afterwards `btls` is empty.
 #
 # ROUTES
 #    4 routes        `add_proc` asks BTLs for the peer (`Btl.add_procs`), this process among the peers, and returns its routes:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 
 import pytest
+from ompy_rte_singleton.component import COMPONENT, ompy_query
+from ompy_rte_singleton.module import SingletonRte, mismatch
 
+from ompy.mca.component import Context, Refusal
 from ompy.mca.rte import Rte
 
 
@@ -49,3 +52,30 @@ def test_ranks_know_how_many_processors_they_have_together(processors, ranks, ow
     processors(own, starter, told)
     assert Host(ranks).processors == found
     assert Host(ranks).is_crowded == (ranks > found)
+
+
+def test_a_job_of_one_begins_at_the_first_fence_and_not_again() -> None:
+    begun = []
+    rte = SingletonRte(lambda: begun.append(True))
+    assert begun == []
+    for _ in range(3):
+        rte.commit_and_fence()
+    assert begun == [True]
+
+
+def test_a_job_of_one_may_grow_to_the_processors_that_it_may_use(processors) -> None:
+    processors(3, None)
+    assert SingletonRte(lambda: None).universe_size == 3
+
+
+@pytest.mark.parametrize("tasks", ["1", "2", "10"])
+def test_two_tasks_of_a_launcher_that_can_t_be_joined_are_warned(tasks: str) -> None:
+    assert (f"started {tasks} tasks" in mismatch({"SLURM_STEP_NUM_TASKS": tasks})) == (tasks != "1")
+
+
+def test_one_of_several_ranks_of_a_pmi_launcher_is_no_job_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PMI_FD", "7")
+    monkeypatch.setenv("PMI_SIZE", "2")
+    answer = ompy_query(Context(COMPONENT))
+    assert isinstance(answer, Refusal)
+    assert "PMI_FD" in answer.reason

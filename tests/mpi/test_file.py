@@ -379,6 +379,42 @@ def test_a_file_that_each_rank_has_alone_leaves_nothing_hidden(comm, tmp_path):
     assert [it for it in os.listdir(folder) if name in it] == [name]
 
 
+@pytest.mark.ompy(2, mca={"sharedfp": "lockedfile"})
+def test_no_hidden_file_stays_where_another_rank_can_t_open_it(comm, tmp_path, monkeypatch):
+    path, kernel_open = path_of(comm, tmp_path), os.open
+
+    def refusing(name, *arguments):
+        if str(name).endswith(".sharedfp") and comm.rank == 1:
+            raise PermissionError(13, "it is rank 0's")
+        return kernel_open(name, *arguments)
+
+    monkeypatch.setattr(os, "open", refusing)
+    file = MPI.File.Open(comm, path, READ_WRITE)
+    assert error_of(file.Get_position_shared).Get_error_class() == MPI.ERR_ACCESS
+    comm.Barrier()
+    assert os.listdir(os.path.dirname(path)) == ["data"]
+    file.Close()
+
+
+@pytest.mark.ompy(1, mca={"sharedfp": "lockedfile"})
+def test_a_hidden_file_that_somebody_has_removed_is_missed(comm, tmp_path):
+    file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE)
+    (hidden,) = tmp_path.glob(".data.*.sharedfp")
+    hidden.unlink()
+    error = error_of(file.Close)
+    assert error.Get_error_class() == MPI.ERR_NO_SUCH_FILE
+    assert str(hidden) in str(error)
+
+
+@pytest.mark.ompy(2)
+def test_sync_has_the_kernel_bring_every_rank_s_bytes_to_the_device(comm, tmp_path, monkeypatch):
+    file, asked = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE), []
+    monkeypatch.setattr(os, "fsync", asked.append)
+    file.Sync()
+    assert len(asked) == 1
+    file.Close()
+
+
 @pytest.mark.ompy(1, mca={"sharedfp": "lockedfile"})
 def test_an_exception_of_a_signal_handler_leaves_no_lock_of_a_shared_pointer_in_a_file(comm, tmp_path, ompy_rng):
     file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE)

@@ -6,6 +6,12 @@ import ctypes
 import gc
 import os
 import sys
+import threading
+from collections.abc import Callable
+
+# Bytes that may come and go with whatever the interpreter keeps for later, and parts of the memory that it has from the kernel.
+SLACK = 8192
+NAMES = ("open files", "shared mappings", "threads", "bytes of memory")
 
 
 class _Mallinfo2(ctypes.Structure):
@@ -35,3 +41,18 @@ def allocated() -> tuple[int, int]:
     gc.collect()
     info = _mallinfo2() if _mallinfo2 is not None else None
     return sys.getallocatedblocks(), info.uordblks + info.hblkhd if info else 0
+
+
+def leaks(use: Callable[[], None], times: int) -> str:
+    """What a process holds more each time that something has been done so often; empty for nothing."""
+    found = []
+    for _ in range(3):
+        for _ in range(times):
+            use()
+        found.append((*held(), threading.active_count(), allocated()[1]))
+    more = {
+        name: last - first
+        for name, first, last, slack in zip(NAMES, found[1], found[2], (0, 0, 0, SLACK), strict=True)
+        if last - first > slack
+    }
+    return f"after {times} times more: {more}" if more else ""

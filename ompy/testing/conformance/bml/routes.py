@@ -194,6 +194,8 @@ def every_transport_is_closed_once(rank: BmlRank) -> None:
     for btl in btls:
         if len(btl.noted("closed")) != 1 or not btl.noted("released"):
             raise Breach("end", f"{btl.name} was closed {len(btl.noted('closed'))} times: {btl.notes}")
+        if btl.notes[-1][0] != "closed":
+            raise Breach("end", f"something is asked of {btl.name} after it was closed: {btl.notes}")
     if module.btls:
         raise Breach("end", "`btls` is not empty after `finalize`")
     rank.alive()

@@ -7,7 +7,7 @@ import os
 import threading
 
 from ompy.core.errors import MPIError
-from ompy.core.file import MODE_CREATE, MODE_DELETE_ON_CLOSE, MODE_RDONLY, MODE_WRONLY, File
+from ompy.core.file import MODE_RDONLY, MODE_WRONLY, File
 from ompy.core.memory import address_of
 from ompy.core.view import View
 from ompy.testing.conformance.check import Breach, Collection
@@ -22,11 +22,15 @@ from ompy.testing.conformance.files.accesses import (
     views,
 )
 from ompy.testing.conformance.files.rank import FileRank
+from ompy.testing.conformance.held import leaks
 
 check = Collection()
 
 SIZES = (0, 1, 5, 300, 2000)
 BACKGROUND = 8000
+TURNS = 40
+# What may be written in the gaps of a view.
+HINTS = ("automatic", "enable", "disable")
 
 
 @check("offer", "bytes", "bounds")
@@ -64,6 +68,77 @@ def read(rank: FileRank, file: File, view: View, position: int, model: bytearray
         for place, value in zip(memory.places, there, strict=False):
             wanted[place] = value
         compare(memory.whole, wanted, "bytes", f"the memory after reading {asked} bytes, {words}")
+
+
+@check("bytes", "bounds")
+def a_file_that_can_only_be_written_is_written(rank: FileRank) -> None:
+    """Through each view, whether its gaps may be written or not: nobody can look what is there."""
+    from ompy.runtime.communicators import own
+    from ompy.runtime.files import close_file, open_file
+
+    for (name, view), hint in itertools.product(views(), HINTS):
+        with rank.file(alone=True) as file:
+            model, data = bytearray(rank.random.randbytes(BACKGROUND)), rank.random.randbytes(300)
+            rank.module(file).store(address_of(model), len(model), 0)
+            memory = memories(len(data))[0]
+            memory.put(data)
+            writer = open_file(own, file.path, MODE_WRONLY, {"romio_ds_write": hint})
+            rank.module(writer).pwritev(access(view, 0, memory, writing=True))
+            close_file(writer)
+            put(model, places(view, 0, len(data)), data)
+            compare(content_of(file), model, "bytes", f"{len(data)} bytes through the view {name!r}, gaps {hint}")
+
+
+@check("bytes")
+def a_view_may_show_bytes_twice(rank: FileRank) -> None:
+    """Of a file that is only read: tiles lie in one another, so that offsets go back from one to the next."""
+    from ompy.runtime.communicators import own
+    from ompy.runtime.files import close_file, open_file
+
+    view = View(2, BYTE, BYTE.create_indexed([3, 3], [0, 100]).create_resized(0, 2))
+    with rank.file(alone=True) as file:
+        model = bytearray(rank.random.randbytes(BACKGROUND))
+        rank.module(file).store(address_of(model), len(model), 0)
+        reader = open_file(own, file.path, MODE_RDONLY, {})
+        for nbytes, layout in itertools.product(SIZES, range(2)):
+            memory = memories(nbytes)[layout]
+            moved = rank.module(reader).preadv(access(view, 0, memory, writing=False))
+            got = bytes(memory.whole[place] for place in memory.places)
+            if moved != nbytes:
+                raise Breach("bytes", f"reading {nbytes} bytes of tiles that overlap: {moved} were moved")
+            compare(got, bytes(model[at] for at in places(view, 0, nbytes)), "bytes", "what was read of tiles that overlap")
+        close_file(reader)
+
+
+@check("bounds", "bytes", ranks=2)
+def ranks_write_between_one_another_s_pieces(rank: FileRank) -> None:
+    """At the same time, whether gaps may be written back, must not be, or may be under a lock."""
+    view = View(rank.rank, BYTE, BYTE.create_resized(0, rank.size))
+    for hint in HINTS:
+        with rank.file(romio_ds_write=hint) as file:
+            memory = memories(1000)[0]
+            for turn in range(TURNS):
+                memory.put(bytes([1 + (turn + rank.rank) % 250]) * 1000)
+                rank.exchange(None)
+                rank.module(file).pwritev(access(view, 0, memory, writing=True))
+                rank.exchange(None)
+                wanted = bytes(1 + (turn + number) % 250 for number in range(rank.size)) * 1000
+                compare(content_of(file), wanted, "bounds", f"every {rank.size}th byte of each rank's, gaps {hint}")
+
+
+@check("offer")
+def a_file_may_have_any_descriptor(rank: FileRank) -> None:
+    """Also 0, where the standard input is closed."""
+    kept = os.dup(0)
+    os.close(0)
+    try:
+        with rank.file(alone=True) as file:
+            data = bytearray(b"zero")
+            rank.module(file).store(address_of(data), len(data), 0)
+            compare(content_of(file), data, "bytes", "a file without a standard input")
+    finally:
+        os.dup2(kept, 0)
+        os.close(kept)
 
 
 @check("bytes")
@@ -168,9 +243,14 @@ def errors_name_the_file(rank: FileRank) -> None:
 
 @check("free")
 def modules_give_back_what_they_held(rank: FileRank) -> None:
-    before = len(os.listdir("/proc/self/fd"))
-    for _ in range(50):
-        with rank.file(alone=True, mode=MODE_WRONLY | MODE_CREATE | MODE_DELETE_ON_CLOSE):
-            pass
-    if (after := len(os.listdir("/proc/self/fd"))) > before:
-        raise Breach("free", f"50 files, opened and closed: {after - before} descriptors more than before")
+    """Of files that were written through views with gaps, from memory in pieces."""
+
+    def use() -> None:
+        with rank.file(alone=True) as file:
+            module, memory = rank.module(file), memories(2000)[1]
+            for _, view in views():
+                module.pwritev(access(view, 0, memory, writing=True))
+                module.preadv(access(view, 0, memory, writing=False))
+
+    if found := leaks(use, 4):
+        raise Breach("free", f"files that were written and read, {found}")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import os
-import threading
 
 from ompy.core.errors import MPIError
 from ompy.core.file import MODE_CREATE, MODE_DELETE_ON_CLOSE, MODE_RDWR, MODE_UNIQUE_OPEN, File
+from ompy.core.memory import address_of
 from ompy.core.view import View
 from ompy.testing.conformance.check import Breach, Collection
-from ompy.testing.conformance.files.accesses import BYTE, access, compare, content_of, memories, places, put
+from ompy.testing.conformance.files.accesses import BYTE, UNTOUCHED, access, compare, content_of, memories, places, put
 from ompy.testing.conformance.files.rank import FileRank
+from ompy.testing.conformance.held import leaks
 
 check = Collection()
 
@@ -70,6 +70,36 @@ def read(rank: FileRank, file: File, view: View, position: int, model: bytearray
     compare(memory.whole, wanted, "bytes", f"the memory after reading {words}")
 
 
+@check("bounds", ranks=2)
+def pieces_that_overlap_leave_holes_alone(rank: FileRank) -> None:
+    """Two ranks write one block, and another one of the same length nobody: as many bytes as if the blocks were tiles."""
+    dice = rank.common_random("overlapping")
+    for mode, window in itertools.product(MODES, WINDOWS):
+        with rank.file(mode=mode, cb_buffer_size=window) as file:
+            for _ in range(12):
+                piece, blocks, tiles = dice.choice([1, 8, 100, 2000]), dice.choice([5, 9]), dice.choice([1, 7])
+                owners = [{dice.randrange(rank.size)} for _ in range(blocks)]
+                hole, twice = dice.sample(range(1, blocks - 1), 2)
+                owners[hole], owners[twice] = set(), set(dice.sample(range(rank.size), 2))
+                words = f"{tiles} times blocks of {piece} bytes by the ranks {owners}"
+                whole = bytearray([UNTOUCHED]) * (piece * blocks * tiles)
+                if rank.rank == 0:
+                    file.parts["fbtl"].store(address_of(whole), len(whole), 0)
+                rank.exchange(None)
+                own = [block for block, ranks in enumerate(owners) if rank.rank in ranks]
+                filetype = BYTE.create_contiguous(piece).create_indexed([1] * len(own), own) if own else BYTE
+                view = View(0, BYTE, filetype.create_resized(0, piece * blocks))
+                write(rank, file, view, 0, bytes([rank.rank]) * (piece * len(own) * tiles), dice.randrange(2), words)
+                rank.exchange(None)
+                content = content_of(file)[: len(whole)]
+                for at, value in enumerate(content[::piece]):
+                    wanted = owners[at % blocks] or {UNTOUCHED}
+                    if value not in wanted or (piece > 1 and content[(at + 1) * piece - 1] not in wanted):
+                        raise Breach("bounds", f"{words}: block {at % blocks} of tile {at // blocks} holds {value}")
+                rank.exchange(None)
+                rank.alive()
+
+
 @check("forms")
 def several_are_under_way(rank: FileRank) -> None:
     from ompy.core.progress import wait_request
@@ -111,16 +141,10 @@ def nobody_waits_for_a_rank_that_can_t_finish(rank: FileRank) -> None:
 
 @check("free")
 def modules_give_back_what_they_held(rank: FileRank) -> None:
-    def held() -> int:
-        with open("/proc/self/maps") as source:
-            return sum(1 for _ in source) + len(os.listdir("/proc/self/fd")) + threading.active_count()
+    def use() -> None:
+        with rank.file() as file:
+            view, memory = interleaved(rank.rank, rank.size, 10, 0), memories(10_000)[0]
+            rank.module(file).write_all(access(view, 0, memory, writing=True, collective=True))
 
-    counts = []
-    for _ in range(3):
-        for _ in range(10):
-            with rank.file() as file:
-                view, memory = interleaved(rank.rank, rank.size, 10, 0), memories(1000)[0]
-                rank.module(file).write_all(access(view, 0, memory, writing=True, collective=True))
-        counts.append(held())
-    if counts[2] > counts[1] + 5:
-        raise Breach("free", f"ten files more: {counts[2] - counts[1]} mappings, descriptors and threads more")
+    if found := leaks(use, 10):
+        raise Breach("free", f"files that all ranks have written together, {found}")

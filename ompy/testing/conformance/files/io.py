@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-import threading
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 
 from ompy.core.errors import (
     ERR_FILE_EXISTS,
@@ -35,6 +37,7 @@ from ompy.testing.conformance.check import Breach, Collection
 from ompy.testing.conformance.files.accesses import BYTE, Memory, compare, memories, places, put, views
 from ompy.testing.conformance.files.accesses import access as placed
 from ompy.testing.conformance.files.rank import FileRank
+from ompy.testing.conformance.held import leaks
 
 check = Collection()
 
@@ -190,6 +193,10 @@ def files_are_made_only_where_that_is_asked_for(rank: FileRank) -> None:
     close_file(file)
     compare(stored(path), bytes(range(10)), "close", f"{path}, which was closed")
     refused_by_all(rank, path, exclusive, ERR_FILE_EXISTS, "open", "making what is there")
+    file = open_file(rank.world, path, MODE_RDWR, {})
+    if (found := [file.module.tell(shared) for shared in (True, False)]) != [0, 0]:
+        raise Breach("open", f"without MODE_APPEND the pointers of a file of 10 bytes are {found}")
+    close_file(file)
     file = open_file(rank.world, path, MODE_RDWR | MODE_CREATE | MODE_APPEND | MODE_DELETE_ON_CLOSE, {})
     if (found := [file.module.tell(shared) for shared in (True, False)]) != [10, 10]:
         raise Breach("open", f"with MODE_APPEND the pointers of a file of 10 bytes are {found}")
@@ -209,6 +216,40 @@ def refused_by_all(rank: FileRank, path: str, mode: int, code: int, clause: str,
             raise Breach("errors", f"{words}: {expected}") from None
         return
     raise Breach(clause, f"{words}: no error")
+
+
+@check("open", "free", ranks=2)
+def nothing_is_held_of_a_file_that_a_rank_can_t_open(rank: FileRank) -> None:
+    """The last one may have no more descriptors."""
+    from ompy.runtime.files import close_file, open_file
+
+    path, last = rank.path(alone=False), rank.rank == rank.size - 1
+
+    def use() -> None:
+        file = None
+        rank.exchange(None)
+        with suppress(MPIError), no_descriptors() if last else nullcontext():
+            file = open_file(rank.world, path, MODE_RDWR | MODE_CREATE | MODE_DELETE_ON_CLOSE, {})
+        if len(set(opened := rank.exchange(file is not None))) > 1:
+            raise Breach("open", f"rank {rank.size - 1} may have no more descriptors, and the ranks' files are open: {opened}")
+        if file is not None:
+            close_file(file)
+
+    if found := leaks(use, 3):
+        raise Breach("free", f"files that one rank could not open, {found}")
+
+
+@contextmanager
+def no_descriptors() -> Iterator[None]:
+    """Meanwhile this process can open nothing."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest = os.dup(0)
+    os.close(lowest)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 @check("shared")
@@ -427,14 +468,10 @@ def atomic_accesses_are_seen_whole(rank: FileRank) -> None:
 
 @check("free")
 def nothing_is_held_of_a_closed_file(rank: FileRank) -> None:
-    def held() -> int:
-        return len(os.listdir("/proc/self/fd")) + threading.active_count()
+    def use() -> None:
+        with rank.file() as file:
+            for pointer in (SHARED, INDIVIDUAL):
+                finish(file.module.iwrite(asked(file, memories(1000)[1], pointer, writing=True, collective=True)))
 
-    counts = []
-    for _ in range(3):
-        for _ in range(10):
-            with rank.file() as file:
-                finish(file.module.iwrite(asked(file, memories(100)[0], SHARED, writing=True, collective=True)))
-        counts.append(held())
-    if counts[2] > counts[1] + 2:
-        raise Breach("free", f"ten files more: {counts[2] - counts[1]} descriptors and threads more")
+    if found := leaks(use, 10):
+        raise Breach("free", f"files that were written, {found}")

@@ -44,6 +44,15 @@ class FileRank(MpiRank):
         whose = f"-{self.rank}" if alone else ""
         return f"{folder}{self.wire.setting.job}-{self.opened}{whose}"
 
+    def files(self) -> set[str]:
+        """What lies in the folders for temporary files and for shared memory, and names this job."""
+        return {
+            os.path.join(folder, name)
+            for folder in (tempfile.gettempdir(), "/dev/shm")
+            for name in os.listdir(folder)
+            if self.wire.setting.job in name
+        }
+
     @contextmanager
     def file(
         self, *, alone: bool = False, mode: int = MODE_RDWR | MODE_CREATE | MODE_DELETE_ON_CLOSE, **hints: str

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 from ompy.testing.conformance.check import Breach, Collection
 from ompy.testing.conformance.files.rank import FileRank
+from ompy.testing.conformance.held import leaks
 
 check = Collection()
 
@@ -67,11 +66,19 @@ def what_is_set_is_what_comes_next(rank: FileRank) -> None:
 
 @check("free")
 def nothing_is_left_behind(rank: FileRank) -> None:
-    counts = []
-    for _ in range(3):
-        for _ in range(10):
-            with rank.file() as file:
+    """By files of all ranks together, and of each rank alone."""
+
+    def use() -> None:
+        for alone in (False, True):
+            with rank.file(alone=alone) as file:
                 rank.module(file).advance(1)
-        counts.append(len(os.listdir("/proc/self/fd")))
-    if counts[2] > counts[1]:
-        raise Breach("free", f"ten files more: {counts[2] - counts[1]} descriptors more")
+
+    rank.exchange(None)
+    before = rank.files()
+    rank.exchange(None)
+    if found := leaks(use, 10):
+        raise Breach("free", f"files whose shared pointer has moved, {found}")
+    rank.exchange(None)
+    if left := rank.files() - before:
+        raise Breach("free", f"when all files are closed there are {sorted(left)}")
+    rank.exchange(None)

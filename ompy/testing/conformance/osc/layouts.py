@@ -1,7 +1,8 @@
-"""Datatypes with gaps, on either side of an access."""
+"""Datatypes with gaps, on either side of an access, or on both."""
 
 from __future__ import annotations
 
+import itertools
 from array import array
 
 from ompy.testing.conformance.check import Collection
@@ -19,13 +20,18 @@ def datatypes_of_both_sides_may_have_gaps(rank: OscRank) -> None:
     base, dice = MPI.INT64_T, rank.common_random("layout")
     target, room = (rank.rank + 1) % rank.size, 4000
     for flavor, opened in rank.everywhere(room):
-        for blocks in (1, 4, 300):
+        for blocks, gaps in itertools.product((1, 4, 300), ("both sides", "the origin's side", "the target's side")):
             gap, lower = dice.choice([1, 2, 5]), dice.choice([0, 1, 3])
             here = base.Create_vector(blocks, 1, 1 + gap).Commit()
             there = base.Create_indexed([2] * (blocks // 2) or [1], [lower + 3 * n for n in range(blocks // 2 or 1)]).Commit()
             places_here = [n * (1 + gap) for n in range(blocks)]
             places_there = [lower + 3 * n + k for n in range(blocks // 2) for k in (0, 1)] or [lower]
-            for call in ("Put", "Accumulate", "Get", "Get_accumulate"):
+            origin, where = [1, here], [1, there]
+            if gaps == "the origin's side":
+                where, places_there = [blocks, base], list(range(blocks))
+            elif gaps == "the target's side":
+                origin, places_here = [blocks, base], list(range(blocks))
+            for call in ("Put", "Accumulate", "Get", "Get_accumulate", "Get_accumulate with NO_OP"):
                 memory = array(CODE, [GUARD]) * (blocks * (1 + gap))
                 opened.memory[:] = numbers(5000 * rank.rank, room)
                 for n, place in enumerate(places_here):
@@ -34,24 +40,25 @@ def datatypes_of_both_sides_may_have_gaps(rank: OscRank) -> None:
                 mine = numbers(5000 * rank.rank, room)
                 rank.meet()
                 opened.win.Lock_all()
-                where = (opened.place(target, 5), 1, there)
+                place_there = (opened.place(target, 5), *where)
                 if call == "Accumulate":
-                    opened.win.Accumulate([memory, 1, here], target, where, MPI.SUM)
-                elif call == "Get_accumulate":
-                    opened.win.Get_accumulate([before[:], 1, here], [memory, 1, here], target, where, MPI.SUM)
+                    opened.win.Accumulate([memory, *origin], target, place_there, MPI.SUM)
+                elif call.startswith("Get_accumulate"):
+                    operation = MPI.NO_OP if call.endswith("NO_OP") else MPI.SUM
+                    opened.win.Get_accumulate([before[:], *origin], [memory, *origin], target, place_there, operation)
                 else:
-                    getattr(opened.win, call)([memory, 1, here], target, where)
+                    getattr(opened.win, call)([memory, *origin], target, place_there)
                 opened.win.Unlock_all()
                 rank.meet()
                 source = (rank.rank - 1) % rank.size
                 if call.startswith("Get"):
                     for place, remote in zip(places_here, places_there, strict=True):
                         before[place] = theirs[5 + remote]
-                if call != "Get":
+                if call in ("Put", "Accumulate", "Get_accumulate"):
                     for n, remote in enumerate(places_there):
                         arrived = 7 * n + source
                         mine[5 + remote] = arrived if call == "Put" else mine[5 + remote] + arrived
-                words = f"{flavor}: {call} of {blocks} blocks with gaps on both sides"
+                words = f"{flavor}: {call} of {blocks} blocks with gaps on {gaps}"
                 rank.compare(memory, before, "layout", f"{words}, the origin's memory")
                 rank.compare(opened.memory, mine, "layout", f"{words}, the target's memory")
                 rank.meet()

@@ -6,7 +6,7 @@ import os
 from array import array
 
 from ompy.testing.conformance.check import Breach, Collection
-from ompy.testing.conformance.held import held
+from ompy.testing.conformance.held import allocated, held
 from ompy.testing.conformance.osc.rank import CODE, FLAVORS, WIDTH, OscRank, numbers
 
 check = Collection()
@@ -14,6 +14,10 @@ check = Collection()
 WINDOWS = 40
 # Bytes of resident memory that a window may leave behind before somebody asks: noise of allocators.
 LEFT = 64 << 10
+# And of memory that it has taken from C's allocator.
+FEW = 200
+# Pieces of memory that are attached to a window at a time.
+STRETCHES = 700
 
 
 @check("choice")
@@ -125,7 +129,7 @@ def free_waits_for_those_that_still_access(rank: OscRank) -> None:
 
 @check("free")
 def nothing_is_left_of_windows_that_are_gone(rank: OscRank) -> None:
-    """Open files, mappings of shared memory, and resident memory."""
+    """Open files, mappings of shared memory, and memory."""
     right = (rank.rank + 1) % rank.size
     data = numbers(0, 4000)
 
@@ -143,16 +147,17 @@ def nothing_is_left_of_windows_that_are_gone(rank: OscRank) -> None:
     for _ in range(10):
         use()
     rank.meet()
-    files, mappings, resident = (*held(), resident_bytes())
+    files, mappings, resident, taken = (*held(), resident_bytes(), allocated()[1])
     for _ in range(WINDOWS):
         use()
     rank.meet()
-    now = (*held(), resident_bytes())
+    now = (*held(), resident_bytes(), allocated()[1])
     made = WINDOWS * len(rank.flavors)
     for name, first, last, each in (
         ("open files", files, now[0], 1),
         ("mappings of shared memory", mappings, now[1], 1),
-        ("bytes of memory", resident, now[2], LEFT),
+        ("bytes of resident memory", resident, now[2], LEFT),
+        ("bytes of memory", taken, now[3], FEW),
     ):
         if last - first >= each * WINDOWS:
             raise Breach("free", f"{made} windows have come and gone, and left {last - first} more {name}")
@@ -209,3 +214,31 @@ def memory_of_a_dynamic_window_comes_and_goes(rank: OscRank) -> None:
         rank.compare(more.cast(CODE), numbers(5, 5000), "dynamic", "memory that was detached, after refused accesses")
         rank.compare(opened.memory[598:], numbers(8, 2), "dynamic", "put in an epoch with a refused access")
         rank.meet()
+
+
+@check("dynamic", "put", "bounds")
+def a_dynamic_window_has_any_number_of_stretches(rank: OscRank) -> None:
+    """Attached in an order of no kind, each put to, and every second one taken away again."""
+    right, left = (rank.rank + 1) % rank.size, (rank.rank - 1) % rank.size
+    for flavor, opened in rank.everywhere(STRETCHES):
+        if flavor != "dynamic":
+            continue
+        win, stretches = opened.win, [memoryview(bytearray(WIDTH)) for _ in range(STRETCHES)]
+        order = rank.random.sample(range(STRETCHES), STRETCHES)
+        for number in order:
+            win.Attach(stretches[number])
+        addresses = rank.comm.allgather([rank.MPI.Get_address(stretch) for stretch in stretches])
+        for turn in range(2):
+            win.Lock_all()
+            for number in range(turn, STRETCHES, turn + 1):
+                win.Put(numbers(1000 * turn + number, 1), right, addresses[right][number])
+            win.Unlock_all()
+            rank.meet()
+            for number, stretch in enumerate(stretches):
+                wanted = 1000 + number if turn and number % 2 else number
+                rank.compare(stretch.cast(CODE), numbers(wanted, 1), "dynamic", f"stretch {number}, put by rank {left}")
+            rank.meet()
+            for number in [number for number in order if number % 2 == turn]:
+                win.Detach(stretches[number])
+            rank.meet()
+        rank.alive()

@@ -4,6 +4,7 @@ from _collections import deque
 from errno import EBADMSG
 
 cimport cython
+from libc.errno cimport ENOBUFS, ENOMEM
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memmove, memset
@@ -12,7 +13,7 @@ from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.mca.btl cimport Descriptor
 from ompy_btl_tcp.frame cimport FRAME_DATA, FRAME_GOODBYE, FRAME_PUT, Frame, PutFrame, padding
 from ompy_btl_tcp.seal cimport Seal
-from ompy_btl_tcp.wire cimport SEALED_ROOM, Part, Wire, gather, push
+from ompy_btl_tcp.wire cimport SEALED_ROOM, Part, Wire, end_of_sending, gather, push
 
 # What comes at once of short messages.
 cdef size_t SPARE_ROOM = 64 << 10
@@ -99,11 +100,12 @@ cdef class Connection:
                 self.held_back = True
                 return OUT_OF_RESOURCE
         elif later:
-            sent = gather(self.wire.number, parts, count)
+            sent = or_later(gather(self.wire.number, parts, count))
         else:
             sent = self.pass_on(parts, count, total)
         if sent < 0:
-            self.is_broken = self.held_back = True
+            self.held_back = True
+            self.break_off()
             return OUT_OF_RESOURCE
         if <size_t> sent < total:
             self.keep(parts, count, sent, total, descriptor)
@@ -117,10 +119,16 @@ cdef class Connection:
         if self.seal is not None:
             return self.seal.pass_on(parts, count)
         if size < LONG:
-            return push(self.wire.number, parts, count)
+            return or_later(push(self.wire.number, parts, count))
         with nogil:
             sent = push(self.wire.number, parts, count)
-        return sent
+        return or_later(sent)
+
+    cdef int break_off(self) except -1:
+        """The system takes nothing any more; nor will it, whatever the reason, so that the peer is to end it, too."""
+        self.is_broken = True
+        end_of_sending(self.wire.number)
+        return 0
 
     cdef int keep(self, Part *parts, int count, size_t sent, size_t total, Descriptor descriptor) except -1:
         """What is left of a frame of which the system has taken `sent` bytes."""
@@ -175,7 +183,7 @@ cdef class Connection:
                 total += item.left
             sent = self.pass_on(parts, count, total)
             if sent < 0:
-                self.is_broken = True
+                self.break_off()
             if sent <= 0:
                 break
             self.queued -= sent
@@ -256,6 +264,11 @@ cdef class Connection:
             wire.end -= wire.begin
             wire.begin = 0
         return 0
+
+
+cdef inline ssize_t or_later(ssize_t sent) noexcept nogil:
+    """What the system has no memory for at the moment waits as what it has no room for."""
+    return 0 if sent == -ENOBUFS or sent == -ENOMEM else sent
 
 
 cdef void advance(Outgoing item, size_t sent) noexcept:

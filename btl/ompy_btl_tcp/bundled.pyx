@@ -2,7 +2,7 @@
 # distutils: extra_compile_args=-Os
 """TCP with several links to a peer; see `bundled.pxd`."""
 import os
-from _socket import IPPROTO_TCP, SO_KEEPALIVE, SOL_SOCKET, TCP_KEEPCNT, TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_NODELAY
+from _socket import IPPROTO_TCP, SO_KEEPALIVE, SOL_SOCKET, TCP_KEEPCNT, TCP_KEEPIDLE, TCP_KEEPINTVL
 from errno import EBADMSG, ETIMEDOUT
 from select import POLLIN, poll
 from socket import TCP_NOTSENT_LOWAT
@@ -389,7 +389,6 @@ cdef class BundledTcpBtl(TcpBtl):
         cdef int number = how.number
         try:
             where = "{}:{}".format(*link.getpeername()[:2])
-            link.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
             self.keep_alive(link)
             if self.most > 1:
                 link.setsockopt(IPPROTO_TCP, TCP_NOTSENT_LOWAT, PIECE)
@@ -416,7 +415,7 @@ cdef class BundledTcpBtl(TcpBtl):
             # Whoever began calls the others too.
             bundle.next_call = dict.fromkeys(range(self.most), 0.0 if isinstance(how, Call) else monotonic() + HESITATION)
         bundle.links[number] = made
-        bundle.turns[number] = max(bundle.turns.get(number, 0), how.turn) + 1
+        bundle.turns[number] = how.turn + 1      # as the peer has it, which may not have heard of one that stood here
         bundle.missing_since = bundle.denied_since = 0
         bundle.must_tell = True
         self.heat(made)

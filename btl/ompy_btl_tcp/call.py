@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ompy_btl_tcp.channel import Channel
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.01, 0.5  # seconds before a peer that hung up is called again
+CLOSED = "the program has closed the socket, which is a descriptor of ompy's"
 # The system has none left: of no fault of the address, and perhaps for a moment only.
 SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
@@ -150,10 +151,12 @@ class Call:
         assert self.link is not None
         try:
             if self.conversation is None:
-                problem = self.link.getsockopt(SOL_SOCKET, SO_ERROR)
+                problem = outcome(self.link)
+                if problem == errno.EBADF:
+                    raise Ended(CLOSED, again=True)
                 if problem:
                     raise Ended(os.strerror(problem), denied=problem == errno.ECONNREFUSED)
-                conversation = Caller(self.link, self.secret, self.me, 0.0, self.protection)
+                conversation = Caller(self.link, self.secret, self.me, self.protection)
                 conversation.begin(self.peer, self.number, self.turn)
                 self.conversation = conversation
             return self.conversation.advance()
@@ -166,19 +169,31 @@ class Call:
 
     def look_at_clock(self, now: float) -> bool:
         """Whether this changed anything: an address was given up, or it is time to call again."""
-        if self.is_talking or now < self.deadline or self.failure:
+        if now < self.deadline or self.failure:
             return False
         if self.link is None:
             self.restart()
-        elif has_answered(self.link):
-            return False  # perhaps long ago, and nobody has looked here: the poller tells of it
-        elif self.next_address(f"no answer for {self.patience / len(self.ways):g} s", False):
+            return True
+        seen = state(self.link)
+        if not seen & POLLNVAL and (seen or self.is_talking):
+            # It was connected, perhaps long ago, and nobody has looked here: the poller tells of it.
+            self.deadline = now + self.patience / len(self.ways)
+            return False
+        if self.next_address(CLOSED if seen else f"no answer for {self.patience / len(self.ways):g} s", False):
             self.dial()
         return True
 
 
-def has_answered(link: Socket) -> bool:
-    """Whether the network has connected a socket, or has said why not; one that the program has closed hears nothing."""
+def state(link: Socket) -> int:
+    """As `poll` has it: 0 until the network has connected a socket or said why not; POLLNVAL: the program has closed it."""
     waiter = poll()
     waiter.register(link, POLLOUT)
-    return any(events != POLLNVAL for _, events in waiter.poll(0))
+    return sum(events for _, events in waiter.poll(0))
+
+
+def outcome(link: Socket) -> int:
+    """The number of the error that the network's connect has ended with; 0: none."""
+    try:
+        return link.getsockopt(SOL_SOCKET, SO_ERROR)
+    except OSError as error:
+        return error.errno or errno.EIO

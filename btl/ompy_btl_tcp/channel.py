@@ -15,9 +15,9 @@ Finished message, a code over everything that was said to make this channel, und
 Somebody between the two who makes one channel with each of them has two different ones, so that a proof that was made for one
 is none for the other.  The same is true of what was recorded.  No session is resumed, so no two channels have the same.
 
-Up to there OpenSSL speaks, through the standard library.  What a connection then sends and receives are records like those that
-OpenSSL would make, but made by `cipher.pxd` without a copy and without Python: the secrets of the two directions are what OpenSSL
-tells its key log.  That is a file in memory, for as long as one step of one handshake lasts.
+Up to there OpenSSL speaks, through the standard library.  What a connection then sends and receives are records like OpenSSL's,
+made by `cipher.pxd` without a copy and without Python: the secrets of the two directions are what OpenSSL tells its key log.
+That is a file in memory, for as long as one step of one handshake lasts.
 """
 
 from __future__ import annotations

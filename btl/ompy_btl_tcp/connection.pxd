@@ -62,6 +62,7 @@ cdef class Connection:
                   size_t payload_size, Descriptor descriptor, bint must, bint later) except -1
     # Have the system take of the parts, `size` bytes, what it will: as `wire.push`.
     cdef ssize_t pass_on(self, Part *parts, int count, size_t size) except? -1
+    cdef int break_off(self) except -1
     cdef int keep(self, Part *parts, int count, size_t sent, size_t total, Descriptor descriptor) except -1
     # Send what waits; the number of descriptors done.
     cdef int flush(self) except -1

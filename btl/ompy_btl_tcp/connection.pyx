@@ -13,7 +13,7 @@ from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.mca.btl cimport Descriptor
 from ompy_btl_tcp.frame cimport FRAME_DATA, FRAME_GOODBYE, FRAME_PUT, Frame, PutFrame, padding
 from ompy_btl_tcp.seal cimport Seal
-from ompy_btl_tcp.wire cimport SEALED_ROOM, Part, Wire, gather, push
+from ompy_btl_tcp.wire cimport SEALED_ROOM, Part, Wire, end_of_sending, gather, push
 
 # What comes at once of short messages.
 cdef size_t SPARE_ROOM = 64 << 10
@@ -110,7 +110,8 @@ cdef class Connection:
         else:
             sent = self.pass_on(parts, count, total)
         if sent < 0:
-            self.is_broken = self.held_back = True
+            self.held_back = True
+            self.break_off()
             return OUT_OF_RESOURCE
         if <size_t> sent < total:
             self.keep(parts, count, sent, total, descriptor)
@@ -128,6 +129,12 @@ cdef class Connection:
         with nogil:
             sent = push(self.wire.number, parts, count)
         return sent
+
+    cdef int break_off(self) except -1:
+        """The system takes nothing any more; nor will it, whatever the reason, so that the peer is to end it, too."""
+        self.is_broken = True
+        end_of_sending(self.wire.number)
+        return 0
 
     cdef int keep(self, Part *parts, int count, size_t sent, size_t total, Descriptor descriptor) except -1:
         """What is left of a frame of which the system has taken `sent` bytes."""
@@ -182,7 +189,7 @@ cdef class Connection:
                 total += item.left
             sent = self.pass_on(parts, count, total)
             if sent < 0:
-                self.is_broken = True
+                self.break_off()
             if sent <= 0:
                 break
             self.queued -= sent

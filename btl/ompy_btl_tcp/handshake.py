@@ -79,18 +79,14 @@ class Conversation:
         link: the socket, which is somebody else's to close.
         secret: the circle's; b"" where nobody has to prove anything.
         me: this process's name.
-        deadline: when whoever holds the conversation loses patience, in seconds of `time.monotonic`.
         protection: makes the channel; None: all is said in clear.
     """
 
-    def __init__(
-        self, link: Socket, secret: bytes, me: bytes, deadline: float, protection: type[Channel] | None = None
-    ) -> None:
+    def __init__(self, link: Socket, secret: bytes, me: bytes, protection: type[Channel] | None = None) -> None:
         self.link = link
         self.channel = None if protection is None else protection(link, isinstance(self, Answerer))
         self.secret = secret
         self.me = me
-        self.deadline = deadline
         self.peer = b""
         self.caller_nonce = self.answerer_nonce = b""
         self.number = self.turn = 0
@@ -102,9 +98,9 @@ class Conversation:
         raise Ended("spoke out of turn")
 
     @property
-    def was_greeted(self) -> bool:
-        """Whether the caller has begun as a rank does."""
-        return bool(self.peer) or (self.channel is not None and self.channel.has_spoken)
+    def steps(self) -> int:
+        """How often the caller has said what a rank would, up to its name."""
+        return bool(self.peer) + (self.channel is not None and self.channel.has_spoken)
 
     def code(self, role: bytes) -> bytes:
         caller, answerer = (self.me, self.peer) if isinstance(self, Caller) else (self.peer, self.me)
@@ -187,17 +183,20 @@ class Answerer(Conversation):
     Parameters:
         secrets: of the circles that this process is in, by its name there.
         judge: `judge(conversation)`: WELCOME, TWICE or OVER, of a connection to `peer`, to whom this process is `me`.
+
+    Attributes:
+        deadline: when whoever holds the conversation loses patience, in seconds of `time.monotonic`.
     """
 
     def __init__(
         self,
         link: Socket,
         secrets: Mapping[bytes, bytes],
-        deadline: float,
         judge: Callable[[Answerer], int],
         protection: type[Channel] | None = None,
     ) -> None:
-        super().__init__(link, b"", b"", deadline, protection)
+        super().__init__(link, b"", b"", protection)
+        self.deadline = 0.0
         self.secrets = secrets
         self.judge = judge
         self.called = b""

@@ -30,7 +30,7 @@ from ompy_btl_tcp.wire cimport (
     watch,
 )
 
-from ompy_btl_tcp.call import Call
+from ompy_btl_tcp.call import CLOSED, Call
 from ompy_btl_tcp.card import Card, Way, candidates, pack, unpack
 from ompy_btl_tcp.handshake import TWICE, WELCOME, Answerer, beginning, name_of
 from ompy_btl_tcp.inheritance import transports
@@ -131,8 +131,9 @@ cdef class TcpBtl(Btl):
         self.watched.epoll = self.poller.fileno()
         self.card = Card(value("security"), value("max_send_size"), tuple(address for _, address in listening))
         self.has_clock = False
-        self.reception = Reception(listening, self.answerer, self.settings["handshakes"], self.watch_reading,
-                                   self.forget_number, self.hang_up)
+        self.reception = Reception(listening, self.answerer, self.settings["handshakes"],
+                                   self.settings["handshake_timeout"] / 1000, self.watch_reading, self.forget_number,
+                                   self.hang_up)
         self.ready = has_something
         self.ready_context = &self.watched
         transports.add(self)
@@ -645,7 +646,7 @@ cdef class TcpBtl(Btl):
         cdef double now = monotonic()
         self.reception.look_at_clock(now)
         for name, call in list(self.calls.items()):
-            if call.look_at_clock(now):
+            if self.calls.get(name) is call and call.look_at_clock(now):     # whoever heard of another one may have ended it
                 events += self.called_on(name, call)
         return events
 
@@ -663,6 +664,8 @@ cdef class TcpBtl(Btl):
         for option, name in ((SO_SNDBUF, "sndbuf"), (SO_RCVBUF, "rcvbuf")):
             if self.settings[name]:
                 link.setsockopt(SOL_SOCKET, option, self.settings[name])
+        # TLS says two things one after the other: the second one would wait for the first one's being acknowledged, 40 ms.
+        link.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
         keep_alive(link)                         # a host that is lost after it has answered the network's connect
         watch(self.watched.epoll, link.fileno(), True, True)
         return link
@@ -671,11 +674,13 @@ cdef class TcpBtl(Btl):
         """Close a socket that is no connection yet."""
         self.forget_number(link.fileno())
         self.calls_by_number.pop(link.fileno(), None)
-        link.close()
+        try:
+            link.close()
+        except OSError:
+            pass                                 # the program has
 
     def answerer(self, link):
-        return Answerer(link, self.secrets, monotonic() + self.settings["handshake_timeout"] / 1000, self.judge,
-                        self.protection)
+        return Answerer(link, self.secrets, self.judge, self.protection)
 
     def judge(self, conversation):
         """The verdict on a connection that a peer has made; see `handshake.py`."""
@@ -740,7 +745,6 @@ cdef class TcpBtl(Btl):
             return 0
         try:
             where = "{}:{}".format(*link.getpeername()[:2])
-            link.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
             keep_alive(link)
         except OSError:
             self.hang_up(link)                   # it has been reset meanwhile: who has something to send calls again
@@ -794,7 +798,7 @@ cdef class TcpBtl(Btl):
         if connection.departed:
             reason = "it has left"
         elif over == EBADF:
-            reason = "the program has closed the socket, which is a descriptor of ompy's"
+            reason = CLOSED
         else:
             reason = reason_of(over)
         if endpoint is None:

@@ -13,12 +13,14 @@ from _socket import (
     AF_INET,
     AF_INET6,
     IPPROTO_IPV6,
+    IPPROTO_TCP,
     IPV6_V6ONLY,
     SO_REUSEADDR,
     SOCK_CLOEXEC,
     SOCK_NONBLOCK,
     SOCK_STREAM,
     SOL_SOCKET,
+    TCP_NODELAY,
 )
 from socket import socket as Socket
 
@@ -56,6 +58,7 @@ def listen(interface: Interface, port_min: int, port_range: int, first: int, bac
             if interface.version == 6:
                 link.setsockopt(IPPROTO_IPV6, IPV6_V6ONLY, 1)
             link.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
+            link.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)  # of those who are let in, too
             link.bind((host, port))
             link.listen(backlog)
         except (OSError, OverflowError) as error:
@@ -79,6 +82,8 @@ class Reception:
         listening: pairs as from `listen`.
         answer: `answer(link)` makes the conversation with a new caller.
         most: callers at once.
+        patience: seconds for each of the few steps of a caller's; who has just been heard has time for the next one, however
+            long this process had computed.
         watch, forget: add a descriptor to those that are polled, and take one away.
         close_link: `close_link(link)` closes a caller's.
 
@@ -92,6 +97,7 @@ class Reception:
         listening: Iterable[tuple[Socket, Address]],
         answer: Callable[[Socket], Answerer],
         most: int,
+        patience: float,
         watch: Callable[[int], object],
         forget: Callable[[int], object],
         close_link: Callable[[Socket], object],
@@ -99,6 +105,7 @@ class Reception:
         self.links = {link.fileno(): link for link, _ in listening}
         self.answer = answer
         self.most = most
+        self.patience = patience
         self.watch = watch
         self.forget = forget
         self.close_link = close_link
@@ -128,9 +135,14 @@ class Reception:
             link.setblocking(False)
             if len(self.callers) >= self.most:
                 self.dismiss(next(iter(self.callers)))
-            self.callers[link.fileno()] = self.answer(link)
+            self.wait_for(self.answer(link))
             self.watch(link.fileno())
         return came
+
+    def wait_for(self, conversation: Answerer) -> None:
+        """Its next step, as the youngest."""
+        conversation.deadline = time.monotonic() + self.patience
+        self.callers[conversation.link.fileno()] = conversation
 
     def rest(self) -> None:
         """Accept nobody for a moment; whoever calls waits in the system."""
@@ -142,14 +154,18 @@ class Reception:
     def advance(self, number: int) -> Answerer | None:
         """Something has come from a caller; the conversation, once it has proved itself, whose socket is then the caller's."""
         conversation = self.callers[number]
+        steps = conversation.steps
         try:
-            if not conversation.advance():
-                return None
+            stands = conversation.advance()
         except Ended as ended:
-            self.dismiss(number, counted=not ended.again or not conversation.was_greeted)
+            self.dismiss(number, counted=not ended.again or not conversation.steps)
             return None
-        del self.callers[number]
-        return conversation
+        if stands or conversation.steps > steps:
+            del self.callers[number]
+            if stands:
+                return conversation
+            self.wait_for(conversation)
+        return None
 
     def dismiss(self, number: int, counted: bool = True) -> None:
         self.close_link(self.callers.pop(number).link)

@@ -84,7 +84,7 @@ cdef extern from *:
     int change_watch "ompy_tcp_watch"(int epoll, int number, bint writable, bint anew) noexcept nogil
     int end_watch "ompy_tcp_forget"(int epoll, int number) noexcept nogil
     int look_now "ompy_tcp_look"(int epoll, void *found, int most) noexcept nogil
-    enum: EAGAIN
+    enum: EAGAIN, ENOBUFS, ENOMEM
 
 
 cdef bint pull(Wire *wire) noexcept nogil:
@@ -151,13 +151,16 @@ cdef void drop(Wire *wire) noexcept nogil:
 
 
 cdef ssize_t push(int number, Part *parts, int count) noexcept nogil:
-    cdef ssize_t sent = send_now(number, parts, count, False)
-    return 0 if sent == -EAGAIN else sent
+    return taken(send_now(number, parts, count, False))
 
 
 cdef ssize_t gather(int number, Part *parts, int count) noexcept nogil:
-    cdef ssize_t sent = send_now(number, parts, count, True)
-    return 0 if sent == -EAGAIN else sent
+    return taken(send_now(number, parts, count, True))
+
+
+cdef inline ssize_t taken(ssize_t sent) noexcept nogil:
+    """What the system has no memory for at the moment waits as what it has no room for."""
+    return 0 if sent == -EAGAIN or sent == -ENOBUFS or sent == -ENOMEM else sent
 
 
 cdef void send_gathered(int number) noexcept nogil:

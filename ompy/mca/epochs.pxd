@@ -34,6 +34,8 @@ cdef class Epochs(OscModule):
     cpdef int may_lock_all(self) except -1
     cpdef int may_unlock_all(self) except -1
     cpdef int may_free(self) except -1
+    cdef int nothing_is_locked(self, str call) except -1
+    cdef int lock_is_allowed(self, str call) except -1
     # Whether memory may be added or taken away by the call; ERR_RMA_FLAVOR unless the window is dynamic.
     cpdef int may_attach(self, str call) except -1
 

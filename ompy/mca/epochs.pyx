@@ -61,7 +61,7 @@ cdef class Epochs(OscModule):
             raise MPIError(ERR_RMA_SYNC, "Start again before Complete")
         return self.nothing_is_locked("Start")
 
-    def nothing_is_locked(self, str call) -> int:
+    cdef int nothing_is_locked(self, str call) except -1:
         """Epochs of one process, other than locks of several ranks, are disjoint (MPI-4.1, 12.5)."""
         if self.locked_all or self.locks:
             raise MPIError(ERR_RMA_SYNC, f"{call} while this process holds locks of the window: Unlock or Unlock_all first")
@@ -75,7 +75,7 @@ cdef class Epochs(OscModule):
             raise MPIError(ERR_RMA_SYNC, f"rank {target} is locked by this process already")
         return self.lock_is_allowed("Lock")
 
-    def lock_is_allowed(self, str call) -> int:
+    cdef int lock_is_allowed(self, str call) except -1:
         if self.started is not None:
             raise MPIError(ERR_RMA_SYNC, f"{call} within an epoch of Start: Complete it first")
         if self.no_locks:

@@ -53,9 +53,10 @@ NOT_EXECUTABLE = 126
 NOT_FOUND = 127
 BOARD_BYTES_A_RANK = 128
 
-# Variables of other launchers, which would tell a rank that it belongs to their job.
+# Variables that tell a rank which job it belongs to: other launchers' would say theirs, and ompy's that of a rank that starts a
+# launcher.
+FOREIGN = ("PMI_", "PMIX_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_", "MPI_LOCAL", "HYDRA_")
 OWN = ("OMPY_BOARD_FD", "OMPY_STACKS_FD", "OMPY_PROCESSORS")
-FOREIGN = ("PMI_", "PMIX_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_", "MPI_LOCAL", "HYDRA_", *OWN)
 
 
 def seal(descriptor: int) -> None:
@@ -115,7 +116,7 @@ class LocalRanks:
         """
         if not share.tasks:
             return True
-        base = {name: value for name, value in environment.items() if not name.startswith(FOREIGN)} | share.environment
+        base = {name: value for name, value in environment.items() if not name.startswith(FOREIGN + OWN)} | share.environment
         base[JOB_VARIABLE] = self.name
         # By descriptor, because a working directory may have no name any more.
         here = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -285,7 +285,7 @@ cdef bint send_at_once(Ob1 ob1, size_t address, Py_ssize_t count, Typemap typema
         (<Route> route).btl.deferrable = deferrable
         taken = (<Route> route).btl.sendi((<Route> route).endpoint, <char *> &envelope, sizeof(Envelope),
                                           <const char *> address, length, TAG_PML)
-        if deferrable and (<Route> route).btl.departure is not None:
+        if deferrable and taken == OK and (<Route> route).btl.departure is not None:
             ob1.departure = (<Route> route).btl.departure
     else:
         taken = send_packed(ob1, address, count, typemap, <Route> route, peer, &envelope)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import resource
@@ -9,8 +10,9 @@ import select
 import signal
 import socket
 import struct
+import threading
 import time
-from ctypes import create_string_buffer
+from ctypes import CDLL, Structure, byref, c_char_p, c_ushort, create_string_buffer
 from ipaddress import ip_interface
 
 import pytest
@@ -287,6 +289,67 @@ def test_a_killed_peer_is_reported_and_sends_to_it_fail() -> None:
             signal.pause()
 
     run(is_outlived_by_its_child, expect_killed=(1,))
+
+
+class Filter(Structure):
+    """`struct sock_fprog`, for a filter of system calls."""
+
+    _fields_ = (("count", c_ushort), ("instructions", c_char_p))
+
+
+def post_without_sendmsg(rank: Rank, data: bytes, error: int) -> int:
+    """Post to rank 1 from a thread in which the system fails each `sendmsg` with `error`; the verdict."""
+    number_of_sendmsg = {"x86_64": 46, "aarch64": 211}[os.uname().machine]
+    instruction = struct.Struct("=HBBI").pack
+    program = (
+        instruction(0x20, 0, 0, 0)  # load the call's number
+        + instruction(0x15, 0, 1, number_of_sendmsg)  # skip one unless it is this
+        + instruction(0x06, 0, 0, 0x00050000 | error)  # SECCOMP_RET_ERRNO
+        + instruction(0x06, 0, 0, 0x7FFF0000)  # SECCOMP_RET_ALLOW
+    )
+    prctl = CDLL(None).prctl
+    verdicts: list[int] = []
+
+    def post() -> None:
+        assert prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
+        assert prctl(22, 2, byref(Filter(len(program) // 8, program))) == 0  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+        verdicts.append(rank.btl.post(rank.endpoints[1], data, TAG))
+
+    thread = threading.Thread(target=post)
+    thread.start()
+    thread.join()
+    [verdict] = verdicts
+    return verdict
+
+
+@pytest.mark.parametrize("links", [1, 2])
+@pytest.mark.parametrize("error", [errno.ENOBUFS, errno.ENOMEM])
+def test_what_the_system_has_no_memory_for_at_the_moment_is_sent_later(error: int, links: int) -> None:
+    def body(rank: Rank) -> None:
+        if rank.rank == 0:
+            rank.post(1, b"first")
+            assert post_without_sendmsg(rank, b"second", error) == TAKEN
+            rank.post(1, b"third")
+        else:
+            rank.wait_for(3)
+            assert rank.inbox.messages == [b"first", b"second", b"third"]
+        rank.meet()
+        assert not rank.errors
+
+    run(body, links=links)
+
+
+def test_what_the_system_does_not_send_at_all_ends_contact_at_both_ends() -> None:
+    def body(rank: Rank) -> None:
+        if rank.rank == 0:
+            rank.post(1, b"first")
+            assert post_without_sendmsg(rank, b"second", errno.EFAULT) == BACK_PRESSURE
+        else:
+            rank.wait_for(1)
+        rank.progress_until(lambda: bool(rank.errors))
+        rank.gather()
+
+    run(body)
 
 
 def test_a_socket_that_the_program_has_closed_is_a_lost_peer_that_says_so() -> None:

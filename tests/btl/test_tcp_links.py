@@ -13,9 +13,9 @@ from ctypes import create_string_buffer
 import pytest
 import tcp_ranks
 from network_ranks import is_outlived_by_its_child
-from ompy_btl_tcp.card import Address, Card, Way, ways
-from ompy_btl_tcp.handshake import OVER, TWICE, WELCOME
-from tcp_ranks import SECRET, TAG, Rank, call, door, exactly, introduced, run
+from ompy_btl_tcp.card import Address, Card, Way, unpack, ways
+from ompy_btl_tcp.handshake import OVER, TWICE, WELCOME, Caller
+from tcp_ranks import ME, PEER, SECRET, TAG, Rank, call, door, exactly, introduced, open_btl, run
 from test_tcp import put
 
 from ompy.core.errors import ERR_PROC_FAILED, MPIError
@@ -412,6 +412,27 @@ def test_a_call_that_does_not_know_of_the_link_that_stands_is_told_so_and_one_th
                 rank.gather()
 
     run(body, failover_timeout=PATIENCE)
+
+
+def test_a_caller_who_was_not_told_of_a_link_and_has_made_it_again_may_replace_it() -> None:
+    btl = open_btl(failover_timeout=PATIENCE, linger=1)
+    [address] = unpack(btl.address()).addresses
+
+    def introduce(turn: int) -> socket.socket:
+        link = socket.create_connection((str(address.interface.ip), address.port))
+        link.setblocking(False)
+        caller = Caller(link, SECRET, PEER, tcp_ranks.protecting())
+        caller.begin(ME, 0, turn)
+        while not caller.advance():
+            btl.progress()
+        return link
+
+    introduce(0).close()  # let the verdict have been lost
+    while btl.statistics()["links"]:
+        btl.progress()
+    with introduce(0), introduce(1):
+        assert btl.statistics()["links_lost"] == 2
+        btl.finalize()
 
 
 def test_who_was_given_up_without_knowing_it_is_told_so_when_it_calls() -> None:

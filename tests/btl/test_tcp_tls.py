@@ -227,7 +227,7 @@ def test_who_answers_for_a_rank_and_takes_every_proof_is_told_nothing() -> None:
     caller_end, answerer_end = socket.socketpair()
     with caller_end, answerer_end:
         caller_end.setblocking(False)
-        caller = Caller(caller_end, SECRET, PEER, 0, Channel)
+        caller = Caller(caller_end, SECRET, PEER, Channel)
         caller.begin(ME)
         theirs: list[Any] = []
 
@@ -408,8 +408,8 @@ def test_a_conversation_that_stops_at_any_byte_leads_nowhere_and_blocks_nobody()
         for link in (one, far_one, other, far_other):
             link.setblocking(False)
         with one, far_one, other, far_other:
-            caller = Caller(one, SECRET, PEER, 0, Channel)
-            answerer = Answerer(other, {ME: SECRET}, 0, lambda _: WELCOME, Channel)
+            caller = Caller(one, SECRET, PEER, Channel)
+            answerer = Answerer(other, {ME: SECRET}, lambda _: WELCOME, Channel)
             caller.begin(ME)
             through = 0
             done: set[Any] = set()

@@ -55,8 +55,8 @@ def pair() -> tuple[socket.socket, socket.socket]:
 def talk(caller_secret: bytes, answerer_secret: bytes, verdict: int = WELCOME, called: bytes = ME) -> tuple[str, str]:
     """What becomes of a conversation at both ends: the reason for its end, or "" where it led to a connection."""
     ours, theirs = pair()
-    caller = Caller(ours, caller_secret, PEER, 0, protecting())
-    answerer = Answerer(theirs, {ME: answerer_secret}, 0, lambda _: verdict, protecting())
+    caller = Caller(ours, caller_secret, PEER, protecting())
+    answerer = Answerer(theirs, {ME: answerer_secret}, lambda _: verdict, protecting())
     outcomes: dict[Conversation, str] = {}
     caller.begin(called)
     while len(outcomes) < 2:
@@ -86,9 +86,9 @@ def test_those_who_share_a_secret_meet_and_others_do_not() -> None:
 def test_an_answerer_who_does_not_know_the_secret_is_told_nothing() -> None:
     for verdict in (WELCOME, TWICE, OVER):
         ours, theirs = pair()
-        caller = Caller(ours, SECRET, PEER, 0, protecting())
+        caller = Caller(ours, SECRET, PEER, protecting())
         caller.begin(ME)
-        answerer = Conversation(theirs, b"", ME, 0, protecting())
+        answerer = Conversation(theirs, b"", ME, protecting())
         if answerer.channel is not None:
             answerer.channel = Channel(theirs, True)
             while not answerer.channel.binding:

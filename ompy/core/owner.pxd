@@ -9,9 +9,9 @@
 #     finally:
 #         leave()
 #
-# which costs a look and three stores where there is no contest, and may be nested.  Who waits sleeps without the GIL and
-# is served in the order of arrival.  Waits (`ompy/core/progress.pxd`) are outside: they own the engine for one round
-# at a time.
+# (in plain Python: `with inside:`), which costs a look and three stores where there is no contest, and may be nested.  Who
+# waits sleeps without the GIL and is served in the order of arrival.  Waits (`ompy/core/progress.pxd`) are outside: they own
+# the engine for one round at a time.
 #
 #     thread A   enter, send ... GIL goes ... sent, leave: hands over      enter: after B
 #     thread B             enter: waits ........................ its turn, leave

@@ -1,1 +1,9 @@
+from types import TracebackType
+
+class Inside:
+    def __enter__(self) -> None: ...
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
+
+inside: Inside
+
 def is_owned() -> bool: ...

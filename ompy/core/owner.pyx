@@ -112,6 +112,19 @@ find_signals()
 os.register_at_fork(after_in_child=in_child)
 
 
+cdef class Inside:
+    """`with inside:` enters the engine and leaves it, for components in plain Python; it may be nested."""
+
+    def __enter__(self):
+        enter()
+
+    def __exit__(self, kind, error, trace):
+        leave()
+
+
+inside = Inside()
+
+
 def is_owned() -> bool:
     """Whether any thread is inside the engine, or about to be."""
     return engine.owner != NOBODY

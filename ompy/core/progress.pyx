@@ -70,9 +70,8 @@ cdef unsigned int rounds_cut = 0
 cdef int rounds = ROUNDS                         # so many now
 # A wait that is kept busy by other events gives the GIL up this often, so that other threads have their turn.
 cdef int64_t TURN = 1000000
-# A sleep that is over at once, again and again, with no event, or a look that found what another thread keeps one from: that
-# thread is inside the engine and needs the GIL to get out, which it does not get from one that lets it go for a moment only.
-# Nanoseconds.
+# A sleep that is over at once, again and again, with no event: another thread is inside the engine and needs the GIL to get
+# out, which it does not get from one that lets it go for a moment only.  Nanoseconds.
 cdef int64_t REST = 50000
 # Looks at memory between two at descriptors (a system call) and the clock.
 cdef int LOOKS = 64
@@ -351,8 +350,7 @@ cdef int wait_long(int *word, DoneFunction done, void *context, Request what) ex
                 break
             if watch(word, before):
                 if engine.owner:
-                    with nogil:
-                        rest_for(REST)
+                    poll_in_turn()
                     check_signals()
                 continue
             while True:
@@ -365,7 +363,9 @@ cdef int wait_long(int *word, DoneFunction done, void *context, Request what) ex
                 if in_vain > 2:
                     with nogil:
                         rest_for(REST)
-                poll_all()
+                    poll_in_turn()
+                else:
+                    poll_all()
                 after = events_made
                 if is_done(word, done, context):
                     return 0
@@ -448,6 +448,19 @@ cdef int poll_all() except -1:
     return poll_once()
 
 
+cdef int poll_in_turn() except -1:
+    """Like `poll_all`, after the thread that is inside, if any: of threads that only try, each may find another one there,
+    which looks for what to wait for, again and again."""
+    cdef int index
+    for index in range(entry_count):
+        entries[index].countdown = 0
+    enter()
+    try:
+        return poll_from(next_due(0))
+    finally:
+        leave()
+
+
 cdef bint look(int *word, unsigned long long before) noexcept nogil:
     """Is there anything to take the GIL for?"""
     cdef int index
@@ -521,7 +534,7 @@ cdef bint watch(int *word, unsigned long long before) except -1:
         end_watching(&watchers)
     life.sleepers -= 1
     if readable:
-        poll_all()
+        poll_in_turn()
     return found
 
 

@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import threading
+import time
 
 import pytest
 
@@ -133,6 +134,29 @@ def test_threads_that_poll_at_once_are_inside_one_at_a_time(source):
         sys.setswitchinterval(interval)
     assert slow.begun == slow.ended > 0
     assert slow.most_inside == 1
+
+
+def test_python_inside_is_interrupted_by_no_thread_and_no_signal_handler(source, handler):
+    """Not even where an exception ends what is inside."""
+    slow = source(lambda: time.sleep(0))
+    threads = [threading.Thread(target=lambda: [progress_once() for _ in range(300)]) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    seen = []
+    for _ in range(100):
+        with pytest.raises(Late), owner.inside, owner.inside:
+            before = slow.begun, slow.ended
+            signal.raise_signal(signal.SIGUSR2)
+            for _ in range(5):
+                time.sleep(0)
+            seen.append((before, (slow.begun, slow.ended)))
+    for thread in threads:
+        thread.join()
+    assert all(before == after and before[0] == before[1] for before, after in seen)
+    assert len(seen) == 100
+    with pytest.raises(ValueError, match="late"), owner.inside:
+        raise ValueError("late")
+    assert not owner.is_owned()
 
 
 def test_a_source_that_raises_leaves_the_engine_free(source):

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 import time
 
@@ -237,6 +238,39 @@ def test_several_threads_wait_at_once(registered):
     assert done == list(reversed(range(count)))
     for source in sources:
         source.close()
+
+
+class GivesWay(FromPipe):
+    """In Python that lets other threads have many turns."""
+
+    def descriptor(self):
+        for _ in range(50):
+            time.sleep(0)
+        return self.reader
+
+
+def test_threads_that_wait_do_not_keep_each_other_from_polling(registered):
+    """Each finds another one inside, which asks for the descriptors, whenever it looks: it has its turn all the same."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    requests = [Request() for _ in range(100)]
+    threads = []
+    try:
+        for request in requests:
+            source = registered(GivesWay(request))
+            threads = [threading.Thread(target=wait_request, args=(request,), daemon=True) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            os.write(source.writer, b"!")
+            for thread in threads:
+                thread.join(20)
+                assert not thread.is_alive(), f"{source.looks} looks"
+            unregister_source(source)
+            source.close()
+    finally:
+        sys.setswitchinterval(interval)
+        for request in requests:
+            request.fail(None)
 
 
 def test_sources_come_and_go_while_other_threads_watch(registered):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+import time
+from types import FrameType
 from typing import Any
 
 from ompy.testing.conformance.check import Breach, Collection
@@ -13,6 +16,8 @@ check = Collection()
 
 LENGTHS = (0, 1, 100, 4000, 9000, 70_000, 400_000)
 EXCHANGES = 200
+# Seconds between two threads' turns at the GIL.
+TURN = 1e-6
 
 
 def told_by(rank: PmlRank, status: Any) -> tuple[int, int, int]:
@@ -192,30 +197,41 @@ def what_is_too_long_raises(rank: PmlRank) -> None:
     rank.meet()
 
 
+def give_way(frame: FrameType, event: str, argument: object) -> Any:
+    """A trace function: other threads have a turn before each line of Python, those of components too."""
+    time.sleep(0)
+    return give_way
+
+
 @check("progress", "order", "delivery", idle=True)
 def threads_exchange_messages_at_once(rank: PmlRank) -> None:
-    """Four threads of each rank, each on a communicator of its own, in blocking calls."""
+    """Four threads of each rank, each on a communicator of its own, in blocking calls; the GIL goes wherever it can."""
     MPI = rank.MPI
     before, after = neighbours(rank)
     comms = [rank.comm.Dup() for _ in range(4)]
     broken: list[Exception] = []
 
     def exchange(number: int, comm: Any) -> None:
+        sys.settrace(give_way)
         try:
             for turn in range(EXCHANGES // 4):
-                length = (0, 8, 1000, 20_000)[(turn + number) % 4]
-                got = bytearray(length)
-                comm.Sendrecv(bytearray(rank.content(rank.rank, after, turn, length)), after, turn, got, before, MPI.ANY_TAG)
-                same(rank, "delivery", got, rank.content(before, rank.rank, turn, length), f"message {turn} of thread {number}")
+                # Threads have messages of the same length at a time, and none the same content.
+                length, message = (0, 8, 1000, 20_000)[turn % 4], 4 * turn + number
+                sent, got = bytearray(rank.content(rank.rank, after, message, length)), bytearray(length)
+                comm.Sendrecv(sent, after, turn, got, before, MPI.ANY_TAG)
+                same(rank, "delivery", got, rank.content(before, rank.rank, message, length), f"message {turn} of thread {number}")
         except Exception as error:
             broken.append(error)
 
     threads = [threading.Thread(target=exchange, args=pair, daemon=True) for pair in enumerate(comms)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(TURN)
     for thread in threads:
         thread.start()
     while any(thread.is_alive() for thread in threads):
         for thread in threads:
             thread.join(0.1)
+    sys.setswitchinterval(interval)
     if broken:
         raise broken[0]
     rank.meet()

@@ -5,8 +5,8 @@
 #
 # No method is called inside the engine (`ompy/core/owner.pxd`) but by what the engine calls: receivers, hooks and schedules,
 # which may begin operations and never wait.  A PML enters it around whatever another thread must not see half done: a GIL is no
-# lock where components in Python are called, or memory is allocated (a collection runs finalisers); a PML in Python has it between
-# any two lines, and enters by `with ompy.core.owner.inside:`.  The requests that a PML makes can be abandoned
+# lock where components in Python are called, or memory is allocated (a collection runs finalisers).  A PML in Python loses it
+# between any two lines, and enters by `with ompy.core.owner.inside:`.  The requests that a PML makes can be abandoned
 # (`ompy/core/request.pxd`).
 #
 # `mode` is MODE_STANDARD, MODE_SYNCHRONOUS or MODE_READY; buffered sends are standard sends of a copy that the layer above

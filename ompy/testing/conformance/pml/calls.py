@@ -219,7 +219,13 @@ def threads_exchange_messages_at_once(rank: PmlRank) -> None:
                 length, message = (0, 8, 1000, 20_000)[turn % 4], 4 * turn + number
                 sent, got = bytearray(rank.content(rank.rank, after, message, length)), bytearray(length)
                 comm.Sendrecv(sent, after, turn, got, before, MPI.ANY_TAG)
-                same(rank, "delivery", got, rank.content(before, rank.rank, message, length), f"message {turn} of thread {number}")
+                same(
+                    rank,
+                    "delivery",
+                    got,
+                    rank.content(before, rank.rank, message, length),
+                    f"message {turn} of thread {number}",
+                )
         except Exception as error:
             broken.append(error)
 

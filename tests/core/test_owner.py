@@ -143,13 +143,18 @@ def test_python_inside_is_interrupted_by_no_thread_and_no_signal_handler(source,
     for thread in threads:
         thread.start()
     seen = []
-    for _ in range(100):
-        with pytest.raises(Late), owner.inside, owner.inside:
+
+    def look_twice():
+        with owner.inside, owner.inside:
             before = slow.begun, slow.ended
             signal.raise_signal(signal.SIGUSR2)
             for _ in range(5):
                 time.sleep(0)
             seen.append((before, (slow.begun, slow.ended)))
+
+    for _ in range(100):
+        with pytest.raises(Late):
+            look_twice()
     for thread in threads:
         thread.join()
     assert all(before == after and before[0] == before[1] for before, after in seen)

@@ -23,4 +23,4 @@ cdef class Seal:
     cdef bint open(self, Wire *wire) except -1
     cdef size_t fill(self, Part *parts, int count, size_t skipped) noexcept nogil
     cdef ssize_t push_records(self) noexcept
-    cdef int renew(self) except -1
+    cdef bint renew(self) except -1

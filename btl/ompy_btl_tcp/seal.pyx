@@ -7,7 +7,7 @@ from libc.string cimport memmove
 from ompy_btl_tcp.cipher cimport (
     ALERT, APPLICATION, AROUND, HANDSHAKE, HEADER, MOST_BODY, MOST_CONTENT, TAG, Cipher,
 )
-from ompy_btl_tcp.wire cimport ENDED, Part, Wire, end_of_sending, push
+from ompy_btl_tcp.wire cimport ENDED, Part, Wire, push
 
 cdef enum:
     PIECE = 4                                    # records sealed at a time
@@ -54,15 +54,14 @@ cdef class Seal:
             if sealed == total:
                 return sealed
             self.begin = self.end = 0
-            if self.outgoing.number >= self.outgoing.most:
-                self.renew()
-            if total - sealed > MOST_CONTENT:
+            if self.outgoing.number >= self.outgoing.most and not self.renew():
+                taken = 0
+            elif total - sealed > MOST_CONTENT:
                 with nogil:
                     taken = self.fill(parts, count, sealed)
             else:
                 taken = self.fill(parts, count, sealed)
             if taken == 0:
-                end_of_sending(self.number)      # nobody could go on behind half a frame: the peer is to end it, too
                 return -EPROTO
             sealed += taken
 
@@ -104,12 +103,12 @@ cdef class Seal:
             self.begin += sent
         return sent
 
-    cdef int renew(self) except -1:
-        """Tell the peer that what follows is under the next keys."""
+    cdef bint renew(self) except -1:
+        """Tell the peer that what follows is under the next keys; False: the library failed."""
         cdef Part part = Part(&KEY_UPDATE[0], sizeof(KEY_UPDATE))
-        self.end += self.outgoing.seal(&part, 0, sizeof(KEY_UPDATE), HANDSHAKE, self.records + self.end)
+        self.end = self.outgoing.seal(&part, 0, sizeof(KEY_UPDATE), HANDSHAKE, self.records)
         self.outgoing.renew()
-        return 0
+        return self.end > 0
 
     # -- receiving
 

@@ -65,7 +65,8 @@
 #                    them, receives and probes that want it by name.  What is begun later raises it, or ends so, but for
 #                    receives of what had come from it before, which may take that.  Everything else goes on, receives from
 #                    any source too while there is another one.
-#   23 quiet         A component never prints, aborts or exits.
+#   23 threads       Any thread may call, several at once, and each has what these clauses say.
+#   24 quiet         A component never prints, aborts or exits.
 from ompy.core.communicator cimport Communicator
 from ompy.core.proc cimport Proc
 from ompy.core.request cimport Request

@@ -42,6 +42,7 @@ FAULTS = {
     "LossIsSuccess": "loss",
     "LossOfAnotherName": "loss",
     "SecondLossRaises": "loss",
+    "EntersNothing": "threads",
 }
 SAMPLE = 4
 SILENCE = 12.0

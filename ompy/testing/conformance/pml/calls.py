@@ -203,7 +203,7 @@ def give_way(frame: FrameType, event: str, argument: object) -> Any:
     return give_way
 
 
-@check("progress", "order", "delivery", idle=True)
+@check("threads", idle=True)
 def threads_exchange_messages_at_once(rank: PmlRank) -> None:
     """Four threads of each rank, each on a communicator of its own, in blocking calls; the GIL goes wherever it can."""
     MPI = rank.MPI
@@ -219,13 +219,8 @@ def threads_exchange_messages_at_once(rank: PmlRank) -> None:
                 length, message = (0, 8, 1000, 20_000)[turn % 4], 4 * turn + number
                 sent, got = bytearray(rank.content(rank.rank, after, message, length)), bytearray(length)
                 comm.Sendrecv(sent, after, turn, got, before, MPI.ANY_TAG)
-                same(
-                    rank,
-                    "delivery",
-                    got,
-                    rank.content(before, rank.rank, message, length),
-                    f"message {turn} of thread {number}",
-                )
+                wanted = rank.content(before, rank.rank, message, length)
+                same(rank, "threads", got, wanted, f"message {turn} of thread {number}")
         except Exception as error:
             broken.append(error)
 

@@ -1,9 +1,10 @@
-"""Ways to get the loss of a process wrong, which random programs don't meet; each class has one."""
+"""Ways to get the loss of a process and threads wrong, which random programs don't meet; each class has one."""
 
 from __future__ import annotations
 
 from ompy.mca.component import Context, Offer
 from ompy_fuzz_faults.pml_faults import Pml
+from ompy_pml_planted.request import Receive, Send
 
 
 def offer(context: Context, fault: str) -> Offer:
@@ -65,3 +66,19 @@ class SecondLossRaises(Pml):
         if proc.failure is not None:
             raise RuntimeError("it is lost already")
         return super().peer_lost(proc, error)
+
+
+class EntersNothing(Pml):
+    """What it does for a program's thread, another one meets half done."""
+
+    class send_class(Send):
+        def start(self):
+            self.activate()
+            self.begin_with(self)
+            return 0
+
+    class receive_class(Receive):
+        def start(self):
+            self.activate()
+            self.begin_with(self)
+            return 0

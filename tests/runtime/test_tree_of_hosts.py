@@ -131,9 +131,11 @@ def test_a_launcher_that_is_killed_takes_all_with_it() -> None:
 def test_a_job_that_recovers_goes_on_without_a_rank_of_the_last_host() -> None:
     source = """
 comm.Set_errhandler(MPI.ERRORS_RETURN)
-comm.Barrier()
 if rank == 3:
+    for source in range(3):
+        comm.recv(source=source)
     os.kill(os.getpid(), signal.SIGKILL)
+comm.send("ready", 3)
 try:
     comm.recv(source=3)
 except MPI.Exception as error:

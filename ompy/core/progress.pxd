@@ -82,7 +82,7 @@ cdef unsigned long long waits
 
 cdef Bell aside                                  # rung, if armed, when nobody waits any more
 # The back-stop, nanoseconds: what a source that can neither be watched nor polled, or a peer's death, waits at most for
-# notice.  In a wait it begins short and grows.
+# notice.  In a wait it begins short and grows, and once the wait is long, past this.
 cdef long longest_sleep
 cdef int poll_all() except -1
 cdef int sleep(int *word, unsigned long long before, long nanoseconds, bint awaits) except -1

@@ -73,6 +73,11 @@ cdef int64_t TURN = 1000000
 # A sleep that is over at once, again and again, with no event: another thread is inside the engine and needs the GIL to get
 # out, which it does not get from one that lets it go for a moment only.  Nanoseconds.
 cdef int64_t REST = 50000
+# A wait of this age, nanoseconds, is nobody's latency any more: it looks this many times less often whether a wake-up was lost,
+# and uses next to no processor time, by which the launcher tells who hangs from who works.
+cdef int64_t LONG_WAIT = 1000000000
+cdef enum:
+    LONG_WAIT_SLEEPS = 8
 # Looks at memory between two at descriptors (a system call) and the clock.
 cdef int LOOKS = 64
 cdef int LOOKS_BETWEEN_YIELDS = 8
@@ -333,7 +338,7 @@ cdef int wait_long(int *word, DoneFunction done, void *context, Request what) ex
     cdef long backstop = shortest_sleep
     cdef unsigned long long before, after
     cdef bint noted = False
-    cdef int64_t begun
+    cdef int64_t begun, first = 0
     cdef int in_vain = 0, failures_seen = 0, failures_before = failures
     cdef int64_t waiting_since = trace_clock() if is_tracing() else 0
     if over is not None:
@@ -358,6 +363,8 @@ cdef int wait_long(int *word, DoneFunction done, void *context, Request what) ex
                     note_wait(what)
                     noted = True
                 begun = clock_now()
+                if first == 0:
+                    first = begun
                 sleep(word, before, backstop, True)
                 in_vain = in_vain + 1 if clock_now() - begun < REST else 0
                 if in_vain > 2:
@@ -375,7 +382,7 @@ cdef int wait_long(int *word, DoneFunction done, void *context, Request what) ex
                     backstop = shortest_sleep
                     break
                 # It was the back-stop: not worth another spin.
-                backstop = min(2 * backstop, longest_sleep)
+                backstop = min(2 * backstop, longest_sleep * (1 if begun - first < LONG_WAIT else LONG_WAIT_SLEEPS))
                 listen()
                 if failures != failures_seen:
                     failures_seen = failures

@@ -71,6 +71,9 @@ cdef void scatter_blocks(const char *packed, char *blocks, Py_ssize_t length, Py
 # Whole-buffer forms for those who need no segments.
 cdef Py_ssize_t pack_all(char *address, Py_ssize_t count, Typemap typemap, char *target) except -1
 cdef Py_ssize_t unpack_all(const char *source, Py_ssize_t length, char *address, Py_ssize_t count, Typemap typemap) except -1
+# Whether they have a byte in common; what lies in the gaps of one is none of its bytes.
+cdef bint share_memory(size_t address, Py_ssize_t count, Typemap typemap,
+                       size_t other_address, Py_ssize_t other_count, Typemap other_type) except -1
 # Copies typed data to typed data of the same signature, within this process.
 cdef int copy_typed(char *source, Py_ssize_t source_count, Typemap source_type,
                     char *target, Py_ssize_t target_count, Typemap target_type) except -1

@@ -3,12 +3,14 @@
 """Packs and unpacks typed data by running a typemap's loop program from any position."""
 
 cimport cython
+from cpython.bytearray cimport PyByteArray_AS_STRING
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from ompy.core.atomic cimport full_fence
 from ompy.core.program cimport Program, Step
+from ompy.core.typemap cimport span
 
 from ompy.core.errors import ERR_ARG, ERR_COUNT, ERR_TRUNCATE, MPIError
 
@@ -364,6 +366,26 @@ cdef Py_ssize_t unpack_all(const char *source, Py_ssize_t length, char *address,
     convertor = Convertor.__new__(Convertor)
     convertor.prepare(address, count, typemap)
     return convertor.unpack(source, length)
+
+
+cdef bint share_memory(size_t address, Py_ssize_t count, Typemap typemap,
+                       size_t other_address, Py_ssize_t other_count, Typemap other_type) except -1:
+    cdef Py_ssize_t first, other_first
+    cdef Py_ssize_t length = span(typemap, count, &first), other_length = span(other_type, other_count, &other_first)
+    cdef size_t begin = address + first, other_begin = other_address + other_first
+    if length == 0 or other_length == 0 or begin >= other_begin + other_length or other_begin >= begin + length:
+        return False
+    if typemap.contiguous and other_type.contiguous:
+        return True
+    # One lies between the pieces of the other, perhaps: mark the bytes of one in a map of all, and look for marks in the other's.
+    cdef size_t low = min(begin, other_begin)
+    cdef bytearray marks = bytearray(<Py_ssize_t> (max(begin + length, other_begin + other_length) - low))
+    cdef bytearray found = bytearray(other_count * other_type.size)
+    cdef bytes ones = b"\1" * (count * typemap.size)
+    cdef char *plan = PyByteArray_AS_STRING(marks)
+    unpack_all(PyBytes_AS_STRING(ones), len(ones), plan + <Py_ssize_t> (address - low), count, typemap)
+    pack_all(plan + <Py_ssize_t> (other_address - low), other_count, other_type, PyByteArray_AS_STRING(found))
+    return b"\1" in found
 
 
 cdef int copy_typed(char *source, Py_ssize_t source_count, Typemap source_type,

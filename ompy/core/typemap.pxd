@@ -24,6 +24,7 @@ cdef class Typemap:
 
     cdef readonly Program program                # the bytes of one element as nested loops
     cdef readonly bint bounded                   # lower_bound and extent were given by a `create_resized`
+    cdef public bint committed                   # ready for communication: a predefined one, or by the program's `Commit`
     cdef tuple mixture                           # the signature where entries differ, else None: `basic` and `size` tell
     cdef public object description               # what the MPI layer keeps: name, combiner, arguments, attributes
 

@@ -132,7 +132,9 @@ cdef class Typemap:
         return self.entries()
 
     cpdef Typemap create_dup(self):
-        return self.copied()
+        cdef Typemap made = self.copied()
+        made.committed = self.committed
+        return made
 
     cdef Typemap copied(self):
         """The same layout as a new object, without the description."""
@@ -440,6 +442,7 @@ cdef Typemap from_basic(int code):
     made.high = basic.extent
     made.alignment = basic.alignment
     made.basic = code
+    made.committed = True
     return made.finish()
 
 

@@ -384,7 +384,7 @@ cdef class Datatype(Packing):
 
     def Commit(self) -> Datatype:
         """Declare the datatype ready for communication; returns it (MPI-4.1, 5.1.9)."""
-        checked(self)
+        checked(self).committed = True
         return self
 
     def Free(self) -> None:

@@ -4,19 +4,29 @@
 
 from cpython.number cimport PyIndex_Check, PyNumber_Index
 
+from ompy.core.basic cimport (
+    GROUP_BYTE,
+    GROUP_C_INTEGER,
+    GROUP_FORTRAN_INTEGER,
+    GROUP_LOGICAL,
+    GROUP_MULTI_LANGUAGE,
+    basics,
+)
 from ompy.core.constants cimport PROC_NULL, UNDEFINED
+from ompy.core.convertor cimport share_memory
 from ompy.core.request cimport CompletedRequest, Request as CoreRequest
 from ompy.core.typemap cimport Typemap
 from ompy.core.window cimport LOCK_EXCLUSIVE as EXCLUSIVE, Window
+from ompy.mca.accumulate cimport NO_OP
 from ompy.mca.osc cimport Access, OscModule
 from ompy.mca.pml cimport closed
 from ompy.mpi.buffers cimport Spec, keep, parse_recv, parse_send
-from ompy.mpi.datatype cimport Datatype, datatype_of_code
+from ompy.mpi.datatype cimport Datatype, datatype_of, datatype_of_code
 from ompy.mpi.group cimport Group, checked
 from ompy.mpi.op cimport Op
 from ompy.mpi.request cimport Request, new_request
 
-from ompy.core.errors import ERR_GROUP, ERR_OP, ERR_OTHER, ERR_RANK, ERR_TYPE, ERR_WIN, MPIError
+from ompy.core.errors import ERR_BUFFER, ERR_GROUP, ERR_OP, ERR_OTHER, ERR_RANK, ERR_TYPE, ERR_WIN, MPIError
 from ompy.mpi.exceptions import hand_over
 from ompy.mpi.op import SUM as SUM_OP
 
@@ -70,6 +80,7 @@ cdef class OneSided(Handle):
             parse_send(origin, &spec)
         access.origin_address, access.origin_count, access.origin_type = spec.address, spec.count, <Typemap> spec.typemap
         access.owner = keep(&spec)
+        require_committed("origin", access.origin_type)
         access.target_count, access.target_type = access.origin_count, access.origin_type
         if target is None:
             return access
@@ -84,6 +95,7 @@ cdef class OneSided(Handle):
                     raise ValueError(f"target: negative count {access.target_count}")
             if len(target) > 2:
                 access.target_type = typemap_of(target[2])
+                require_committed("target", access.target_type)
         elif PyIndex_Check(target):
             access.displacement = PyNumber_Index(target)
         else:
@@ -98,6 +110,7 @@ cdef class OneSided(Handle):
             return None
         require_one("origin", access.origin_count, access.origin_type, access.origin_type)
         if compare is not None:
+            require_comparable(access.origin_type)
             add_compare(access, compare)
         add_result(access, result)
         require_one("result", access.result_count, access.result_type, access.origin_type)
@@ -342,6 +355,8 @@ cdef CoreRequest begin(Window window, Kind kind, Access access):
         return module.get(access)
     if kind == ACCUMULATE:
         return module.accumulate(access)
+    if kind == COMPARE_AND_SWAP or access.operation is not NO_OP:
+        require_disjoint(access)
     if kind == GET_ACCUMULATE:
         return module.get_accumulate(access)
     return module.compare_and_swap(access)
@@ -378,6 +393,7 @@ cdef Access with_operation(Access access, Op op):
 cdef Access with_result(Access access, object result):
     if access is not None:
         add_result(access, result)
+        require_committed("result", access.result_type)
     return access
 
 
@@ -403,6 +419,29 @@ cdef int require_one(str name, Py_ssize_t count, Typemap typemap, Typemap expect
         raise ValueError(f"{name}: one element expected, not {count}")
     if typemap is not expected:
         raise ValueError(f"{name}: its datatype is not that of origin")
+    return 0
+
+
+cdef inline int require_committed(str name, Typemap typemap) except -1:
+    if not typemap.committed:
+        raise MPIError(ERR_TYPE, f"{name}: its datatype is not committed: call its Commit first")
+    return 0
+
+
+cdef int require_comparable(Typemap typemap) except -1:
+    """The types of `Compare_and_swap` (MPI-4.1, 12.3.4): a float's bytes are not its value, and may have gaps."""
+    if typemap.basic < 0 or typemap.size != basics[typemap.basic].size or basics[typemap.basic].group not in (
+            GROUP_C_INTEGER, GROUP_FORTRAN_INTEGER, GROUP_LOGICAL, GROUP_MULTI_LANGUAGE, GROUP_BYTE):
+        raise MPIError(ERR_TYPE, "origin: Compare_and_swap takes an integer, a logical, AINT, OFFSET, COUNT or BYTE, "
+                                 f"not {datatype_of(typemap).name or 'a derived datatype'}")
+    return 0
+
+
+cdef int require_disjoint(Access access) except -1:
+    """What is fetched would be combined in place of the origin's data, or the reverse (MPI-4.1, 12.3.4)."""
+    if share_memory(access.origin_address, access.origin_count, access.origin_type,
+                    access.result_address, access.result_count, access.result_type):
+        raise MPIError(ERR_BUFFER, "result: it overlaps origin: what is fetched needs memory of its own")
     return 0
 
 

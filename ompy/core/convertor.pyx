@@ -377,7 +377,7 @@ cdef bint share_memory(size_t address, Py_ssize_t count, Typemap typemap,
         return False
     if typemap.contiguous and other_type.contiguous:
         return True
-    # One lies between the pieces of the other, perhaps: mark the bytes of one in a map of all, and look for marks in the other's.
+    # One may lie between the pieces of the other: mark the bytes of one in a map of all, look for marks in the other's.
     cdef size_t low = min(begin, other_begin)
     cdef bytearray marks = bytearray(<Py_ssize_t> (max(begin + length, other_begin + other_length) - low))
     cdef bytearray found = bytearray(other_count * other_type.size)

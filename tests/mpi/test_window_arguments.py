@@ -5,6 +5,7 @@ import pytest
 
 from ompy import MPI
 
+
 def refused(error_class, words, call, *arguments, **options):
     with pytest.raises(MPI.Exception, match=words) as caught:
         call(*arguments, **options)

@@ -57,7 +57,10 @@
 #
 # RULES
 #   20 progress      No method waits for another rank.  What can go on goes on whenever this process makes progress.
-#   21 quiet         A component never prints, aborts or exits.
+#   21 loss          `peer_lost` ends with `proc.failure` what waits for that process alone: sends to it, synchronous ones among
+#                    them, and receives for which `loss` says so.  What is begun later raises it, or ends so, but for receives
+#                    of what had come before, which may take that.  Everything else goes on.
+#   22 quiet         A component never prints, aborts or exits.
 from libc.stdint cimport uint64_t
 
 from ompy.core.communicator cimport Communicator
@@ -145,4 +148,4 @@ cdef class Mtl:
 
 
 # Why nothing comes any more from a rank, or with ANY_SOURCE from any other: the failure of a process, or None.
-cdef object loss(Communicator comm, int source)
+cpdef object loss(Communicator comm, int source)

@@ -7,6 +7,8 @@ from ompy.mca.pml import Message
 
 interface: int
 
+def loss(comm: Communicator, source: int) -> BaseException | None: ...
+
 class MtlSend(MessageRequest):
     mode: int
     length: int

@@ -13,7 +13,8 @@ from ompy.core.request cimport outlast
 interface = INTERFACE
 
 
-cdef object loss(Communicator comm, int source):
+cpdef object loss(Communicator comm, int source):
+    """The failure of whoever a message from `source` (ANY_SOURCE: from anybody else) would be from; None while one can come."""
     cdef int rank
     if failures == 0:
         return None

@@ -24,6 +24,12 @@ FAULTS = {
     "CutsWithoutAWord": "truncation",
     "StatusOfTheWish": "status",
     "FreeEndsWhatIsPosted": "free",
+    "LossEndsNothing": "loss",
+    "LossLeavesSynchronousSends": "loss",
+    "LossEndsAllReceives": "loss",
+    "LossIsASuccess": "loss",
+    "LaterReceivesWait": "loss",
+    "CreditComesBackWithMessages": "progress",
 }
 SAMPLE = 3
 SILENCE = 12.0

@@ -131,6 +131,8 @@ MODULES = {
         for framework in ("pml", "mtl", "rpi")
         for level, modules in (("contract", MATCHING), ("limits", MATCHING), ("mpi", ("pml.calls",)))
     },
+    ("pml", "contract"): (*MATCHING, "pml.streams"),
+    ("mtl", "contract"): (*MATCHING, "pml.streams"),
     ("bml", "contract"): ("bml.routes",),
     ("rte", "contract"): ("rte.place", "rte.meeting", "rte.ending"),
     ("rte", "failures"): ("rte.failures",),

@@ -155,3 +155,62 @@ class FreeEndsWhatIsPosted(Mtl):
     def del_comm(self, comm) -> int:
         self.queues.posted = []
         return super().del_comm(comm)
+
+
+class LossEndsNothing(Mtl):
+    def peer_lost(self, proc) -> int:
+        return 0
+
+
+class LossLeavesSynchronousSends(Mtl):
+    def peer_lost(self, proc) -> int:
+        unmatched, self.unmatched = self.unmatched, {}
+        super().peer_lost(proc)
+        self.unmatched = unmatched
+        return 0
+
+
+class LossEndsAllReceives(Mtl):
+    def peer_lost(self, proc) -> int:
+        for request in self.queues.posted:
+            request.fail(proc.failure)
+        self.queues.posted = []
+        return super().peer_lost(proc)
+
+
+class LossIsASuccess(Mtl):
+    def peer_lost(self, proc) -> int:
+        for request in self.unmatched.values():
+            request.succeed()
+        self.unmatched = {}
+        return super().peer_lost(proc)
+
+
+class LaterReceivesWait(Mtl):
+    def irecv(self, request) -> int:
+        if self.queues.find(request.communicator.context, request.peer, request.tag) is None:
+            self.queues.posted.append(request)
+            return 0
+        return super().irecv(request)
+
+
+class CreditComesBackWithMessages(Mtl):
+    """So many messages may be under way to a peer; what comes from there says what has arrived, and nothing else does."""
+
+    CREDIT = 4000
+
+    def __init__(self, rte, datagram_size) -> None:
+        super().__init__(rte, datagram_size)
+        self.credit = {}
+
+    def isend(self, request) -> int:
+        rank = request.communicator.remote_group.member(request.peer).rank
+        left = self.credit[rank] = self.credit.get(rank, self.CREDIT) - 1
+        if left >= 0:
+            super().isend(request)
+        return 0
+
+    def hand_over(self, request, arrival) -> None:
+        peer = request.communicator.remote_group.member(arrival.source).rank
+        self.credit.pop(peer, None)
+        super().hand_over(request, arrival)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from ompy_pml_planted.request import Receive, Send
+
 from ompy.mca.component import Context, Offer
 from ompy_fuzz_faults.pml_faults import Pml
-from ompy_pml_planted.request import Receive, Send
 
 
 def offer(context: Context, fault: str) -> Offer:

@@ -111,7 +111,7 @@ def test_a_target_inside_mpi_has_a_part_in_long_accesses(comm, what, ompy_seed):
 @pytest.mark.ompy(2, mca=PATIENT)
 @pytest.mark.parametrize("kind", ["i1", "i4", "i8"])
 def test_a_target_inside_mpi_swaps(comm, kind):
-    """Elements that are equal, and others; of all sizes."""
+    """Elements that are equal, and others; of one, four and eight bytes."""
     memory = np.zeros(2, kind)
     win = MPI.Win.Create(memory, memory.itemsize, comm=comm)
     before = counters()

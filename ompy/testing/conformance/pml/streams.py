@@ -1,6 +1,6 @@
 """Checks of a PML, or of the MTL below it: streams of messages in one direction.  Contract: `ompy/mca/pml.pxd`, `mtl.pxd`.
 
-An RPI of a chip that is simulated in lockstep would take minutes for them.
+They take too long over an RPI of a chip that is simulated in lockstep.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def test_an_error_in_it_is_shown_first_with_its_own_line(workshop: Workshop, myn
 
 
 def test_an_error_of_the_program_s_below_a_component_is_the_program_s(workshop: Workshop, mynet: Path) -> None:
-    program = "from ompy import MPI; MPI.COMM_WORLD.allreduce(1, MPI.Op.Create(lambda a, b, t: {}[1]))"
+    program = "from ompy import MPI; MPI.COMM_WORLD.reduce(1, MPI.Op.Create(lambda a, b, t: {}[1]))"  # on rank 0 alone
     done = workshop.ranks(2, "mynet", sys.executable, "-c", program)
     assert done.returncode != 0
     assert "component" not in done.stderr

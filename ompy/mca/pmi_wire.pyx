@@ -9,7 +9,7 @@ Compiled, because a signal's handler runs between any two steps of the interpret
 call that waits, when nothing is half done.
 """
 import os
-from _thread import allocate_lock
+from _thread import allocate_lock, get_ident
 
 from ompy.core.errors import ERR_ARG, ERR_INTERN, MPIError
 from ompy.core.progress import is_readable
@@ -43,6 +43,7 @@ class Wire:
         self.late: list[str] = []  # commands of answers that nobody waits for any more, if they come at all
         self.unasked: list[dict[str, str]] = []
         self.lock = allocate_lock()
+        self.asker = 0  # the thread that has it
 
     def ask(self, command: str, expected: str, wait=None) -> dict[str, str]:
         """Send `cmd=<command>` and return the fields of the answer, for which `wait(descriptor)` waits if it is given.
@@ -54,19 +55,36 @@ class Wire:
 
     def request(self, text: str, expected: str, wait=None) -> dict[str, str]:
         """As `ask`, of lines as they are."""
-        with self.lock:
+        self.begin(expected)
+        try:
             self.put(text, 1, wait)
             return self.answer(text, expected, wait)
+        finally:
+            self.end()
 
     def ask_together(self, questions) -> list[dict[str, str]]:
         """As `ask` for each (command, expected), in one round trip: for servers that read ahead, as ompy's own does.
 
         On a busy machine each round trip waits for the launcher's turn, and then for this rank's.
         """
-        with self.lock:
+        self.begin(questions[0][1] if questions else "")
+        try:
             if questions:
                 self.put("".join(self.framed(command) for command, _ in questions), len(questions))
             return [self.answer(command, expected) for command, expected in questions]
+        finally:
+            self.end()
+
+    def begin(self, expected: str) -> None:
+        """One question at a time: threads wait for one another, and what this one calls in a wait of its own is refused."""
+        if self.asker == get_ident():
+            raise MPIError(ERR_INTERN, f"{expected} is asked of the launcher while {self.expected} is awaited")
+        self.lock.acquire()
+        self.asker = get_ident()
+
+    def end(self) -> None:
+        self.asker = 0
+        self.lock.release()
 
     def put(self, text: str, answers: int, wait=None) -> None:
         """Lines to which there will be so many answers."""
@@ -144,7 +162,9 @@ class Wire:
     def listen(self) -> list[dict[str, str]]:
         """The fields of what the server has said unasked, without waiting; raises EOFError when it has gone."""
         if not self.lock.acquire(blocking=False):
-            return []  # another thread has asked: what comes now is its answer
+            # Who has asked reads, this thread or another, and puts aside what is not the answer.
+            told, self.unasked = self.unasked, []
+            return told
         try:
             if is_readable(self.descriptor):
                 try:

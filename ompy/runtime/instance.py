@@ -9,6 +9,7 @@ from __future__ import annotations
 
 # The module without underscore costs an enum, which nothing else at start-up needs.
 import _signal as signals  # type: ignore[import-not-found]
+from _thread import allocate_lock
 
 from ompy.core.clock import is_simulated
 from ompy.core.communicator import Communicator
@@ -62,6 +63,8 @@ class Instance:
         waiting.configure(self.rte)
         tracing.configure(self.rte)
         self.modex = Modex(self.rte)
+        self.launcher_lock = allocate_lock()
+        self.is_leaving = False
         set_this_process(self.rte.rank, self.rte.size)
         process_table().extend(self.rte.size)
         process_table().set_resolver(self.modex.proc)
@@ -132,7 +135,7 @@ class Instance:
 
     def tell_connected(self) -> None:
         """Tell the launcher which jobs this process is connected with."""
-        with self.modex.lock:
+        with self.launcher_lock:
             self.rte.tell_connected(acquaintances.jobs())
 
     def part_from(self, leaving: list[int]) -> None:
@@ -159,6 +162,7 @@ class Instance:
         tracing.stop()
         # Who the others are is asked on the wire that the fence waits on.
         process_table().set_resolver(None)
+        self.is_leaving = True
         self.rte.commit_and_fence()
         tracing.collect(self.rte)
         for btl in self.btls:
@@ -207,7 +211,6 @@ class Instance:
             self.rte.outlive_launcher()
         for job, rank, how in failed:
             if job == self.rte.job:
-                self.modex.failed(rank)
                 self.lose(rank, how)
             else:
                 acquaintances.failed[job, rank] = how
@@ -216,6 +219,10 @@ class Instance:
 
     def lose(self, index: int, how: str) -> None:
         """Contact with a process is over, as the launcher says how it has ended."""
+        if self.is_leaving and all(proc.index != index for proc in process_table().known()):
+            return
+        if index < self.rte.size:
+            self.modex.failed(index)
         self.pml.peer_lost(process_table().get(index), f"the launcher says that it {how}")
 
     def leave_to_parent(self) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from _thread import allocate_lock
+from contextlib import suppress
 
 from ompy.core.errors import ERR_INTERN, MPIError
 from ompy.core.proc import Proc
@@ -71,6 +72,7 @@ class Modex:
         self.card = own_card()
         self.lock = allocate_lock()
         self.made: dict[int, Proc] = {}
+        self.cards: dict[int, dict[str, bytes]] = {}  # of this job's ranks that were asked for ahead
         self.without_card: set[int] = set()
 
     def publish(self) -> None:
@@ -85,6 +87,13 @@ class Modex:
             if index not in self.made:
                 self.made[index] = self.make(index)
             return self.made[index]
+
+    def ask_ahead(self) -> None:
+        """Have every card of this job here: whom the engine meets while the launcher owes an answer can't be asked for then."""
+        for rank in range(self.rte.size):
+            with self.lock, suppress(MPIError):
+                if rank not in self.made and rank not in self.cards:
+                    self.cards[rank] = self.own_job_card(rank)
 
     def failed(self, index: int) -> Proc:
         """A process that has failed, perhaps before it had a card."""
@@ -122,6 +131,8 @@ class Modex:
 
     def own_job_card(self, rank: int) -> dict[str, bytes]:
         """What a rank of this job has published; NOBODY's of one that failed before it did."""
+        if rank in self.cards:
+            return self.cards[rank]
         try:
             return self.card if rank == self.rte.rank else unpack(self.rte.get(rank, KEY))
         except MPIError:

@@ -293,3 +293,21 @@ def test_those_that_are_connected_finalise_together(tmp_path: Path) -> None:
     child = program(tmp_path, "child.py", CHILD + "parent.isend(bytes(1 << 20), 0)\n")
     text = PARENT + "child = spawn(world, sys.argv[1], 2)\nprint([len(child.recv(source=rank)) for rank in range(2)])\n"
     assert ended(job(1, program(tmp_path, "parent.py", text), child)) == (0, f"[{1 << 20}, {1 << 20}]\n")
+
+
+@pytest.mark.parametrize("btl", ["sm", "tcp", "zmq"])
+def test_who_waits_for_processes_to_start_answers_a_rank_that_it_has_never_met(tmp_path: Path, btl: str) -> None:
+    # The child begins MPI when rank 1's long message has arrived, for which rank 0 has to let it come.
+    arrived = tmp_path / "arrived"
+    wait = f"import os, time\nwhile not os.path.exists({str(arrived)!r}): time.sleep(0.01)\n"
+    child = program(tmp_path, "child.py", f"{wait}{CHILD}parent.Disconnect()\n")
+    text = PARENT + (
+        "import pathlib\nmessage = bytearray(1 << 20)\n"
+        "if world.rank == 0:\n"
+        "    receive = world.Irecv(message, 1)\n    child = spawn(MPI.COMM_SELF, sys.argv[1], 1)\n"
+        "    receive.Wait()\n    child.Disconnect()\n"
+        "else:\n"
+        f"    world.Send(message, 0)\n    pathlib.Path({str(arrived)!r}).touch()\n"
+    )
+    status, output = ended(job(2, program(tmp_path, "parent.py", text), child, btl=btl))
+    assert status == 0, output

@@ -71,3 +71,26 @@ def test_who_can_not_lock_all_ranks_holds_none(options: tuple[str, ...]) -> None
         "    if rank == 2: comm.recv(source=0), reach(3), reach(2)\n"
     )
     assert set(survivors(survive(setup, "lock()", *options)).values()) == {"done"}
+
+
+@by_every_component
+@pytest.mark.parametrize("kind", ["SHARED", "EXCLUSIVE"])
+def test_who_waits_behind_a_failed_rank_s_lock_is_told_or_has_its_turn(options: tuple[str, ...], kind: str) -> None:
+    # Rank 0 asks for rank 2's memory before rank 1 dies, rank 3 at about that time: one shares, the other excludes.
+    setup = SETUP + (
+        f"held = MPI.LOCK_{kind}\n"
+        "if rank == 1: win.Lock(2, MPI.LOCK_SHARED)\n"
+        "comm.Barrier()\n"
+        "if rank == 0: comm.send(None, 1), comm.send(None, 3)\n"
+        "if rank == 3: comm.recv(source=0)\n"
+        "if rank == 1: comm.recv(source=0)\n"
+        "def turn():\n"
+        "    if rank in (0, 3):\n"
+        "        win.Lock(2, MPI.LOCK_SHARED if rank == 3 else held)\n"
+        "        win.Unlock(2)\n"
+    )
+    told = survivors(survive(setup, "turn()", *options))
+    assert told[2] == "done"
+    # Beside a sharer that has died others may share, and nobody excludes anybody.
+    assert all(words == "done" or words.startswith("True") for words in told.values())
+    assert kind == "EXCLUSIVE" or told[0] == told[3] == "done"

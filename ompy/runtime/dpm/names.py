@@ -37,7 +37,7 @@ def publish(instance: Instance, service: str, port: str) -> bool:
     """False when the name is taken."""
     if service in published or lookup(instance, service):
         return False
-    with instance.modex.lock:
+    with instance.launcher_lock:
         instance.rte.publish(service, port)
     name = f"{SEGMENTS}/{stem(service)}{instance.rte.job.replace('/', '-')}.{os.getpid()}"
     with contextlib.suppress(OSError):
@@ -50,7 +50,7 @@ def publish(instance: Instance, service: str, port: str) -> bool:
 
 def lookup(instance: Instance, service: str) -> str:
     """The port; empty when there is none."""
-    with instance.modex.lock:
+    with instance.launcher_lock:
         found = instance.rte.lookup(service)
     return found or in_files(service)
 
@@ -76,7 +76,7 @@ def unpublish(instance: Instance, service: str) -> bool:
     name = published.pop(service, None)
     if name is None:
         return False
-    with instance.modex.lock:
+    with instance.launcher_lock:
         instance.rte.unpublish(service)
     with contextlib.suppress(OSError):
         os.unlink(name)

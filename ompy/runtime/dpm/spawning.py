@@ -45,7 +45,8 @@ def spawn(
         show_call("Comm_spawn", wanted[0].command)
         port = ports.Port(everywhere=not instance.rte.is_on_one_host)
         try:
-            with instance.modex.lock:
+            instance.modex.ask_ahead()
+            with instance.launcher_lock:
                 started = instance.rte.spawn(wanted, port.name)
             found = iter(started.codes)
             codes.extend([next(found, SUCCESS) for _ in range(order.count)] for order in wanted)

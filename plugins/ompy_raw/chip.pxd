@@ -93,6 +93,7 @@ cdef class Chip:
     cdef Action *actions
     cdef list bells                              # RemoteDoorbell of tiles, as needed
     cdef int looks                               # at an activity, before sleeping until it is over
+    cdef unsigned int sleeps
     cdef public object on_deadlock               # called with the chip, or None
 
     cdef inline uint32_t *outgoing(self, int tile) noexcept nogil:

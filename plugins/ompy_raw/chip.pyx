@@ -52,10 +52,12 @@ cdef extern from *:
 cdef long BETWEEN_LOOKS = 50_000_000
 # Looks at an activity before sleeping until it is over: twice as many next time when one has seen the end, else half as many,
 # so that they cost little where tiles outnumber processors.  Two programs that interrupt one another with each word take a
-# tenth of the time for it that they take by sleeping.
+# tenth of the time for it that they take by sleeping.  Now and then it looks for as long as it may, whatever was before: two
+# that something else has made sleep would sleep for ever, each too slow for the few looks of the other.
 cdef enum:
     FEWEST_LOOKS = 8
     MOST_LOOKS = 2048
+    SLEEPS_BETWEEN_LONG_LOOKS = 64
     LOOKS_AT_LOCK = 256                          # which is held for less time than the kernel takes to wake who waits
 
 
@@ -356,14 +358,16 @@ cdef class Chip:
         return 0
 
     cdef bint is_soon_over(self, TileState *state) noexcept nogil:
-        cdef int left = self.looks
+        cdef int most = self.looks if self.sleeps % SLEEPS_BETWEEN_LONG_LOOKS else MOST_LOOKS
+        cdef int left = most
         while left:
             if acquire32(<const uint32_t *> &state.outcome) != PENDING:
-                self.looks = min(2 * self.looks, MOST_LOOKS)
+                self.looks = min(2 * most, MOST_LOOKS)
                 return True
             relax()
             left -= 1
         self.looks = max(self.looks // 2, FEWEST_LOOKS)
+        self.sleeps += 1
         return False
 
     cdef int pass_over(self, int tile) except -1:

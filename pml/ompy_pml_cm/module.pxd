@@ -16,4 +16,5 @@ cdef class Cm(Pml):
     cdef MtlRecv new_recv(self, size_t address, Py_ssize_t count, Typemap typemap, object allocate, int source, int tag,
                           Communicator comm)
     cdef Request receive_taken(self, MtlRecv request, Message message)
+    cdef bint look(self, int source, int tag, Communicator comm, StatusRecord *status) except -1
     cdef Message take_out(self, int source, int tag, Communicator comm)

@@ -14,7 +14,7 @@ interface = INTERFACE
 
 
 cdef struct ProbeState:
-    void *mtl
+    void *pml
     void *comm
     int source
     int tag
@@ -23,8 +23,7 @@ cdef struct ProbeState:
 
 cdef bint probe_done(void *context) except -1:
     cdef ProbeState *state = <ProbeState *> context
-    cdef Mtl mtl = <Mtl> state.mtl
-    if mtl.iprobe(state.source, state.tag, <Communicator> state.comm, &state.status):
+    if (<Cm> state.pml).look(state.source, state.tag, <Communicator> state.comm, &state.status):
         return True
     check_source(<Communicator> state.comm, state.source)
     return False
@@ -150,18 +149,25 @@ cdef class Cm(Pml):
     # -- probing --------------------------------------------------------------------------------------------------
 
     cdef bint iprobe(self, int source, int tag, Communicator comm, StatusRecord *status) except -1:
-        if self.mtl.iprobe(source, tag, comm, status):
+        if self.look(source, tag, comm, status):
             return True
         progress()
-        if self.mtl.iprobe(source, tag, comm, status):
+        if self.look(source, tag, comm, status):
             return True
         check_source(comm, source)
         return False
 
+    cdef bint look(self, int source, int tag, Communicator comm, StatusRecord *status) except -1:
+        enter()
+        try:
+            return self.mtl.iprobe(source, tag, comm, status)
+        finally:
+            leave()
+
     cdef int probe(self, int source, int tag, Communicator comm, StatusRecord *status) except -1:
         cdef ProbeState state
         cdef Request shown
-        state.mtl = <void *> self.mtl
+        state.pml = <void *> self
         state.comm = <void *> comm
         state.source = source
         state.tag = tag

@@ -11,6 +11,7 @@ import os
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from queue import SimpleQueue
+    from threading import Thread
     from typing import Any, Protocol
 
     class Work(Protocol):
@@ -19,11 +20,16 @@ if TYPE_CHECKING:
         def carry_out(self) -> None: ...
 
 
+# Seconds that whoever closes a lane waits for its thread, which has nothing left to do but to end.
+MOMENT = 1.0
+
+
 class Lane:
     """One thread, and what it has to do."""
 
     def __init__(self) -> None:
         self.queue: SimpleQueue[Any] | None = None
+        self.thread: Thread | None = None
         self.process = 0
         self.last: Work | None = None
 
@@ -36,15 +42,18 @@ class Lane:
         if self.queue is None or self.process != os.getpid():
             self.queue = SimpleQueue()
             self.process = os.getpid()
-            Thread(target=run, args=(self.queue,), name="ompy-lane", daemon=True).start()
+            self.thread = Thread(target=run, args=(self.queue,), name="ompy-lane", daemon=True)
+            self.thread.start()
         self.last = work
         self.queue.put(work)
 
     def close(self) -> None:
-        """The thread ends when it has done what is there."""
-        if self.queue is not None:
+        """The thread ends when it has done what is there; where that is nothing any more, it has ended on return."""
+        if self.queue is not None and self.thread is not None and self.process == os.getpid():
             self.queue.put(None)
-        self.queue = None
+            if not self.busy:
+                self.thread.join(MOMENT)
+        self.queue = self.thread = None
 
     @property
     def busy(self) -> bool:

@@ -652,3 +652,21 @@ def test_pieces_of_every_length_are_read_to_the_end_of_the_file_and_not_beyond(c
                 assert (got[len(expected) :] == 255).all()
         comm.Barrier()
     file.Close()
+
+
+@pytest.mark.ompy(2)
+def test_a_closed_file_leaves_no_thread(comm, tmp_path):
+    path = path_of(comm, tmp_path)
+    before = threading.active_count()
+    spin = threading.Event()
+    busy = threading.Thread(target=lambda: [None for _ in iter(spin.is_set, True)])  # which takes the turns of one that ends
+    busy.start()
+    try:
+        for _ in range(50):
+            file = MPI.File.Open(comm, path, READ_WRITE)
+            file.Iwrite_at_all(8 * comm.rank, bytearray(8)).Wait()
+            file.Close()
+            assert threading.active_count() == before + 1
+    finally:
+        spin.set()
+        busy.join()

@@ -49,11 +49,12 @@ class Lane:
 
     def close(self) -> None:
         """The thread ends when it has done what is there; where that is nothing any more, it has ended on return."""
-        if self.queue is not None and self.thread is not None and self.process == os.getpid():
-            self.queue.put(None)
-            if not self.busy:
-                self.thread.join(MOMENT)
+        queue, thread = self.queue, self.thread
         self.queue = self.thread = None
+        if queue is not None and thread is not None and self.process == os.getpid():
+            queue.put(None)
+            if not self.busy:
+                thread.join(MOMENT)
 
     @property
     def busy(self) -> bool:

@@ -67,6 +67,10 @@ cdef class ProcTable:
         self.procs.extend([None] * count)
         return first
 
+    def reaches(self, int index):
+        """Whether the process is known, or can be asked for: not those that were never met once this process leaves."""
+        return self.resolver is not None or self.procs[index] is not None
+
     cpdef list known(self):
         """The processes met so far."""
         return [proc for proc in self.procs if proc is not None]

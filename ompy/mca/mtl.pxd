@@ -2,8 +2,10 @@
 #
 # An MTL does what a PML does of matching, order and completion; pml/cm stands above it and turns MPI's calls into these.
 # The rules of `pml.pxd` hold: arguments are checked, whoever calls keeps memory alive until completion, every method may
-# progress the engine, negative tags belong to the library and ANY_TAG never takes them.  One thread is in an MTL at a time:
-# pml/cm calls it inside the engine, but for `send`, which enters it by itself (`ompy/core/owner.pxd`).
+# progress the engine, negative tags belong to the library and ANY_TAG never takes them.
+#
+# Messages are sent, received, probed and cancelled by one thread at a time: pml/cm does so inside the engine
+# (`ompy/core/owner.pxd`), but for the short cut `send`, which enters it by itself.
 #
 # An MTL moves contiguous bytes.  A request hands it `data`, which is the program's memory or, where that is not contiguous,
 # a packed copy:

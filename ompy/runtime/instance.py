@@ -9,7 +9,7 @@ from __future__ import annotations
 
 # The module without underscore costs an enum, which nothing else at start-up needs.
 import _signal as signals  # type: ignore[import-not-found]
-from _thread import allocate_lock
+from _thread import RLock
 
 from ompy.core.clock import is_simulated
 from ompy.core.communicator import Communicator
@@ -63,8 +63,7 @@ class Instance:
         waiting.configure(self.rte)
         tracing.configure(self.rte)
         self.modex = Modex(self.rte)
-        self.launcher_lock = allocate_lock()
-        self.is_leaving = False
+        self.launcher_lock = RLock()
         set_this_process(self.rte.rank, self.rte.size)
         process_table().extend(self.rte.size)
         process_table().set_resolver(self.modex.proc)
@@ -162,7 +161,6 @@ class Instance:
         tracing.stop()
         # Who the others are is asked on the wire that the fence waits on.
         process_table().set_resolver(None)
-        self.is_leaving = True
         self.rte.commit_and_fence()
         tracing.collect(self.rte)
         for btl in self.btls:
@@ -219,8 +217,8 @@ class Instance:
 
     def lose(self, index: int, how: str) -> None:
         """Contact with a process is over, as the launcher says how it has ended."""
-        if self.is_leaving and all(proc.index != index for proc in process_table().known()):
-            return
+        if not process_table().reaches(index):
+            return  # never met, and not to be met any more
         if index < self.rte.size:
             self.modex.failed(index)
         self.pml.peer_lost(process_table().get(index), f"the launcher says that it {how}")

@@ -9,7 +9,7 @@ A card says where the process is and what each of its components needs to be rea
 from __future__ import annotations
 
 import os
-from _thread import allocate_lock
+from _thread import RLock
 from contextlib import suppress
 
 from ompy.core.errors import ERR_INTERN, MPIError
@@ -70,9 +70,8 @@ class Modex:
     def __init__(self, rte: Rte) -> None:
         self.rte = rte
         self.card = own_card()
-        self.lock = allocate_lock()
+        self.lock = RLock()  # a signal's handler may meet a peer, too
         self.made: dict[int, Proc] = {}
-        self.cards: dict[int, dict[str, bytes]] = {}  # of this job's ranks that were asked for ahead
         self.without_card: set[int] = set()
 
     def publish(self) -> None:
@@ -91,9 +90,8 @@ class Modex:
     def ask_ahead(self) -> None:
         """Have every card of this job here: whom the engine meets while the launcher owes an answer can't be asked for then."""
         for rank in range(self.rte.size):
-            with self.lock, suppress(MPIError):
-                if rank not in self.made and rank not in self.cards:
-                    self.cards[rank] = self.own_job_card(rank)
+            with suppress(MPIError):  # of one that has failed without a card
+                self.proc(rank)
 
     def failed(self, index: int) -> Proc:
         """A process that has failed, perhaps before it had a card."""
@@ -131,8 +129,6 @@ class Modex:
 
     def own_job_card(self, rank: int) -> dict[str, bytes]:
         """What a rank of this job has published; NOBODY's of one that failed before it did."""
-        if rank in self.cards:
-            return self.cards[rank]
         try:
             return self.card if rank == self.rte.rank else unpack(self.rte.get(rank, KEY))
         except MPIError:

@@ -98,11 +98,14 @@ cdef class Ompio(IoModule):
         self.drain()
         agree(comm, None, file.path)
         problem = None
+        interruption = None
         for part in (self.sharedfp, self.fcoll, self.fbtl, self.fs):
             try:
                 part.close(file) if part is self.fs else part.free()
             except Exception as error:
                 problem = problem or error
+            except BaseException as error:       # the others wait for this rank all the same
+                interruption = error
         agree(comm, problem, f"{file.path}: can't be closed")
         if file.mode & MODE_DELETE_ON_CLOSE:
             if comm.rank == 0:
@@ -111,6 +114,8 @@ cdef class Ompio(IoModule):
                 except Exception as error:
                     problem = error
             agree(comm, problem, f"{file.path}: can't be deleted on close")
+        if interruption is not None:
+            raise interruption
         return 0
 
     cpdef Py_ssize_t size(self) except -1:

@@ -92,8 +92,8 @@ cdef class Chip:
     cdef int32_t *ended                          # those whose activity ended in the last run
     cdef Action *actions
     cdef list bells                              # RemoteDoorbell of tiles, as needed
-    cdef int looks                               # at an activity, before sleeping until it is over
-    cdef unsigned int sleeps
+    cdef readonly int looks                      # at an activity, before sleeping until it is over
+    cdef unsigned int sleeps                     # so far
     cdef public object on_deadlock               # called with the chip, or None
 
     cdef inline uint32_t *outgoing(self, int tile) noexcept nogil:

@@ -11,6 +11,7 @@ class Chip:
     tiles: int
     network: Network
     recording: Recording | None
+    looks: int
     on_deadlock: Callable[[Chip], object] | None
     def __init__(
         self,

@@ -13,6 +13,7 @@ import pytest
 from late_signals import Late, until_late
 
 from ompy import MPI
+from ompy.core.lane import Lane
 
 READ_WRITE = MPI.MODE_RDWR | MPI.MODE_CREATE
 
@@ -670,3 +671,24 @@ def test_a_closed_file_leaves_no_thread(comm, tmp_path):
     finally:
         spin.set()
         busy.join()
+
+
+@pytest.mark.ompy(2)
+def test_who_is_interrupted_in_closing_a_file_closes_it_with_the_others(comm, tmp_path, monkeypatch):
+    end = Lane.close
+
+    def interrupted(lane):
+        end(lane)
+        if comm.rank == 0:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Lane, "close", interrupted)
+    path = path_of(comm, tmp_path)
+    file = MPI.File.Open(comm, path, READ_WRITE)
+    if comm.rank == 0:
+        with pytest.raises(KeyboardInterrupt):
+            file.Close()
+    else:
+        file.Close()
+    assert not [link for link in os.scandir("/proc/self/fd") if os.path.realpath(link.path) == path]
+    comm.Barrier()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -181,3 +182,30 @@ def test_a_file_that_is_no_record_is_refused(tmp_path):
         other.write_text(text)
         with pytest.raises(ValueError, match="is no trace of the Raw chip"):
             load(str(other))
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="who has one processor sleeps, so that the other has it")
+def test_ranks_that_have_begun_to_sleep_for_one_another_wait_awake_again():
+    run = job(
+        """
+        fewest = tile.chip.looks
+        for turn in range(40):                       # each keeps the other waiting for long, by the host's time
+            if turn % 2 == rank:
+                time.sleep(0.002)
+                tile.send(1 - rank, [turn])
+            else:
+                assert tile.receive(1) == [turn]
+                fewest = min(fewest, tile.chip.looks)
+        most = tile.chip.looks
+        for turn in range(20_000):                   # and now for the shortest time
+            if turn % 2 == rank:
+                tile.send(1 - rank, [turn])
+            else:
+                assert tile.receive(1) == [turn]
+                most = max(most, tile.chip.looks)
+        print(fewest, most, flush=True)
+        end()
+        """,
+        2,
+    )
+    assert run.stdout == "8 2048\n" * 2, run.stderr

@@ -144,10 +144,18 @@ def test_who_waits_for_what_a_lost_host_was_asked_is_told_of_the_loss() -> None:
     assert re.match(r"True .*1\.card\.0 .* is lost: the launcher says that its owner was killed by SIGKILL\nTrue .*\n$", told)
 
 
-def test_a_spawn_on_a_host_that_is_lost_meanwhile_is_an_error() -> None:
-    # Of a rank that it has met rank 0 has nothing to ask: it is the spawn that the host owes an answer.
-    told = lose_host("tried(lambda: spawned('b'))\nspawned('a')", error="ERR_SPAWN", before="comm.send(None, dest=1)")
-    assert re.match(r"True .*host b is lost: nothing was heard from it for 7.5 s\nspawned\n$", told)
+# Of a rank that it has met rank 0 has nothing to ask: it is the spawn that the host owes an answer.
+@pytest.mark.parametrize(
+    ("before", "reason"),
+    [
+        ("comm.send(None, dest=1)", "host b is lost: nothing was heard from it for 7.5 s"),
+        ("", "host b is none of the job's, or lost; there are a"),
+    ],
+    ids=["met", "never met"],
+)
+def test_a_spawn_on_a_host_that_is_lost_meanwhile_is_an_error(before: str, reason: str) -> None:
+    told = lose_host("tried(lambda: spawned('b'))\nspawned('a')", error="ERR_SPAWN", before=before)
+    assert re.match(rf"True .*{reason}\nspawned\n$", told)
 
 
 def test_what_is_spawned_after_the_loss_of_a_host_runs_on_those_that_are_left() -> None:

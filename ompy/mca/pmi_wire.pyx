@@ -11,7 +11,7 @@ call that waits, when nothing is half done.
 import os
 from _thread import allocate_lock, get_ident
 
-from ompy.core.errors import ERR_ARG, ERR_INTERN, MPIError
+from ompy.core.errors import ERR_ARG, ERR_INTERN, ERR_OTHER, MPIError
 from ompy.core.progress import is_readable
 
 LONGEST_LINE = 4 << 20
@@ -78,7 +78,11 @@ class Wire:
     def begin(self, expected: str) -> None:
         """One question at a time: threads wait for one another, and what this one calls in a wait of its own is refused."""
         if self.asker == get_ident():
-            raise MPIError(ERR_INTERN, f"{expected} is asked of the launcher while {self.expected} is awaited")
+            raise MPIError(
+                ERR_OTHER,
+                f"the launcher owes this thread an answer ({self.expected}) still: a signal handler can't ask for another one "
+                f"({expected}) meanwhile",
+            )
         self.lock.acquire()
         self.asker = get_ident()
 

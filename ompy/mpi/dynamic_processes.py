@@ -153,17 +153,24 @@ def Unpublish_name(service_name: str, port_name: str, info: Info | None = None) 
     """Take back a name that this process has published (MPI-4.1, 11.9.4).  Errors: ERR_SERVICE for another one."""
     from ompy.runtime.dpm import names
 
-    if not names.unpublish(running(), service_name):
-        hand_over(MPIError(ERR_SERVICE, f"service_name: this process has published no {service_name!r}"), None)
+    try:
+        if not names.unpublish(running(), service_name):
+            raise MPIError(ERR_SERVICE, f"service_name: this process has published no {service_name!r}")
+    except MPIError as error:
+        hand_over(error, None)
 
 
 def Lookup_name(service_name: str, info: Info | None = None) -> str:
     """The port that is known under a name (MPI-4.1, 11.9.4).  Errors: ERR_NAME when there is none."""
     from ompy.runtime.dpm import names
 
-    found = names.lookup(running(), service_name)
-    if not found:
-        hand_over(MPIError(ERR_NAME, f"service_name: nobody here has published {service_name!r}"), None)
+    found = ""
+    try:
+        found = names.lookup(running(), service_name)
+        if not found:
+            raise MPIError(ERR_NAME, f"service_name: nobody here has published {service_name!r}")
+    except MPIError as error:
+        hand_over(error, None)
     return found
 
 

@@ -295,12 +295,17 @@ def test_those_that_are_connected_finalise_together(tmp_path: Path) -> None:
     assert ended(job(1, program(tmp_path, "parent.py", text), child)) == (0, f"[{1 << 20}, {1 << 20}]\n")
 
 
+def child_that_waits(folder: Path, mark: Path) -> str:
+    """A program that begins MPI when the file is there."""
+    wait = f"import os, time\nwhile not os.path.exists({str(mark)!r}): time.sleep(0.01)\n"
+    return program(folder, "child.py", f"{wait}{CHILD}parent.Disconnect()\n")
+
+
 @pytest.mark.parametrize("btl", ["sm", "tcp", "zmq"])
 def test_who_waits_for_processes_to_start_answers_a_rank_that_it_has_never_met(tmp_path: Path, btl: str) -> None:
     # The child begins MPI when rank 1's long message has arrived, for which rank 0 has to let it come.
     arrived = tmp_path / "arrived"
-    wait = f"import os, time\nwhile not os.path.exists({str(arrived)!r}): time.sleep(0.01)\n"
-    child = program(tmp_path, "child.py", f"{wait}{CHILD}parent.Disconnect()\n")
+    child = child_that_waits(tmp_path, arrived)
     text = PARENT + (
         "import pathlib\nmessage = bytearray(1 << 20)\n"
         "if world.rank == 0:\n"
@@ -311,3 +316,21 @@ def test_who_waits_for_processes_to_start_answers_a_rank_that_it_has_never_met(t
     )
     status, output = ended(job(2, program(tmp_path, "parent.py", text), child, btl=btl))
     assert status == 0, output
+
+
+def test_a_signal_handler_that_asks_the_launcher_while_its_thread_does_is_told_so(tmp_path: Path) -> None:
+    # The child begins MPI when the handler has been there.
+    heard = tmp_path / "heard"
+    child = child_that_waits(tmp_path, heard)
+    text = PARENT + (
+        "import pathlib, signal\n"
+        "def handle(*_):\n"
+        "    try: MPI.Lookup_name('anything')\n"
+        "    except MPI.Exception as error: print(error)\n"
+        f"    pathlib.Path({str(heard)!r}).touch()\n"
+        "signal.signal(signal.SIGALRM, handle)\nsignal.setitimer(signal.ITIMER_REAL, 0.5)\n"
+        "spawn(world, sys.argv[1], 1).Disconnect()\n"
+    )
+    status, output = ended(job(1, program(tmp_path, "parent.py", text), child))
+    assert status == 0, output
+    assert "the launcher owes this thread an answer (spawn_result) still: a signal handler can't ask" in output

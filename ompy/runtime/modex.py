@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from _thread import RLock
-from contextlib import suppress
 
 from ompy.core.errors import ERR_INTERN, MPIError
 from ompy.core.proc import Proc
@@ -89,6 +88,8 @@ class Modex:
 
     def ask_ahead(self) -> None:
         """Have every card of this job here: whom the engine meets while the launcher owes an answer can't be asked for then."""
+        from contextlib import suppress
+
         for rank in range(self.rte.size):
             with suppress(MPIError):  # of one that has failed without a card
                 self.proc(rank)

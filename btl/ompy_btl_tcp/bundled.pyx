@@ -2,7 +2,7 @@
 # distutils: extra_compile_args=-Os
 """TCP with several links to a peer; see `bundled.pxd`."""
 import os
-from _socket import IPPROTO_TCP, SO_KEEPALIVE, SOL_SOCKET, TCP_KEEPCNT, TCP_KEEPIDLE, TCP_KEEPINTVL
+from _socket import IPPROTO_TCP
 from errno import EBADMSG, ETIMEDOUT
 from select import POLLIN, poll
 from socket import TCP_NOTSENT_LOWAT
@@ -27,6 +27,7 @@ from ompy_btl_tcp.call import Call
 from ompy_btl_tcp.card import ways
 from ompy_btl_tcp.handshake import OVER, TWICE, WELCOME, beginning, name_of
 from ompy_btl_tcp.module import lost, reason_of
+from ompy_btl_tcp.options import keep_alive
 
 # Frames of one link dealt with at a time.
 cdef int BATCH = 64
@@ -346,10 +347,7 @@ cdef class BundledTcpBtl(TcpBtl):
 
     def keep_alive(self, link):
         """A peer's host that is cut off is noticed while nothing is sent, too."""
-        link.setsockopt(SOL_SOCKET, SO_KEEPALIVE, 1)
-        link.setsockopt(IPPROTO_TCP, TCP_KEEPIDLE, 1)
-        link.setsockopt(IPPROTO_TCP, TCP_KEEPINTVL, 1)
-        link.setsockopt(IPPROTO_TCP, TCP_KEEPCNT, max(2, (self.longest_silence + 999) // 1000))
+        keep_alive(link, 1, 1, max(2, (self.longest_silence + 999) // 1000))
 
     cdef int call_link(self, Bundle bundle, int number) except -1:
         if bundle.me not in self.secrets:
@@ -390,6 +388,7 @@ cdef class BundledTcpBtl(TcpBtl):
         try:
             where = "{}:{}".format(*link.getpeername()[:2])
             self.keep_alive(link)
+            self.congestion.settle(link)
             if self.most > 1:
                 link.setsockopt(IPPROTO_TCP, TCP_NOTSENT_LOWAT, PIECE)
         except OSError:

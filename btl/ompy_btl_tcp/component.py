@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ompy.core.congestion import AUTO, HELP
 from ompy.mca.component import Component, Context, Counter, Offer, Parameter, Refusal, hookimpl
 
 TYPE_CHECKING = False
@@ -138,6 +139,7 @@ COMPONENT = Component(
             level=4,
             help="SO_RCVBUF; 0: the system's",
         ),
+        Parameter("congestion_control", str, AUTO, level=4, help=HELP),
         Parameter(
             "connect_timeout",
             int,

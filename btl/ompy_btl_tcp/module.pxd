@@ -42,6 +42,7 @@ cdef class TcpBtl(Btl):
     cdef int rank
     cdef dict secrets                            # this process's name in each of its circles -> the circle's secret
     cdef object card, reception, own_interfaces, poller
+    cdef object congestion                       # CongestionControl
     cdef dict settings                           # parameters by short name
     cdef dict endpoints                          # name -> TcpEndpoint
     cdef dict connections                        # name -> Connection

@@ -2,8 +2,7 @@
 """TCP between processes; see `module.pxd`."""
 import os
 from _collections import deque
-from _socket import IPPROTO_TCP, SO_KEEPALIVE, SO_RCVBUF, SO_SNDBUF, SOCK_CLOEXEC, SOCK_NONBLOCK, SOCK_STREAM, SOL_SOCKET
-from _socket import TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_NODELAY
+from _socket import IPPROTO_TCP, SOCK_CLOEXEC, SOCK_NONBLOCK, SOCK_STREAM, TCP_NODELAY
 from select import EPOLL_CLOEXEC, POLLIN, epoll, poll
 from socket import socket as Socket
 from time import monotonic
@@ -13,6 +12,7 @@ from libc.stdint cimport uint64_t
 from libc.string cimport memset
 
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
+from ompy.core.congestion import CongestionControl
 from ompy.core.errors import ERR_INTERN, ERR_PROC_FAILED, MPIError
 from ompy.core.proc cimport Proc
 from ompy.core.progress cimport goal
@@ -35,6 +35,7 @@ from ompy_btl_tcp.card import Card, Way, candidates, pack, unpack
 from ompy_btl_tcp.handshake import TWICE, WELCOME, Answerer, beginning, name_of
 from ompy_btl_tcp.inheritance import transports
 from ompy_btl_tcp.interfaces import choose
+from ompy_btl_tcp.options import bound_buffers, keep_alive
 from ompy_btl_tcp.reception import Reception, listen
 
 interface = INTERFACE
@@ -56,8 +57,8 @@ cdef enum:
 # Parameters that the engine reads.
 LIMITS = ("eager_limit", "rndv_eager_limit", "max_send_size", "min_rdma_pipeline_size", "rdma_pipeline_frag_size",
           "exclusivity", "latency", "bandwidth")
-# A peer's host that is cut off is noticed by these; seconds.
-KEEPALIVE = ((TCP_KEEPIDLE, 10), (TCP_KEEPINTVL, 5))
+# Seconds, by which a peer's host that is cut off is noticed; see `options.keep_alive`.
+KEEPALIVE = (10, 5)
 
 
 cdef bint look(Watch *watched) noexcept nogil:
@@ -103,6 +104,7 @@ cdef class TcpBtl(Btl):
         self.flags = FLAG_SEND | FLAG_SENDI | FLAG_PUT | FLAG_NEEDS_REGISTRATION | FLAG_IN_ORDER | FLAG_RENEWAL
         self.settings = {name: value(name) for name in (
             "connect_timeout", "handshake_timeout", "handshakes", "linger", "send_queue", "sndbuf", "rcvbuf", "security")}
+        self.congestion = CongestionControl(value("congestion_control"), "btl_tcp_congestion_control")
         for name in LIMITS:
             setattr(self, name, value(name))
         self.eager_limit = min(self.eager_limit, self.max_send_size)
@@ -123,6 +125,9 @@ cdef class TcpBtl(Btl):
         try:
             for it in self.own_interfaces:
                 listening.append(listen(it, value("port_min"), value("port_range"), rte.local_rank, max(128, rte.size)))
+            for link, _ in listening:
+                bound_buffers(link, self.settings)
+                self.congestion.prepare(link)
             self.poller = epoll(flags=EPOLL_CLOEXEC)
         except OSError:
             for link, _ in listening:
@@ -661,12 +666,11 @@ cdef class TcpBtl(Btl):
     def open_link(self, int family):
         """A socket for a call, which is watched."""
         link = Socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC)
-        for option, name in ((SO_SNDBUF, "sndbuf"), (SO_RCVBUF, "rcvbuf")):
-            if self.settings[name]:
-                link.setsockopt(SOL_SOCKET, option, self.settings[name])
+        bound_buffers(link, self.settings)
+        self.congestion.prepare(link)
         # TLS says two things one after the other: the second one would wait for the first one's being acknowledged, 40 ms.
         link.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
-        keep_alive(link)                         # a host that is lost after it has answered the network's connect
+        keep_alive(link, *KEEPALIVE)             # a host that is lost after it has answered the network's connect
         watch(self.watched.epoll, link.fileno(), True, True)
         return link
 
@@ -745,7 +749,8 @@ cdef class TcpBtl(Btl):
             return 0
         try:
             where = "{}:{}".format(*link.getpeername()[:2])
-            keep_alive(link)
+            keep_alive(link, *KEEPALIVE)
+            self.congestion.settle(link)
         except OSError:
             self.hang_up(link)                   # it has been reset meanwhile: who has something to send calls again
             return 0
@@ -863,13 +868,6 @@ cdef class TcpBtl(Btl):
             pause = min(pause + 0.1, 5)
         self.close_connection(connection)
         return self.abandon_queue(connection)
-
-
-def keep_alive(link):
-    """Have the system ask whether the other host is there, while nothing comes from it."""
-    link.setsockopt(SOL_SOCKET, SO_KEEPALIVE, 1)
-    for option, seconds in KEEPALIVE:
-        link.setsockopt(IPPROTO_TCP, option, seconds)
 
 
 def reason_of(int over):

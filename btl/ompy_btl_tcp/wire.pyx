@@ -14,20 +14,47 @@ cdef extern from *:
     #include <sys/uio.h>
     #include <unistd.h>
 
-    /* minus the error number where the call failed */
-    static ssize_t ompy_tcp_receive(int number, void *parts, int count) {
+    /* Minus the error number where the call failed.  What one part holds goes by the calls that take no list of parts: of a
+       short message the list takes the system longer than the bytes. */
+    static ssize_t ompy_tcp_receive(int number, void *list, int count) {
+        struct iovec *parts = list;
         ssize_t got;
         do {
-            struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
-            got = recvmsg(number, &message, MSG_DONTWAIT);
+            if (count == 1) {
+                got = recv(number, parts->iov_base, parts->iov_len, MSG_DONTWAIT);
+            } else {
+                struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
+                got = recvmsg(number, &message, MSG_DONTWAIT);
+            }
         } while (got < 0 && errno == EINTR);
         return got < 0 ? -errno : got;
     }
-    static ssize_t ompy_tcp_send(int number, void *parts, int count, int more) {
+    enum { OMPY_TCP_SHORT = 512 };
+    static ssize_t ompy_tcp_send(int number, void *list, int count, int more) {
+        struct iovec *parts = list;
+        int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (more ? MSG_MORE : 0);
+        char joined[OMPY_TCP_SHORT];
+        struct iovec one = {joined, 0};
         ssize_t sent;
+        for (int index = 0; count > 1 && index < count; index++) {
+            if (parts[index].iov_len > sizeof joined - one.iov_len) {
+                one.iov_len = 0;
+                break;
+            }
+            memcpy(joined + one.iov_len, parts[index].iov_base, parts[index].iov_len);
+            one.iov_len += parts[index].iov_len;
+        }
+        if (one.iov_len || count == 1) {
+            parts = count == 1 ? parts : &one;
+            count = 1;
+        }
         do {
-            struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
-            sent = sendmsg(number, &message, MSG_DONTWAIT | MSG_NOSIGNAL | (more ? MSG_MORE : 0));
+            if (count == 1) {
+                sent = send(number, parts->iov_base, parts->iov_len, flags);
+            } else {
+                struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
+                sent = sendmsg(number, &message, flags);
+            }
         } while (sent < 0 && errno == EINTR);
         return sent < 0 ? -errno : sent;
     }

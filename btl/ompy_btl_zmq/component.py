@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ompy.core.congestion import AUTO, HELP
 from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
 
 TYPE_CHECKING = False
@@ -106,6 +107,7 @@ COMPONENT = Component(
             help="freed memory that the process keeps for later messages instead of returning it to the system; "
             "0 leaves that to the C library",
         ),
+        Parameter("congestion_control", str, AUTO, level=4, help=HELP),
         Parameter(
             "connect_timeout",
             int,

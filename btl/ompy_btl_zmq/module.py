@@ -29,10 +29,12 @@ from __future__ import annotations
 
 import contextlib
 import time
+from _socket import socket as Socket
 from select import EPOLLIN, epoll
 
 import zmq
 
+from ompy.core.congestion import CongestionControl
 from ompy.core.errors import ERR_PROC_FAILED, MPIError
 from ompy.core.memory import keep_freed
 from ompy.core.proc import Proc
@@ -102,6 +104,7 @@ class ZmqBtl(Btl):
         backlog = max(128, rte.size)
         listening, self.url = listen(host, value("port_min"), value("port_range"), rte.local_rank, backlog)
         self.listener = Listener(listening)
+        self.congestion = CongestionControl(value("congestion_control"), "btl_zmq_congestion_control")
         self.context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         try:
             self.open(rte, value)
@@ -113,6 +116,7 @@ class ZmqBtl(Btl):
 
     def open(self, rte: Rte, value: Callable[[str], Any]) -> None:
         """Make the sockets and let callers in."""
+        self.congestion.prepare(self.listener.socket)
         self.socket = self.context.socket(zmq.ROUTER)
         for option, setting in (
             (zmq.ROUTING_ID, NOBODY),
@@ -364,12 +368,23 @@ class ZmqBtl(Btl):
         events = self.authenticator.answer()
         for event, value, url in self.monitor.events():
             events += 1
+            if event in (zmq.EVENT_ACCEPTED, zmq.EVENT_CONNECTED):
+                self.pace(value)
             if url == self.url:
                 self.callers.follow(event, value)
             elif (endpoint := self.peers_by_url.get(url)) is not None:
                 self.follow(endpoint, event, value)
         self.bound_handshakes()
         return events
+
+    def pace(self, connection: int) -> None:
+        """Of a connection that ZeroMQ has made, and may have closed since."""
+        with contextlib.suppress(OSError):
+            link = Socket(fileno=connection)
+            try:
+                self.congestion.settle(link)
+            finally:
+                link.detach()
 
     def bound_handshakes(self) -> None:
         """Accept nobody while too many have not shown who they are."""

@@ -23,6 +23,7 @@ from ompy_btl_tcp.handshake import name_of
 from ompy_btl_tcp.interfaces import choose
 from tcp_ranks import TAG, Rank, open_btl, run
 
+from ompy.core.congestion import INSTEAD, PACED, algorithm_of
 from ompy.core.errors import ERR_PROC_FAILED, MPIError
 from ompy.core.memory import address_of
 from ompy.mca.btl import BACK_PRESSURE, TAKEN, Descriptor
@@ -297,13 +298,14 @@ class Filter(Structure):
     _fields_ = (("count", c_ushort), ("instructions", c_char_p))
 
 
-def post_without_sendmsg(rank: Rank, data: bytes, error: int) -> int:
-    """Post to rank 1 from a thread in which the system fails each `sendmsg` with `error`; the verdict."""
-    number_of_sendmsg = {"x86_64": 46, "aarch64": 211}[os.uname().machine]
+def post_without_sending(rank: Rank, data: bytes, error: int) -> int:
+    """Post to rank 1 from a thread in which the system fails each call that sends with `error`; the verdict."""
+    sendto, sendmsg = {"x86_64": (44, 46), "aarch64": (206, 211)}[os.uname().machine]
     instruction = struct.Struct("=HBBI").pack
     program = (
         instruction(0x20, 0, 0, 0)  # load the call's number
-        + instruction(0x15, 0, 1, number_of_sendmsg)  # skip one unless it is this
+        + instruction(0x15, 1, 0, sendto)  # skip one if it is this
+        + instruction(0x15, 0, 1, sendmsg)  # skip one unless it is this
         + instruction(0x06, 0, 0, 0x00050000 | error)  # SECCOMP_RET_ERRNO
         + instruction(0x06, 0, 0, 0x7FFF0000)  # SECCOMP_RET_ALLOW
     )
@@ -328,7 +330,7 @@ def test_what_the_system_has_no_memory_for_at_the_moment_is_sent_later(error: in
     def body(rank: Rank) -> None:
         if rank.rank == 0:
             rank.post(1, b"first")
-            assert post_without_sendmsg(rank, b"second", error) == TAKEN
+            assert post_without_sending(rank, b"second", error) == TAKEN
             rank.post(1, b"third")
         else:
             rank.wait_for(3)
@@ -339,11 +341,60 @@ def test_what_the_system_has_no_memory_for_at_the_moment_is_sent_later(error: in
     run(body, links=links)
 
 
+def connections_of(rank: Rank, before: set[int]) -> list[socket.socket]:
+    return [socket.socket(fileno=os.dup(number)) for number in set(rank.btl.descriptors()) - before]
+
+
+@pytest.mark.parametrize("links", [1, 2])
+def test_both_ends_of_a_connection_hold_as_much_as_they_are_told(links: int) -> None:
+    def body(rank: Rank) -> None:
+        before = set(rank.btl.descriptors())
+        rank.post(1 - rank.rank, b"hello")
+        rank.wait_for(1)
+        rank.gather()
+        for link in connections_of(rank, before):
+            with link:  # Linux doubles what it is told, for its own use
+                assert link.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) == 2 * 40_000
+                assert link.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) == 2 * 50_000
+        rank.gather()
+
+    run(body, sndbuf=40_000, rcvbuf=50_000, links=links)
+
+
+@pytest.mark.parametrize("links", [1, 2])
+@pytest.mark.parametrize("wanted", ["auto", "system", "reno"])
+def test_both_ends_of_a_connection_send_by_the_algorithm_that_is_wanted(wanted: str, links: int) -> None:
+    with socket.socket() as link:
+        system = algorithm_of(link)
+
+    def body(rank: Rank) -> None:
+        before = set(rank.btl.descriptors())
+        rank.post(1 - rank.rank, b"hello")
+        rank.wait_for(1)
+        rank.gather()
+        connections = connections_of(rank, before)
+        assert connections
+        for link in connections:
+            with link:
+                if wanted == "auto" and system.startswith(PACED):
+                    assert algorithm_of(link) in INSTEAD
+                else:
+                    assert algorithm_of(link) == (wanted if wanted == "reno" else system)
+        rank.gather()
+
+    run(body, congestion_control=wanted, links=links)
+
+
+def test_an_algorithm_that_there_is_not_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(OSError, match=r"btl_tcp_congestion_control tortoise: .*auto, system, .*reno"):
+        open_btl(0, 2, congestion_control="tortoise")
+
+
 def test_what_the_system_does_not_send_at_all_ends_contact_at_both_ends() -> None:
     def body(rank: Rank) -> None:
         if rank.rank == 0:
             rank.post(1, b"first")
-            assert post_without_sendmsg(rank, b"second", errno.EFAULT) == BACK_PRESSURE
+            assert post_without_sending(rank, b"second", errno.EFAULT) == BACK_PRESSURE
         else:
             rank.wait_for(1)
         rank.progress_until(lambda: bool(rank.errors))

@@ -74,6 +74,23 @@ def test_who_can_not_lock_all_ranks_holds_none(options: tuple[str, ...]) -> None
 
 
 @by_every_component
+def test_who_has_locked_all_ranks_gives_the_others_back_when_one_has_failed(options: tuple[str, ...]) -> None:
+    setup = SETUP + (
+        "if rank == 0: win.Lock_all()\n"
+        "comm.Barrier()\n"
+        "def unlock():\n"
+        "    if rank == 0:\n"
+        "        try: comm.recv(source=1)\n"
+        "        except MPI.Exception: pass\n"
+        "        try: win.Unlock_all()\n"
+        "        except MPI.Exception as error: assert error.Get_error_class() == MPI.ERR_PROC_FAILED, error\n"
+        "        comm.send(None, 2)\n"
+        "    if rank == 2: comm.recv(source=0), reach(3), reach(2)\n"
+    )
+    assert set(survivors(survive(setup, "unlock()", *options)).values()) == {"done"}
+
+
+@by_every_component
 @pytest.mark.parametrize("kind", ["SHARED", "EXCLUSIVE"])
 def test_who_waits_behind_a_failed_rank_s_lock_is_told_or_has_its_turn(options: tuple[str, ...], kind: str) -> None:
     # Rank 0 asks for rank 2's memory before rank 1 dies, rank 3 at about that time: one shares, the other excludes.

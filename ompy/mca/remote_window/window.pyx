@@ -211,8 +211,9 @@ cdef class RemoteWindow(Accesses):
         except BaseException:
             self.begin_keeping()
             try:
-                for target in taken:
-                    self.give_lock_back(target, kind)
+                self.give_locks_back(taken, kind)
+            except MPIError:
+                pass                             # of ranks that have died since
             finally:
                 self.end_keeping()
             raise
@@ -246,6 +247,18 @@ cdef class RemoteWindow(Accesses):
         self.change(target, WRITING, "add", 1, 0)
         return 0
 
+    def give_locks_back(self, targets, int kind):
+        """The first error when all whose ranks live are given back."""
+        cdef int target
+        first = None
+        for target in targets:
+            try:
+                self.give_lock_back(target, kind)
+            except MPIError as error:
+                first = first or error
+        if first is not None:
+            raise first
+
     cpdef int unlock(self, int target) except -1:
         """Accesses are complete at the target, then others may have it."""
         cdef int kind = self.locked[target]
@@ -276,7 +289,6 @@ cdef class RemoteWindow(Accesses):
 
     cpdef int unlock_all(self) except -1:
         """Accesses are complete everywhere, and all locks given back."""
-        cdef int target
         self.may_unlock_all()
         self.locked_all = False
         self.begin_keeping()
@@ -286,8 +298,7 @@ cdef class RemoteWindow(Accesses):
             finally:
                 full_fence()
                 if not self.all_unchecked:
-                    for target in range(self.ranks):
-                        self.give_lock_back(target, LOCK_SHARED)
+                    self.give_locks_back(range(self.ranks), LOCK_SHARED)
         finally:
             self.end_keeping()
         return progress() & 0

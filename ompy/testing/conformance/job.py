@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from ompy.mca.discovery import handed_down
 from ompy.mca.params import command_line
-from ompy.testing.conformance import limits
+from ompy.testing.conformance import guards, limits
 from ompy.testing.conformance.check import FAILED, PASSED, Check, Outcome, worst
 from ompy.testing.conformance.wire import (
     ADDRESS,
@@ -210,7 +210,7 @@ class Job:
         pairs = [quiet, *order.parameters, *(limits.drawn(order) if order.level == limits.LEVEL else ())]
         environment = os.environ | command_line(pairs) | handed_down() | {ADDRESS: self.address, "TMPDIR": str(self.temporary)}
         # Threads of a numerical library would compete with the ranks for the cores.
-        environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"} | guards.environment()
         if self.direct:
             for rank in range(order.processes):
                 self.launch([sys.executable, "-m", PROGRAM], environment | {RANK: str(rank)})

@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t
 
 from ompy.core.atomic cimport full_fence
 from ompy.core.board cimport WIN_FENCE, WIN_FREE, WIN_LOCK, WIN_START, WIN_WAIT
-from ompy.core.progress cimport progress, wait_until
+from ompy.core.progress cimport clock_now, progress, wait_until
 from ompy.core.request cimport Request
 from ompy.core.window cimport ASSERT_NOCHECK, ASSERT_NOSUCCEED, LOCK_EXCLUSIVE, LOCK_SHARED, Window
 from ompy.mca.agreement cimport meet
@@ -16,6 +16,10 @@ from ompy.mca.remote_window.accesses cimport Accesses
 from ompy.mca.remote_window.ways cimport DRAWN, HOLDERS, READING, WRITING, Way
 
 from ompy.core.errors import ERR_RMA_SYNC, MPIError
+
+
+# Nanoseconds for which living ranks may keep a lock that a failed one holds, too, or waits for.
+cdef int64_t PATIENCE = 1000000000
 
 
 cdef class Count(Request):
@@ -223,7 +227,8 @@ cdef class RemoteWindow(Accesses):
         cdef int64_t number
         cdef bytearray read = bytearray(8 * (<int> HOLDERS + self.ranks))
         cdef int64_t *words = <int64_t *> PyByteArray_AS_STRING(read)
-        cdef int round = 0, rank, serving = WRITING if kind == LOCK_EXCLUSIVE else READING
+        cdef int round = 0, serving = WRITING if kind == LOCK_EXCLUSIVE else READING
+        cdef int64_t served = -1, since = 0
         self.change(target, HOLDERS + self.rank, "swap", kind, 0)
         number = self.change(target, DRAWN, "add", 1, 0)
         while True:
@@ -231,13 +236,32 @@ cdef class RemoteWindow(Accesses):
             full_fence()
             if words[serving] == number:
                 break
-            for rank in range(self.ranks):
-                if words[HOLDERS + rank] and rank != self.rank:
-                    self.require_alive(rank, f"while it held the lock of rank {target}")
+            if words[serving] != served:
+                served, since = words[serving], clock_now()
+            self.expect_turn(target, words + HOLDERS, number - served, clock_now() - since)
             self.pause(round, target, WIN_LOCK)
             round += 1
         if kind == LOCK_SHARED:
             self.change(target, READING, "add", 1, 0)
+        return 0
+
+    cdef int expect_turn(self, int target, int64_t *holders, int64_t before, int64_t unchanged) except -1:
+        """Whether a wait for a lock may come to its end.
+
+        Nothing tells who has which number: of those `before` this one's a failed rank has one for certain where there are more
+        of them than living holders, and else where for `unchanged` nanoseconds nobody has passed the lock on.
+        """
+        cdef int rank, living = 0, failed = -1
+        cdef Way way
+        for rank in range(self.ranks):
+            if holders[rank] and rank != self.rank:
+                way = self.ways[rank]
+                if way.proc.failure is None:
+                    living += 1
+                else:
+                    failed = rank
+        if failed >= 0 and (before > living or unchanged > PATIENCE):
+            self.require_alive(failed, f"while it held the lock of rank {target}")
         return 0
 
     cdef int give_lock_back(self, int target, int kind) except -1:

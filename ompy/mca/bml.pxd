@@ -24,7 +24,7 @@
 # ACTIVE MESSAGES
 #   10 register      `register` gives a tag's receiver to every BTL, `register_error` the handler of broken peers.
 #   11 delivery      What a PML sends over the routes arrives, in the order that MPI asks for.
-#   12 quiet         A component never prints, aborts or exits.
+#   12 quiet         A component never prints, aborts or exits, nor writes beside memory that is its own or was given to it.
 from ompy.core.proc cimport Proc
 from ompy.mca.btl cimport Btl, Endpoint, Receiver
 

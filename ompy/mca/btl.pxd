@@ -44,7 +44,7 @@
 #   20 broken peer   It is reported through the function given to `register_error`, once and in bounded time, by a BTL that
 #                    had exchanged messages with it.  What is on its way to it completes with an error, what is sent later
 #                    does so or raises MPIError, and no other exception.  Other peers are not disturbed.
-#   21 quiet         A BTL never prints, aborts or exits.
+#   21 quiet         A BTL never prints, aborts or exits, nor writes beside memory that is its own or was given to it.
 #   22 nesting       Receivers are called in `progress` alone, callbacks there and in `send`, `put` or `get`.  Both may call
 #                    `send`, `sendi`, `put`, `get` on any BTL, but nobody calls `progress` from one.
 #   23 thrift        What a message held is given back with it: nothing grows with the number of messages, or of refusals.

@@ -21,7 +21,7 @@
 #    7 forms         `ipreadv` and `ipwritev` return a request that completes by itself; the base class has them in terms of the
 #                    blocking forms, by a thread of the library's.
 #    8 errors        MPIErrors of the classes of MPI-4.1, 14.7, whose words name the file.  What had been written before stays.
-#    9 quiet         A component never prints, aborts or exits.
+#    9 quiet         A component never prints, aborts or exits, nor writes beside memory that is its own or was given to it.
 from ompy.core.file cimport Access, File
 from ompy.core.request cimport Request
 

@@ -16,7 +16,7 @@
 #    6 forms         `iread_all` and `iwrite_all` return a request that completes by itself, and any number may be under way,
 #                    begun in the same order on every rank; the base class has them in terms of the blocking forms, by a thread
 #                    that the file has to itself.  A blocking form waits for them first.
-#    7 quiet         A component never prints, aborts or exits.
+#    7 quiet         A component never prints, aborts or exits, nor writes beside memory that is its own or was given to it.
 from ompy.core.file cimport Access, File
 from ompy.core.request cimport Request
 

@@ -15,7 +15,7 @@
 #    4 alone         Every call is this process's own: who calls, and when, is for the layer above to agree.
 #    5 size          `size` is what any rank has made of it by now: `resize` cuts off or adds zeros, `preallocate` never cuts.
 #    6 errors        MPIErrors of the classes of MPI-4.1, 14.7, whose words name the file (`ompy.mca.file_errors`).
-#    7 quiet         A component never prints, aborts or exits.
+#    7 quiet         A component never prints, aborts or exits, nor writes beside memory that is its own or was given to it.
 from ompy.core.file cimport File
 
 cdef enum:

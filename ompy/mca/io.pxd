@@ -39,7 +39,7 @@
 #                    (14.6.1); where that can't be, it is ERR_UNSUPPORTED_OPERATION.
 #   14 errors        MPIErrors of the classes of 14.7, which name the file.  In a collective call that one rank can't finish, no
 #                    other rank waits for it for ever.
-#   15 quiet         A component never prints, aborts or exits.
+#   15 quiet         A component never prints, aborts or exits, nor writes beside memory that is its own or was given to it.
 from ompy.core.file cimport Access, File
 from ompy.core.request cimport Request
 from ompy.core.view cimport View

@@ -63,7 +63,7 @@
 #   21 loss          `peer_lost` ends with `proc.failure` what waits for that process alone: sends to it, synchronous ones among
 #                    them, and receives for which `loss` says so.  What is begun later raises it, or ends so, but for receives
 #                    of what had come before, which may take that.  Everything else goes on.
-#   22 quiet         A component never prints, aborts or exits.
+#   22 quiet         A component never prints, aborts or exits, nor writes beside memory that is its own or was given to it.
 from libc.stdint cimport uint64_t
 
 from ompy.core.communicator cimport Communicator

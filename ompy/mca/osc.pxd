@@ -67,7 +67,7 @@
 #                    (`mpi_async_progress`), and needs no call for the window: `direct` says that it needs none at all.  Waiting
 #                    is the engine's (`ompy.core.progress`), with a request whose `operation` names the WIN_* call on the job
 #                    board.
-#   21 quiet         A component never prints, aborts or exits.
+#   21 quiet         A component never prints, aborts or exits, nor writes beside memory that is its own or was given to it.
 #
 # The layer above has checked that ranks are in range and never PROC_NULL.
 from ompy.core.operation cimport Operation

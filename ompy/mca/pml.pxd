@@ -66,7 +66,7 @@
 #                    receives of what had come from it before, which may take that.  Everything else goes on, receives from
 #                    any source too while there is another one.
 #   23 threads       Any thread may call, several at once, and each has what these clauses say.
-#   24 quiet         A component never prints, aborts or exits.
+#   24 quiet         A component never prints, aborts or exits, nor writes beside memory that is its own or was given to it.
 from ompy.core.communicator cimport Communicator
 from ompy.core.proc cimport Proc
 from ompy.core.request cimport Request

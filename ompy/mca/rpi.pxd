@@ -49,7 +49,7 @@
 #                    is set it may block for as long as nothing can happen but the arrival of a message, and not longer than a
 #                    few milliseconds of real time.  `send` is the blocking form (LAM's fast path), whose default starts the
 #                    request and lets the caller wait.
-#   21 quiet         A component never prints, aborts or exits.
+#   21 quiet         A component never prints, aborts or exits, nor writes beside memory that is its own or was given to it.
 from libc.stdint cimport uint32_t, uint64_t
 
 from ompy.core.progress cimport ProgressSource

@@ -16,7 +16,7 @@
 #                    the number has grown by all of them.
 #    6 set           `set` is collective, with the same value on all ranks, when all have done what they did before: no rank
 #                    that has returned from it gets etypes from before.
-#    7 quiet         A component never prints, aborts or exits.
+#    7 quiet         A component never prints, aborts or exits, nor writes beside memory that is its own or was given to it.
 from ompy.core.file cimport File
 
 cdef enum:

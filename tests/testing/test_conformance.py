@@ -22,7 +22,7 @@ TRANSPORTS = [
     pytest.param("portals,self", 2, marks=pytest.mark.long),
 ]
 MORE_TRANSPORTS = [("sm,self", 3), ("sm,self", 5), ("zmq,self", 2), ("zmq,self", 5), ("portals,self", 3)]
-COLLECTIVES = [("basic", 3), ("sm,basic", 3), ("tuned,basic", 3), ("han,tuned,basic", 5)]
+COLLECTIVES = [("basic", 3), ("sm", 3), ("tuned,basic", 3), ("han,tuned,basic", 5)]
 MORE_COLLECTIVES = [
     ("basic", 17),
     ("sm,basic", 17),

@@ -126,9 +126,14 @@ class Order(NamedTuple):
 
     @property
     def serving(self) -> list[str]:
-        """The components of the job: the one under test, beside `self`; on the level `mixed` with another transport."""
+        """The components of the job: the one under test, beside `self`; on the level `mixed` with another transport.
+
+        What functions a collective component has not come from `basic`.
+        """
         given = [name for name in self.names[1:] if name != "self"]
         loopback = [name for name in self.names[1:] if name == "self"]
+        if self.framework == "coll":
+            return list(dict.fromkeys((*self.names, "basic")))
         if self.framework != "btl":
             return list(self.names)
         if self.bare:
@@ -378,6 +383,8 @@ class Job:
                 how = f"exited with {status}" if status >= 0 else f"was killed by {signal.Signals(-status).name}"
                 if status >= 0 or status == -signal.SIGABRT:
                     clause = "quiet"
+                if guards.are_hurt(self.output()):
+                    how += ": memory was written in front of what had been allocated, or behind it"
         return Outcome(FAILED, clause, f"rank {rank} {how}\n{self.output()}", rank)
 
     def in_a_call(self, outcomes: Mapping[int, Outcome], values: Mapping[int, Any]) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import ctypes
 import os
 import pickle
 import tempfile
@@ -1241,6 +1242,31 @@ class Exits(GoodBtl):
 
     def bury(self, dead: list[Peer]) -> int:
         os._exit(1)
+
+
+class WritesBehindAMessage(GoodBtl):
+    """A zero behind each text, as C has it, and no room for that."""
+
+    clause = "quiet"
+
+    def send(self, endpoint, descriptor, tag):
+        copy = ctypes.create_string_buffer(descriptor.length)
+        ctypes.memset(ctypes.addressof(copy) + descriptor.length, 0, 1)
+        return super().send(endpoint, descriptor, tag)
+
+
+class WritesBehindMemoryOfTheLibrary(GoodBtl):
+    """The same in memory that the C library gives."""
+
+    clause = "quiet"
+
+    def send(self, endpoint, descriptor, tag):
+        library = ctypes.CDLL(None)
+        library.malloc.restype = ctypes.c_void_p
+        address = library.malloc(ctypes.c_size_t(descriptor.length))
+        ctypes.memset(address + descriptor.length, 0, 1)
+        library.free(ctypes.c_void_p(address))
+        return super().send(endpoint, descriptor, tag)
 
 
 FAULTS = {name: fault for name, fault in list(globals().items()) if isinstance(fault, type) and "clause" in vars(fault)}

@@ -20,14 +20,15 @@ from ompy_btl_tcp.bundle cimport FARTHEST, Bundle, Link
 from ompy_btl_tcp.connection cimport Connection
 from ompy_btl_tcp.endpoint cimport BundleEndpoint, TcpEndpoint
 from ompy_btl_tcp.frame cimport FRAME_ACKNOWLEDGE, FRAME_DATA, FRAME_GOODBYE, FRAME_PUT, Frame, PutFrame
-from ompy_btl_tcp.module cimport HOT, TcpBtl
+from ompy_btl_tcp.module cimport TcpBtl
+from ompy_btl_tcp.poller cimport HOT
 from ompy_btl_tcp.wire cimport forget, lock, silence, unlock, watch
 
 from ompy_btl_tcp.call import Call
 from ompy_btl_tcp.card import ways
 from ompy_btl_tcp.handshake import OVER, TWICE, WELCOME, beginning, name_of
-from ompy_btl_tcp.module import lost, reason_of
 from ompy_btl_tcp.options import keep_alive
+from ompy_btl_tcp.peers import lost, reason_of
 
 # Frames of one link dealt with at a time.
 cdef int BATCH = 64

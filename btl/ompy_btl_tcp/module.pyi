@@ -1,11 +1,10 @@
 from collections.abc import Callable
 from typing import Any
 
-from ompy.mca.btl import Btl
 from ompy.mca.rte import Rte
+from ompy_btl_tcp.peers import Peers
 
 interface: int
 
-class TcpBtl(Btl):
+class TcpBtl(Peers):
     def __init__(self, rte: Rte, value: Callable[[str], Any]) -> None: ...
-    def descriptors(self) -> list[int]: ...

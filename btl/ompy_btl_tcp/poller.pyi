@@ -1,0 +1,3 @@
+from ompy.mca.btl import Btl
+
+class Poller(Btl): ...

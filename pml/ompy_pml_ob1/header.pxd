@@ -6,7 +6,7 @@
 #   RGET    RNDV, address, handle                               the same when the receiver may read the sender's memory
 #   ACK     receiver's request, how much to send and how        the receiver has matched
 #   FRAG    receiver's request, offset, payload
-#   PUT     where the sender is to write, one piece of the pipeline
+#   PUT     where the sender is to write, one piece of the pipeline; the first one may stand for the ACK, too
 #   FIN     the other side's request, bytes done, error class
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 
@@ -74,6 +74,7 @@ cdef struct PutHeader:
     uint64_t size
     uint64_t address                # in the receiver
     uint64_t piece                  # the receiver's number for this piece
+    uint64_t total                  # as an ACK's, which says to send no fragments; 0: an ACK has gone before
     char route[ROUTE_NAME]
     uint64_t handle_length          # the registration handle follows the header
 

@@ -23,6 +23,7 @@ cdef class RecvRequest(Transfer):
     cdef dict pieces                # piece -> (Btl, registration handle, address, bytes)
     cdef Route writer               # by which the sender was asked to write
     cdef bint getting, putting, pushing
+    cdef bint owes_answer           # the first PUT tells the sender of the match, no ACK did
     cdef bint withdrawn             # the sender may not write any more
 
     cdef int look_for_message(self) except -1

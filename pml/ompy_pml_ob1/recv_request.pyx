@@ -187,7 +187,9 @@ cdef class RecvRequest(Transfer):
         if writer is not None:
             # The first bytes come as fragments while memory is made ready for the puts.
             limit = self.received + min(rest, <uint64_t> writer.btl.rdma_pipeline_send_length)
-        self.acknowledge(limit)
+        self.owes_answer = writer is not None and limit == self.received
+        if not self.owes_answer:
+            self.acknowledge(limit)
         if rest == 0:
             return self.finish()
         if writer is not None:
@@ -349,6 +351,9 @@ cdef class RecvRequest(Transfer):
             header.size = size
             header.address = descriptor.local_address
             header.piece = self.next_piece
+            if self.owes_answer:
+                header.total = self.wanted
+                self.owes_answer = False
             header.handle_length = handle_length
             memcpy(header.route, <const char *> name, len(name))
             if handle_length:

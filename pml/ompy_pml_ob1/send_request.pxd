@@ -7,7 +7,7 @@
 #                  <------------------- ACK
 #             FRAG FRAG FRAG -------------->            complete when the BTLs have taken them
 #   put       RNDV ------------------------->
-#                  <------- ACK, PUT, PUT
+#                  <------------ PUT, PUT               ACK before them where fragments are to come first
 #             FRAG, writes, FIN ----------->
 #
 # What fits goes eagerly, except from `min_rdma_pipeline_size` on where the receiver can read it: one copy, not two.

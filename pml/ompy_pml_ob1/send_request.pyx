@@ -350,6 +350,11 @@ cdef class SendRequest(Transfer):
         if self.puts is None:
             self.puts = []
         self.puts.append((<const char *> header)[:sizeof(PutHeader) + header.handle_length])
+        if header.total:
+            self.receiver = header.receiver
+            self.total = header.total
+            self.shares = []
+            self.stage = STAGE_STREAM
         if self.stage == STAGE_STREAM and self.push() == OUT_OF_RESOURCE:
             self.engine.retry(self)
         return 0

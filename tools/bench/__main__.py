@@ -240,13 +240,13 @@ def names_between_hosts() -> tuple[str, ...]:
 
 
 def compare_hosts(
-    names: tuple[str, ...], rounds: int, todo: list[Job], console: Console
+    names: tuple[str, ...], rounds: int, todo: list[Job], congestion: str, console: Console
 ) -> tuple[Figures, list[tuple[str, Table]]]:
     """The same between two hosts; raises ClickException where there can be none."""
     import hosts
 
     try:
-        with hosts.two_hosts() as machines:
+        with hosts.two_hosts(congestion) as machines:
             figures = compare([hosts.library(name, machines) for name in names], rounds, todo, console)
     except hosts.NoHosts as error:
         raise click.ClickException(f"no hosts on this machine: {error}") from None
@@ -269,6 +269,7 @@ def compare_hosts(
 )
 @click.option("--plot", "plot_folder", type=click.Path(path_type=Path), help="Draw latency and bandwidth over size.")
 @click.option("--hosts", is_flag=True, help="Between two hosts, made of namespaces with half of the processors each.")
+@click.option("--congestion", default="", metavar="NAME", help="Between hosts that send by this algorithm of TCP, e.g. reno.")
 def main(
     rows: tuple[str, ...],
     rounds: int,
@@ -278,6 +279,7 @@ def main(
     markdown_file: Path | None,
     plot_folder: Path | None,
     hosts: bool,
+    congestion: str,
 ) -> None:
     if hosts:
         # The tests' hosts.
@@ -288,6 +290,8 @@ def main(
             raise click.BadParameter(f"{name}: one of {', '.join(known)} expected", param_hint="--only")
     if before and (hosts or only):
         raise click.BadParameter("--before has no --hosts and no --only beside it", param_hint="--before")
+    if congestion and not hosts:
+        raise click.BadParameter("is of --hosts", param_hint="--congestion")
     if before and not (before / ".venv" / "bin" / "ompyrun").exists():
         raise click.BadParameter(f"{before} is no tree that tools/setup has set up", param_hint="--before")
     todo = jobs(rows, hosts)
@@ -297,7 +301,7 @@ def main(
         raise click.BadParameter("pictures need matplotlib: tools/setup plots", param_hint="--plot")
     console = Console(stderr=not sys.stdout.isatty(), width=None if sys.stdout.isatty() else 160)
     if hosts:
-        figures, found = compare_hosts(only or known, rounds, todo, console)
+        figures, found = compare_hosts(only or known, rounds, todo, congestion, console)
     else:
         group = [library(name) for name in (("ompy",) if before else only or known)]
         group += [ompy(BEFORE, before.resolve() / ".venv" / "bin")] if before else []

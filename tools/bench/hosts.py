@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -18,7 +19,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from libraries import CACHE, HERE, Library, Printed, environment_of
-from machines import Machines, reason_against
+from machines import Machine, Machines, reason_against
 
 HOSTS = 2
 BARE = "bare sockets"
@@ -31,6 +32,7 @@ WAYS = {
 }
 PEERS = ("Open MPI", "MPICH")
 NAMES = (*WAYS, *PEERS, BARE)
+CONGESTION = "/proc/sys/net/ipv4/tcp_congestion_control"
 # Leads an ssh of the hosts' own, by its configuration.
 SSH = """#!/bin/sh
 exec ssh -F {folder}/ssh_config "$@"
@@ -42,8 +44,8 @@ class NoHosts(Exception):
 
 
 @contextlib.contextmanager
-def two_hosts() -> Iterator[Machines]:
-    """Both, as long as the context lasts.  Raises NoHosts."""
+def two_hosts(congestion: str = "") -> Iterator[Machines]:
+    """Both, as long as the context lasts; they send by this algorithm of TCP, or as the machine does.  Raises NoHosts."""
     if reason := reason_against():
         raise NoHosts(reason)
     cores = sorted(os.sched_getaffinity(0))
@@ -56,6 +58,8 @@ def two_hosts() -> Iterator[Machines]:
         with tempfile.TemporaryDirectory(prefix="ompy-bench-") as folder:
             machines = Machines(Path(folder), HOSTS, processors)
             try:
+                for it in machines.machines if congestion else ():
+                    choose_congestion(it, congestion)
                 agent = Path(folder, "agent")
                 agent.write_text(SSH.format(folder=folder))
                 agent.chmod(0o755)
@@ -64,6 +68,13 @@ def two_hosts() -> Iterator[Machines]:
                 machines.end()
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def choose_congestion(machine: Machine, name: str) -> None:
+    words = machine.command("sh", "-c", f"echo {shlex.quote(name)} > {CONGESTION}")
+    if subprocess.run(words, capture_output=True, check=False).returncode:
+        allowed = Path(CONGESTION).with_name("tcp_allowed_congestion_control").read_text()
+        raise NoHosts(f"namespaces may send by one of {', '.join(allowed.split())}, not by {name}")
 
 
 class BetweenHosts(Library):

@@ -1,8 +1,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from ompy.core.proc import Proc
 from ompy.core.errors import MPIError
+from ompy.core.proc import Proc
 from ompy.mca.rte import Rte
 from ompy_btl_tcp.poller import Poller
 

@@ -1,6 +1,6 @@
 # TCP: one connection a pair of processes, made at the first message; several, or one made again, are `bundled.pxd`'s.
 #
-#     Btl -- Poller -- Peers -- TcpBtl             what is ready -- who the peers are, and their connections -- messages and puts
+#     Btl -- Poller -- Peers -- TcpBtl             what is ready -- who the peers are, the connections to them -- what is sent
 from libc.stdint cimport uint64_t
 
 from ompy.mca.btl cimport Descriptor

@@ -37,6 +37,8 @@ def new(framework: str, name: str, cython: bool, into: Path) -> None:
         folder = distribution.write(framework, name, into, cython)
     except FileExistsError as error:
         raise click.UsageError(f"{error.filename} is there already: remove it, or write elsewhere with --into") from None
+    except OSError as error:
+        raise click.ClickException(f"{error.filename}: {error.strerror}") from None
     click.echo(f"{folder}/")
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         click.echo(f"  {path.relative_to(folder)}")

@@ -78,7 +78,14 @@ def group() -> None:
 @click.argument("collective", required=False)
 @click.option("--peer", type=click.IntRange(0), help="Which transports lead from rank 0 to this rank, and why.")
 @click.option("--file", "path", help="Which components serve this file, and why; it is opened to read.")
-@click.option("--bytes", "nbytes", type=click.IntRange(0), default=8, show_default=True, help="Of the collective's message.")
+@click.option(
+    "--bytes",
+    "nbytes",
+    type=click.IntRange(0, (1 << 63) - 1),
+    default=8,
+    show_default=True,
+    help="Of the collective's message.",
+)
 @click.option("-n", "-np", "ranks", type=click.IntRange(1), help="Ranks of the job that is asked. [default: enough]")
 @click.option("--mca", "mca", nargs=2, multiple=True, metavar="NAME VALUE", help="As for ompyrun.")
 @click.option("--tune", "tune", multiple=True, metavar="FILE", help="As for ompyrun.")

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 USAGE = 2
+# As a shell says of a command that SIGINT ended; to import `signal` costs each start an enum.
+INTERRUPTED = 128 + 2
 # Of a job on several hosts: more would fill the launcher's memory before one is started.
 MOST_RANKS = 1 << 20
 # Names under which tools that know of mpi4py only look for a launcher.
@@ -40,6 +42,8 @@ def variables(segment: Segment, environment: Mapping[str, str]) -> dict[str, str
 def variable_name(name: str) -> str:
     if not name:
         raise UsageError("-x and -env: a variable's name is missing")
+    if "=" in name:
+        raise UsageError(f"-env {name}: a variable's name and its value are two words, as in -env NAME VALUE")
     return name
 
 
@@ -237,6 +241,13 @@ def fill_missing_streams() -> None:
 
 def main() -> int:
     """Entry point of `ompyrun`; returns the exit status."""
+    try:
+        return run()
+    except KeyboardInterrupt:  # before there is a job to end
+        return INTERRUPTED
+
+
+def run() -> int:
     fill_missing_streams()
     try:
         segments = parse(sys.argv[1:])

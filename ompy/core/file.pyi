@@ -2,6 +2,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ompy.core.communicator import Communicator
+from ompy.core.lane import Lane
 from ompy.core.request import Request
 from ompy.core.typemap import Typemap
 from ompy.core.view import View
@@ -73,4 +74,5 @@ class FileRequest(Request):
     file: File
     access: Access
     def __init__(self, file: File, access: Access, work: Callable[[Access], int]) -> None: ...
+    def put_on(self, lane: Lane) -> None: ...
     def carry_out(self) -> None: ...

@@ -25,6 +25,9 @@ cdef class Access:
         return 0
 
 
+# Times that a request is given to a lane before whoever began it carries it out.
+cdef int TRIES = 100
+
 cdef class Turn:
     """One thread's turn at a file's bytes.
 
@@ -122,6 +125,21 @@ cdef class FileRequest(Request):
         else:
             file.pending += 1
         self.begin()
+
+    def put_on(self, lane) -> None:
+        """Have a lane's thread carry it out, whatever signal handlers raise meanwhile: the file waits for it already."""
+        raised = None
+        for _ in range(TRIES):
+            if lane.last is self:
+                break
+            try:
+                lane.put(self)
+            except BaseException as error:
+                raised = error
+        if lane.last is not self:
+            self.carry_out()
+        if raised is not None:
+            raise raised
 
     def carry_out(self) -> None:
         """Called once, by the thread that does the work; whoever waits is woken."""

@@ -7,11 +7,12 @@ lane; collective ones have a lane a file, because a rank that waits in one file'
 from __future__ import annotations
 
 import os
+from _thread import allocate_lock, start_new_thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from _thread import LockType
     from queue import SimpleQueue
-    from threading import Thread
     from typing import Any, Protocol
 
     class Work(Protocol):
@@ -27,34 +28,48 @@ MOMENT = 1.0
 class Lane:
     """One thread, and what it has to do."""
 
+    # Threads of lanes in this process, for whoever looks for what is left.
+    threads = 0
+
     def __init__(self) -> None:
         self.queue: SimpleQueue[Any] | None = None
-        self.thread: Thread | None = None
+        self.ended: LockType | None = None  # held until the thread has
         self.process = 0
         self.last: Work | None = None
 
     def put(self, work: Work) -> None:
-        """Carry it out after all that is there already."""
-        from queue import SimpleQueue
-        from threading import Thread
+        """Carry it out after all that is there already.
 
+        It is carried out though a signal handler raises meanwhile: the interpreter runs those when a call has returned, and so
+        everything is said before the thread begins.  `Thread.start` would wait, and can be left with a thread that dies.
+        """
+        from queue import SimpleQueue
+
+        process = os.getpid()
         # A child of fork has the queue, but not the thread.
-        if self.queue is None or self.process != os.getpid():
-            self.queue = SimpleQueue()
-            self.process = os.getpid()
-            self.thread = Thread(target=run, args=(self.queue,), name="ompy-lane", daemon=True)
-            self.thread.start()
-        self.last = work
-        self.queue.put(work)
+        if self.queue is not None and self.process == process:
+            self.last = work
+            self.queue.put(work)
+            return
+        queue: SimpleQueue[Any] = SimpleQueue()
+        queue.put(work)
+        ended = allocate_lock()
+        ended.acquire()
+        self.queue, self.ended, self.process, self.last = queue, ended, process, work
+        try:
+            start_new_thread(run, (queue, ended))
+        except RuntimeError:  # the system gives no thread
+            self.queue = self.ended = None
+            work.carry_out()
 
     def close(self) -> None:
         """The thread ends when it has done what is there; where that is nothing any more, it has ended on return."""
-        queue, thread = self.queue, self.thread
-        self.queue = self.thread = None
-        if queue is not None and thread is not None and self.process == os.getpid():
+        queue, ended = self.queue, self.ended
+        self.queue = self.ended = None
+        if queue is not None and ended is not None and self.process == os.getpid():
             queue.put(None)
-            if not self.busy:
-                thread.join(MOMENT)
+            if not self.busy and ended.acquire(timeout=MOMENT):
+                ended.release()
 
     @property
     def busy(self) -> bool:
@@ -62,10 +77,15 @@ class Lane:
         return self.last is not None and not self.last.complete
 
 
-def run(queue: SimpleQueue[Any]) -> None:
-    while (work := queue.get()) is not None:
-        work.carry_out()
-        del work
+def run(queue: SimpleQueue[Any], ended: LockType) -> None:
+    Lane.threads += 1
+    try:
+        while (work := queue.get()) is not None:
+            work.carry_out()
+            del work
+    finally:
+        Lane.threads -= 1
+        ended.release()
 
 
 shared = Lane()

@@ -113,7 +113,7 @@ cdef unsigned long long sleeps = 0
 cdef Doorbell bell = None                        # from the first sleep on
 cdef int asleep = 0                              # threads for whom it is armed, or was until a ring
 # Threads that keep what signal handlers raise, and the first exception of each.
-cdef set keepers = set()
+cdef dict keepers = {}                           # thread -> how many of its calls keep
 cdef dict kept = {}
 # Of several threads that would sleep in poll(2) one leads; the others sleep behind a bell that it rings when it wakes.
 # If each had the pipe of the doorbell to itself, one could drain what was to wake another.
@@ -304,14 +304,18 @@ cdef int wait_until(DoneFunction done, void *context, Request what) except -1:
 
 
 cdef int keep_exceptions() except -1:
-    keepers.add(PyThread_get_thread_ident())
+    cdef unsigned long me = PyThread_get_thread_ident()
+    keepers[me] = keepers.get(me, 0) + 1
     return 0
 
 
 cdef int raise_kept() except -1:
-    global kept
-    keepers.discard(PyThread_get_thread_ident())
-    exception = kept.pop(PyThread_get_thread_ident(), None)
+    cdef unsigned long me = PyThread_get_thread_ident()
+    keepers[me] -= 1
+    if keepers[me]:
+        return 0
+    del keepers[me]
+    exception = kept.pop(me, None)
     if exception is not None:
         raise exception
     return 0

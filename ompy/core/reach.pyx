@@ -2,6 +2,7 @@
 """Memory of another process on this host.  See `reach.pxd`."""
 import os
 
+from libc.errno cimport ESRCH
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
@@ -116,10 +117,11 @@ cpdef int allow_peers() except -1:
 
 
 cpdef bint can_read(int pid, size_t address, bytes expected) except -1:
-    """Whether the memory of `pid` at `address` can be read and is `expected`, eight bytes."""
+    """Whether the memory of `pid` at `address` can be read and is `expected`, eight bytes; so it is of one that has gone."""
     cdef char found[8]
-    if transfer(pid, <size_t> found, address, 8, False):
-        return False
+    cdef int error = transfer(pid, <size_t> found, address, 8, False)
+    if error:
+        return error == ESRCH
     return memcmp(found, <char *> expected, 8) == 0
 
 

@@ -32,13 +32,13 @@ cdef class FbtlModule:
     cpdef Request ipreadv(self, Access access):
         """The same, going on by itself."""
         cdef FileRequest request = FileRequest(self.file, access, self.preadv)
-        lane.put(request)
+        request.put_on(lane)
         return request
 
     cpdef Request ipwritev(self, Access access):
         """The same, going on by itself."""
         cdef FileRequest request = FileRequest(self.file, access, self.pwritev)
-        lane.put(request)
+        request.put_on(lane)
         return request
 
     cpdef Py_ssize_t fetch(self, size_t address, Py_ssize_t length, Py_ssize_t offset) except -1:

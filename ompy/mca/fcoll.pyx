@@ -32,13 +32,13 @@ cdef class FcollModule:
     cpdef Request iread_all(self, Access access):
         """The same, going on by itself."""
         cdef FileRequest request = FileRequest(self.file, access, self.read_all)
-        self.lane.put(request)
+        request.put_on(self.lane)
         return request
 
     cpdef Request iwrite_all(self, Access access):
         """The same, going on by itself."""
         cdef FileRequest request = FileRequest(self.file, access, self.write_all)
-        self.lane.put(request)
+        request.put_on(self.lane)
         return request
 
     cpdef int free(self) except -1:

@@ -16,12 +16,12 @@ KIB = 1024
 MIB = 1024 * KIB
 
 
-def whole(low: int) -> Callable[[str], int]:
-    """Reads an integer that is not below `low`."""
+def whole(low: int, high: int = 1 << 30) -> Callable[[str], int]:
+    """Reads an integer from `low` to `high`."""
 
     def read(text: str) -> int:
         number = int(text)
-        if number < low:
+        if not low <= number <= high:
             raise ValueError(text)
         return number
 

@@ -71,7 +71,7 @@ WINDOW_HINTS: dict[str, Hint] = {
     ),
     "accumulate_ops": Hint("same_op_no_op", operations, "operations that meet at one element at a time"),
     "mpi_accumulate_granularity": Hint(
-        0, whole(0), "bytes of an accumulate longer than 4 KiB after which others have their turn; 0: all of them"
+        0, whole(0, 1 << 62), "bytes of an accumulate longer than 4 KiB after which others have their turn; 0: all of them"
     ),
     "same_size": Hint(0, truth, "every rank gives the same size; another one is ERR_SIZE", shown),
     "same_disp_unit": Hint(0, truth, "every rank gives the same displacement unit; another one is ERR_DISP", shown),

@@ -58,5 +58,7 @@ cdef object fill_send_types(CollectiveCall call, object message, Py_ssize_t bloc
 cdef object fill_recv_types(CollectiveCall call, object message, Py_ssize_t blocks)
 
 cdef bint is_in_place(object message) noexcept
+# Refuse, by the name of its argument, a datatype that the program has not committed.
+cdef int require_committed(str name, Typemap typemap) except -1
 # `blocks` counts from a sequence or an array of integers, PyMem_Malloc'd; `name` is for the error's words.
 cdef Py_ssize_t *parse_counts(object values, Py_ssize_t blocks, str name) except NULL

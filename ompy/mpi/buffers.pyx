@@ -36,7 +36,7 @@ from ompy.mpi.device cimport speaks_cuda, speaks_dlpack
 from ompy.mpi.memory cimport acquire, check_room
 from ompy.mpi.sentinels cimport bottom, in_place
 
-from ompy.core.errors import ERR_TYPE, MPIError
+from ompy.core.errors import ERR_ARG, ERR_TYPE, MPIError
 from sys import byteorder
 
 
@@ -165,7 +165,7 @@ cdef inline bint parse_typed_array(object message, bint writable, Py_ssize_t blo
     array = <ArrayHead *> item[0]
     slot = slot_of(array.descr)
     typemap = <PyObject *> (<Datatype> item[items - 1]).typemap
-    if (typemap == <PyObject *> None or slot.descr != array.descr or slot.typemap == NULL
+    if (typemap == <PyObject *> None or not (<Typemap> typemap).committed or slot.descr != array.descr or slot.typemap == NULL
             or not array.flags & ARRAY_CONTIGUOUS or (writable and not array.flags & ARRAY_WRITABLE)):
         return False
     for i in range(array.nd):
@@ -234,7 +234,7 @@ cdef int acquire_memory(object source, bint writable, bint want_format, Spec *sp
     try:
         acquire(source, &spec.view, flags)
     except (BufferError, ValueError) as error:
-        raise type(error)(f"message: {'writable ' if writable else ''}contiguous memory expected "
+        raise BufferError(f"message: {'writable ' if writable else ''}contiguous memory expected "
                           f"of the {type(source).__name__}: {error}") from error
     spec.held = True
     spec.address = <size_t> spec.view.buf
@@ -412,6 +412,13 @@ cdef Py_ssize_t step_of(Spec *spec) except -1:
 cdef int require_typemap(Spec *spec) except -1:
     if spec.typemap == NULL:
         raise MPIError(ERR_TYPE, "message: a datatype expected, not DATATYPE_NULL")
+    return require_committed("message", <Typemap> spec.typemap)
+
+
+cdef int require_committed(str name, Typemap typemap) except -1:
+    """Of a datatype that memory is described with (MPI-4.1, 5.1.9)."""
+    if not typemap.committed:
+        raise MPIError(ERR_TYPE, f"{name}: its datatype is not committed: call its Commit first")
     return 0
 
 
@@ -466,6 +473,7 @@ cdef inline Py_ssize_t room_in(object source, Py_ssize_t nbytes) noexcept:
 
 cdef object fill_send(CollectiveCall call, object message, Py_ssize_t blocks):
     cdef Spec spec
+    refuse_in_place(message)
     parse_send(message, &spec, blocks)
     call.send_address, call.send_count, call.send_type = spec.address, spec.count, <Typemap> spec.typemap
     return keep(&spec)
@@ -473,6 +481,7 @@ cdef object fill_send(CollectiveCall call, object message, Py_ssize_t blocks):
 
 cdef object fill_recv(CollectiveCall call, object message, Py_ssize_t blocks):
     cdef Spec spec
+    refuse_in_place(message)
     parse_recv(message, &spec, blocks)
     call.recv_address, call.recv_count, call.recv_type = spec.address, spec.count, <Typemap> spec.typemap
     return keep(&spec)
@@ -480,6 +489,7 @@ cdef object fill_recv(CollectiveCall call, object message, Py_ssize_t blocks):
 
 cdef object fill_send_vector(CollectiveCall call, object message, Py_ssize_t blocks):
     cdef Spec spec
+    refuse_in_place(message)
     PyMem_Free(call.send_counts)
     PyMem_Free(call.send_displacements)
     call.send_counts = call.send_displacements = NULL
@@ -490,6 +500,7 @@ cdef object fill_send_vector(CollectiveCall call, object message, Py_ssize_t blo
 
 cdef object fill_recv_vector(CollectiveCall call, object message, Py_ssize_t blocks):
     cdef Spec spec
+    refuse_in_place(message)
     PyMem_Free(call.recv_counts)
     PyMem_Free(call.recv_displacements)
     call.recv_counts = call.recv_displacements = NULL
@@ -550,6 +561,7 @@ cdef int parse_vector(object message, bint writable, Py_ssize_t blocks, Spec *sp
 
 cdef object fill_send_types(CollectiveCall call, object message, Py_ssize_t blocks):
     cdef Spec spec
+    refuse_in_place(message)
     PyMem_Free(call.send_counts)
     PyMem_Free(call.send_displacements)
     call.send_counts = call.send_displacements = NULL
@@ -560,6 +572,7 @@ cdef object fill_send_types(CollectiveCall call, object message, Py_ssize_t bloc
 
 cdef object fill_recv_types(CollectiveCall call, object message, Py_ssize_t blocks):
     cdef Spec spec
+    refuse_in_place(message)
     PyMem_Free(call.recv_counts)
     PyMem_Free(call.recv_displacements)
     call.recv_counts = call.recv_displacements = NULL
@@ -618,7 +631,17 @@ cdef Typemap typemap_of(object kind, Py_ssize_t index):
         raise TypeError(f"message: a Datatype expected for rank {index}, not {type(kind).__name__}")
     if (<Datatype> kind).typemap is None:
         raise MPIError(ERR_TYPE, f"message: a datatype expected for rank {index}, not DATATYPE_NULL")
+    require_committed(f"message for rank {index}", (<Datatype> kind).typemap)
     return (<Datatype> kind).typemap
+
+
+cdef inline int refuse_in_place(object message) except -1:
+    """Where it is allowed nobody looks for memory (MPI-4.1, 6.2 and 6.3)."""
+    if message is in_place:
+        raise MPIError(ERR_ARG, "IN_PLACE: not for this buffer, on this rank, of this collective; within a group it stands for "
+                                "the send buffer (of a gather or reduce the root's alone), of a scatter for the root's receive "
+                                "buffer")
+    return 0
 
 
 cdef bint is_in_place(object message) noexcept:

@@ -463,7 +463,7 @@ cdef class Comm(ObjectCollectives):
     cdef Comm heir(self, Communicator core, object cls, object info):
         cdef Comm made
         if core is None:
-            return new_comm(None)
+            return blank(cls or classes["inter" if self.comm.is_inter else "intra"])
         made = new_comm(core) if cls is None else blank(cls)
         made.comm = core
         if self.comm.attributes and "errhandler" in self.comm.attributes:

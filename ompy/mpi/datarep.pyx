@@ -66,6 +66,8 @@ cdef class External32(Datarep):
     cdef Py_ssize_t decode(self, bytearray data, Py_ssize_t moved, size_t address, Py_ssize_t count, Typemap typemap) except -1:
         cdef Typemap unit
         cdef bytearray native
+        if typemap.size == 0:
+            return 0
         if typemap.basic < 0:
             count = moved // external_size(typemap)
             unpack_external(PyByteArray_AS_STRING(data), <char *> address, count, typemap)

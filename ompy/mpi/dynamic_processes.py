@@ -84,9 +84,12 @@ def timeout(info: Info | None, default: float) -> float:
     if text is None:
         return default
     try:
-        return max(float(text), 0.0)
+        seconds = float(text)
+        if not 0 <= seconds < float("inf"):
+            raise ValueError(text)
+        return seconds
     except ValueError:
-        raise MPIError(ERR_INFO_VALUE, f"info: timeout: a number of seconds expected, not {text!r}") from None
+        raise MPIError(ERR_INFO_VALUE, f"info: timeout: a number of seconds from 0 on expected, not {text!r}") from None
 
 
 def check_root(comm: Communicator, root: int) -> None:

@@ -4,6 +4,7 @@
 """Data access in files: by offset, by a process's own pointer, by the pointer that all share (MPI-4.1, 14.4)."""
 
 from cpython.bytearray cimport PyByteArray_AS_STRING
+from libc.stdint cimport INT64_MAX
 
 from libc.string cimport memset
 
@@ -272,6 +273,8 @@ cdef class FileAccess(Handle):
         """Where in the file an offset in the view is, in bytes (MPI-4.1, 14.4.3)."""
         try:
             self.check(AT | WRITING if self.live().mode & MODE_WRONLY else AT, offset)
+            if self.file.view.etype.size and offset > INT64_MAX // self.file.view.etype.size:
+                raise MPIError(ERR_ARG, f"offset: {offset} etypes are more bytes than a file can have")
             return self.file.view.offset_of(offset * self.file.view.etype.size)
         except MPIError as error:
             hand_over(error, null_file if self.file is None else self.file)

@@ -20,7 +20,7 @@ from ompy.core.window cimport LOCK_EXCLUSIVE as EXCLUSIVE, Window
 from ompy.mca.accumulate cimport NO_OP
 from ompy.mca.osc cimport Access, OscModule
 from ompy.mca.pml cimport closed
-from ompy.mpi.buffers cimport Spec, keep, parse_recv, parse_send
+from ompy.mpi.buffers cimport Spec, keep, parse_recv, parse_send, require_committed
 from ompy.mpi.datatype cimport Datatype, datatype_of, datatype_of_code
 from ompy.mpi.group cimport Group, checked
 from ompy.mpi.op cimport Op
@@ -80,7 +80,6 @@ cdef class OneSided(Handle):
             parse_send(origin, &spec)
         access.origin_address, access.origin_count, access.origin_type = spec.address, spec.count, <Typemap> spec.typemap
         access.owner = keep(&spec)
-        require_committed("origin", access.origin_type)
         access.target_count, access.target_type = access.origin_count, access.origin_type
         if target is None:
             return access
@@ -393,7 +392,6 @@ cdef Access with_operation(Access access, Op op):
 cdef Access with_result(Access access, object result):
     if access is not None:
         add_result(access, result)
-        require_committed("result", access.result_type)
     return access
 
 
@@ -419,12 +417,6 @@ cdef int require_one(str name, Py_ssize_t count, Typemap typemap, Typemap expect
         raise ValueError(f"{name}: one element expected, not {count}")
     if typemap is not expected:
         raise ValueError(f"{name}: its datatype is not that of origin")
-    return 0
-
-
-cdef inline int require_committed(str name, Typemap typemap) except -1:
-    if not typemap.committed:
-        raise MPIError(ERR_TYPE, f"{name}: its datatype is not committed: call its Commit first")
     return 0
 
 

@@ -22,6 +22,14 @@ cdef Typemap checked(Packing datatype):
     return datatype.typemap
 
 
+cdef Typemap ready(Packing datatype):
+    """For memory to be looked at; sizes can be asked before."""
+    cdef Typemap typemap = checked(datatype)
+    if not typemap.committed:
+        raise MPIException(ERR_TYPE, "datatype: it is not committed: call its Commit first")
+    return typemap
+
+
 cdef Py_ssize_t elements(Py_ssize_t nbytes, Typemap typemap) except -1:
     """How many lie in memory of so many bytes."""
     cdef Py_ssize_t count
@@ -83,7 +91,7 @@ cdef class Packing(Handle):
         Raises:
             Exception: ERR_TRUNCATE when `outbuf` is too small.
         """
-        cdef Typemap typemap = checked(self)
+        cdef Typemap typemap = ready(self)
         cdef Py_buffer source, target
         cdef Py_ssize_t count, begin = position
         check_comm(comm)
@@ -101,7 +109,7 @@ cdef class Packing(Handle):
 
     def Unpack(self, inbuf, position: int, outbuf, comm) -> int:
         """Copy packed bytes of `inbuf` to the elements that `outbuf` has room for; as `Pack` (MPI-4.1, 5.2)."""
-        cdef Typemap typemap = checked(self)
+        cdef Typemap typemap = ready(self)
         cdef const char *packed
         cdef Py_buffer source, target
         cdef Py_ssize_t count, begin = position
@@ -131,7 +139,7 @@ cdef class Packing(Handle):
             Exception: ERR_UNSUPPORTED_DATAREP for another `datarep`, ERR_CONVERSION for an integer that does not fit in
                 the portable size (a LONG has four bytes there), ERR_TRUNCATE when `outbuf` is too small.
         """
-        cdef Typemap typemap = checked(self)
+        cdef Typemap typemap = ready(self)
         cdef Py_buffer source, target
         cdef Py_ssize_t count, needed, begin = position
         check_external32(datarep)
@@ -153,7 +161,7 @@ cdef class Packing(Handle):
 
     def Unpack_external(self, datarep: str, inbuf, position: int, outbuf) -> int:
         """`Unpack` from the portable representation "external32"; as `Pack_external` (MPI-4.1, 5.3)."""
-        cdef Typemap typemap = checked(self)
+        cdef Typemap typemap = ready(self)
         cdef Py_buffer source, target
         cdef Py_ssize_t count, needed, begin = position
         check_external32(datarep)

@@ -57,9 +57,11 @@ cdef int channel_is_known(object context, Request agreement) except -1:
 cdef int transfer_is_over(object context, Request transfer) except -1:
     cdef PartitionedRequest request = <PartitionedRequest> context
     transfer.retire()
+    request.status = transfer.status
+    if not request.sends:
+        request.status.tag = request.tag         # not that of the channel
     if transfer.error is not None:
         return request.fail(transfer.error)
-    request.status = transfer.status
     return request.finish()
 
 

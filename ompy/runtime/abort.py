@@ -77,7 +77,10 @@ def frame_of_program() -> FrameType | None:
 
 
 def install(rte: Rte) -> None:
-    """Make uncaught exceptions end the job; called when MPI is initialised, without effect in a job of one."""
+    """Make uncaught exceptions end the job; called when MPI is initialised.
+
+    Without effect in a job of one that is connected with no other.
+    """
     global installed, outermost
     if rte.board is not None and hasattr(sys.stdout, "reconfigure"):
         # The launcher reads whole lines from a pipe: without this a rank that is killed takes 8 KiB of words with it.
@@ -91,8 +94,7 @@ def install(rte: Rte) -> None:
         descriptor = int(os.environ.pop("OMPY_STACKS_FD"))
         os.set_inheritable(descriptor, False)
         faulthandler.register(STACKS_SIGNAL, descriptor)
-    if rte.size == 1:
-        return
+    from ompy.runtime.dpm import acquaintances
     from ompy.runtime.leaving import watch
 
     watch()
@@ -100,7 +102,7 @@ def install(rte: Rte) -> None:
     previous = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-        if not installed:
+        if not installed or (rte.size == 1 and not acquaintances.known):
             previous(kind, error, traceback)
             return
         from ompy.runtime import blame

@@ -70,7 +70,7 @@ def parse_list(text: str, among: Sequence[Host] = ()) -> list[Host]:
 def read(path: str) -> list[Host]:
     """The hosts of a file; ValueError names the line that can't be understood, OSError the file that can't be read."""
     hosts = []
-    with open(path, encoding="utf-8") as stream:
+    with open(path, encoding="utf-8", errors="surrogateescape") as stream:
         for number, line in enumerate(stream, 1):
             name, *fields = line.partition("#")[0].split() or [""]
             if not name:

@@ -422,7 +422,8 @@ class Launcher:
         from ompy.core.board import Board
         from ompy.runtime.report import waits_on_files
 
-        if not self.local.boards:
+        # The launcher of one that a person began without ompyrun has no board of that one's.
+        if not self.local.boards or not self.job.size:
             return
         for access, ranks in waits_on_files(Board(self.local.boards[0])).items():
             self.broken_off.setdefault(access, set()).update(ranks)

@@ -107,7 +107,7 @@ def read_rank_file(path: str, ranks: int, hosts: Sequence[str]) -> list[Place]:
     import re  # a start without a rank file does without
 
     found: dict[int, Place] = {}
-    with open(path, encoding="utf-8") as stream:
+    with open(path, encoding="utf-8", errors="surrogateescape") as stream:
         for number, line in enumerate(stream, 1):
             text = line.partition("#")[0].strip()
             if not text:

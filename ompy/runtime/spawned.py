@@ -48,10 +48,15 @@ class Request:
         self.programs: list[Program] = []
         self.hosts: list[str] = []
         self.values: dict[str, str] = {}
-        for block in text.split("endcmd"):
-            fields = dict(line.partition("=")[::2] for line in block.splitlines())
-            if fields:
+        fields: dict[str, str] = {}
+        # Of what ends a line somewhere, an argument of a program may have all but this.
+        for line in (*text.split("\n"), "endcmd"):
+            if line == "endcmd" and fields:
                 self.take(fields)
+                fields = {}
+            elif line and line != "endcmd":
+                name, _, value = line.partition("=")
+                fields[name] = value
         if not self.programs:
             raise ValueError("no program is named")
         if sum(program.count for program in self.programs) > MOST_PROCESSES:

@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 
 
 class Ufs(FsModule):
-    """One file."""
+    """One file.
+
+    Attributes:
+        name, absolute: what it was opened by, and where that was then; empty before.
+    """
+
+    name = absolute = ""
 
     def open(self, file: File, create: bool, exclusive: bool) -> int:
         """Open it; the descriptor closes on exec."""
@@ -38,6 +44,8 @@ class Ufs(FsModule):
         except OSError as error:
             raise file_error(file.path, "open", error.errno or 0) from error
         file.descriptor = descriptor
+        # The program may be in another directory when the name is removed.
+        self.name, self.absolute = file.path, os.path.abspath(file.path)
         return 0
 
     def close(self, file: File) -> int:
@@ -52,7 +60,7 @@ class Ufs(FsModule):
     def delete(self, path: str) -> int:
         """Remove the name."""
         try:
-            os.unlink(path)
+            os.unlink(self.absolute if path == self.name else path)
         except OSError as error:
             raise file_error(path, "delete", error.errno or 0) from error
         return 0
@@ -78,7 +86,7 @@ class Ufs(FsModule):
             if size > 0:
                 # The kernel would find out at the end of a full device, and leave it full.
                 there, device = os.fstat(file.descriptor), os.fstatvfs(file.descriptor)
-                if size - 512 * there.st_blocks > device.f_bfree * device.f_frsize:
+                if size - 512 * there.st_blocks > device.f_bavail * device.f_frsize:
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 os.posix_fallocate(file.descriptor, 0, size)
         except OSError as error:

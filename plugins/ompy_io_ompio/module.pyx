@@ -56,8 +56,11 @@ cdef class Ompio(IoModule):
             file.view.plain = file.view.contiguous
             self.sharedfp.open()
             if file.mode & MODE_APPEND:
-                self.seek(0, SEEK_END, True)
-                self.pointer = self.sharedfp.get()
+                try:
+                    self.seek(0, SEEK_END, True)
+                    self.pointer = self.sharedfp.get()
+                except MPIError:                 # there is no shared pointer, which whoever uses it is told
+                    self.seek(0, SEEK_END, False)
         except BaseException:
             if opened:
                 self.abandon()
@@ -95,10 +98,12 @@ cdef class Ompio(IoModule):
         """Collective: when every rank is here, and what it had under way is over."""
         cdef File file = self.file
         cdef Communicator comm = file.communicator
-        self.drain()
-        agree(comm, None, file.path)
-        problem = None
-        interruption = None
+        problem = interruption = lost = None
+        try:
+            self.drain()
+            agree(comm, None, file.path)
+        except MPIError as error:                # a rank has failed: nobody meets any more, and each gives back what is its own
+            lost = error
         for part in (self.sharedfp, self.fcoll, self.fbtl, self.fs):
             try:
                 part.close(file) if part is self.fs else part.free()
@@ -106,6 +111,8 @@ cdef class Ompio(IoModule):
                 problem = problem or error
             except BaseException as error:       # the others wait for this rank all the same
                 interruption = error
+        if lost is not None:
+            raise lost
         agree(comm, problem, f"{file.path}: can't be closed")
         if file.mode & MODE_DELETE_ON_CLOSE:
             if comm.rank == 0:
@@ -309,5 +316,5 @@ cdef class Ompio(IoModule):
     def locked_request(self, Access access not None) -> FileRequest:
         """The same, going on by itself."""
         request = FileRequest(self.file, access, self.locked)
-        (self.fcoll.lane if access.collective else lane).put(request)
+        request.put_on(self.fcoll.lane if access.collective else lane)
         return request

@@ -10,6 +10,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from ompy.core.atomic cimport acquire, acquire32, full_fence, release, release32
 from ompy.core.board cimport WIN_FENCE, WIN_FREE, WIN_LOCK, WIN_START, WIN_WAIT
 from ompy.core.progress cimport progress
+from ompy.core.reach cimport has_gone
 from ompy.core.window cimport ASSERT_NOCHECK, ASSERT_NOSUCCEED, LOCK_SHARED, Window
 from ompy.mca.osc cimport INTERFACE
 from ompy_osc_sm.accesses cimport Accesses
@@ -126,21 +127,31 @@ cdef class SmWindow(Accesses):
         cdef list ranks = self.exposed
         if ranks is None:
             raise MPIError(ERR_RMA_SYNC, "Wait without Post")
+        failed = {}
         for rank in ranks:
-            self.await_count(completed_to(&self.room, self.rank) + rank, self.waits[rank], rank, WIN_WAIT)
+            try:
+                self.await_count(completed_to(&self.room, self.rank) + rank, self.waits[rank], rank, WIN_WAIT)
+            except MPIError as error:
+                failed[rank] = error
+        # Those that have failed complete no more: the epoch is over without them.
         self.exposed = None
         for rank in ranks:
-            self.waits[rank] += 1
+            if rank not in failed:
+                self.waits[rank] += 1
         full_fence()
+        for error in failed.values():
+            raise error
         return 0
 
     cpdef bint test(self) except -1:
         """Whether all ranks of `post` have completed."""
         cdef int rank
+        cdef bint gone
         if self.exposed is None:
             raise MPIError(ERR_RMA_SYNC, "Test without Post")
         for rank in self.exposed:
-            if <int32_t> (acquire32(completed_to(&self.room, self.rank) + rank) - self.waits[rank]) <= 0:
+            gone = rank != self.rank and has_gone(self.room.reaches[rank])
+            if not gone and <int32_t> (acquire32(completed_to(&self.room, self.rank) + rank) - self.waits[rank]) <= 0:
                 progress()
                 return False
         self.wait()

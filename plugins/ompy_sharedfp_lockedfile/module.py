@@ -36,7 +36,7 @@ class LockedFile(SharedfpModule):
     def open(self) -> int:
         """Collective: rank 0 makes the file, the others open it.  Where that can't be, the pointer's users are told."""
         comm = self.file.communicator
-        folder, name = os.path.split(self.file.path)
+        folder, name = os.path.split(os.path.abspath(self.file.path))
         # A name that no other job's file has, nor one that a killed job has left there.
         self.path = os.path.join(folder, f".{name}.{common(comm, secrets.token_hex(8) if comm.rank == 0 else '')}.sharedfp")
         for turn in (comm.rank == 0, comm.rank > 0):
@@ -103,11 +103,13 @@ class LockedFile(SharedfpModule):
 
     def free(self) -> int:
         """Collective: rank 0 removes the file when nobody looks any more."""
-        agree(self.file.communicator, None, self.path)
         try:
-            self.remove()
-        except OSError as error:
-            raise file_error(self.path, "remove, for the shared pointer,", error.errno or 0) from error
+            agree(self.file.communicator, None, self.path)
+        finally:
+            try:
+                self.remove()
+            except OSError as error:
+                raise file_error(self.path, "remove, for the shared pointer,", error.errno or 0) from error
         return 0
 
     def remove(self) -> None:

@@ -37,6 +37,7 @@ cdef class Engine(ProgressSource):
     cdef uint64_t generation        # high half of the numbers: a late message finds no stranger in its slot
     cdef dict waiting               # PeerRoutes -> deque of Transfer, in the order of their sequence numbers
     cdef readonly unsigned long long retries      # times that a transfer found no resources
+    cdef list withdrawn             # (address, bytes) of receives whose puts were called back and may still come
     cdef bint has_waiting           # so that the fast path need not ask Python
     cdef Scratch *scratch           # where non-contiguous eager payload is packed; NULL: taken, or none was made
     cdef Convertor packer

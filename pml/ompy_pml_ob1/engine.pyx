@@ -57,6 +57,7 @@ cdef class Engine(ProgressSource):
         self.name = name
         self.slots = []
         self.free_slots = []
+        self.withdrawn = []
         self.waiting = {}
         self.packer = Convertor()
         self.ready = never_ready

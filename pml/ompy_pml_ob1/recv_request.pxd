@@ -36,6 +36,7 @@ cdef class RecvRequest(Transfer):
     cdef void trace(self, int event, int way, uint32_t sequence, uint64_t nbytes) noexcept
     cdef int fail_damaged(self) except -1
     cdef int take_rendezvous(self, const RendezvousHeader *header, const char *payload, size_t length) except -1
+    cdef bint overlaps_withdrawn(self) except -1
     cdef int acknowledge(self, uint64_t limit) except -1
     cdef int finish_if_done(self) except -1
     cdef int take_get(self, const GetHeader *header) except -1

@@ -119,6 +119,7 @@ cdef class RecvRequest(Transfer):
             if self.putting and self.writer.btl.withdraw(self.writer.endpoint, self.address, self.wanted):
                 # Pieces that it was asked for it sends as fragments then.
                 self.withdrawn = True
+                self.engine.withdrawn.append((self.address, self.wanted))
             self.abandoned = self.withdrawn or not self.putting
             self.convertor = None
             if self.getting:
@@ -135,6 +136,7 @@ cdef class RecvRequest(Transfer):
         if self.withdrawn:
             self.withdrawn = False
             self.writer.btl.restore(self.writer.endpoint, self.address, self.wanted)
+            self.engine.withdrawn.remove((self.address, self.wanted))
         if self.number:
             self.engine.strike(self)
         return Transfer.finish(self)
@@ -145,6 +147,7 @@ cdef class RecvRequest(Transfer):
             self.matching.withdraw(&self.posted)
             return Transfer.fail(self, error)
         self.release_pieces()
+        self.getting = self.putting = self.owes_answer = False
         return Transfer.fail(self, error)
 
     cdef void trace(self, int event, int way, uint32_t sequence, uint64_t nbytes) noexcept:
@@ -180,7 +183,7 @@ cdef class RecvRequest(Transfer):
         limit = self.wanted
         if rest and header.envelope.flags & FLAG_CAN_PUT and self.convertor is None and self.engine.use_put:
             writer = route_with(self.routes, FLAG_PUT)
-            if writer is not None and rest < writer.btl.min_rdma_pipeline_size:
+            if writer is not None and (rest < writer.btl.min_rdma_pipeline_size or self.overlaps_withdrawn()):
                 writer = None
         if rest:
             self.engine.enroll(self)
@@ -200,6 +203,13 @@ cdef class RecvRequest(Transfer):
             if self.push() == OUT_OF_RESOURCE:
                 self.engine.retry(self)
         return 0
+
+    cdef bint overlaps_withdrawn(self) except -1:
+        """Whether puts to this memory would be dropped, since an earlier receive's were called back."""
+        for address, size in self.engine.withdrawn:
+            if self.address < address + size and address < self.address + self.wanted:
+                return True
+        return False
 
     cdef int acknowledge(self, uint64_t limit) except -1:
         cdef AckHeader header
@@ -375,7 +385,8 @@ cdef class RecvRequest(Transfer):
         if handle is not None:
             btl.release_mem(handle)
         self.under_way -= 1
-        if header.size and self.engine.checksum and crc32c(0, <char *> address, size) != header.checksum:
+        if header.size and self.engine.checksum and not self.abandoned \
+                and crc32c(0, <char *> address, size) != header.checksum:
             return self.fail_damaged()
         self.received += header.size
         if is_tracing():

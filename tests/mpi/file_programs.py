@@ -137,7 +137,7 @@ def memory_of(dice: random.Random, etype: Any, count: int) -> tuple[list[Any], n
         return [memory, count, etype], memory, np.arange(count * e)
     step = dice.randint(2, 4)
     memory = np.full(count * step * e, 0xEE, np.uint8)
-    return [memory, 1, etype.Create_vector(count, 1, step)], memory, blocks(np.arange(count) * step * e, e)
+    return [memory, 1, etype.Create_vector(count, 1, step).Commit()], memory, blocks(np.arange(count) * step * e, e)
 
 
 def call(file: Any, writing: bool, way: str, form: str, collective: bool, offset: int, buf: Any, status: Any) -> Any:

@@ -128,7 +128,11 @@ def test_null_is_refused_by_name():
         (lambda: MPI.INT.Pack(bytes(8), bytearray(9), -1, MPI.COMM_SELF), MPI.Exception, "position: -1"),
         (lambda: MPI.INT.Pack(bytes(8), bytes(9), 0, MPI.COMM_SELF), BufferError, "writable"),
         (lambda: MPI.INT.Pack(bytes(8), bytearray(9), 0, MPI.COMM_NULL), MPI.Exception, "COMM_NULL"),
-        (lambda: MPI.INT.Create_resized(0, 0).Pack(b"", bytearray(9), 0, MPI.COMM_SELF), ValueError, "extent of 0 bytes"),
+        (
+            lambda: MPI.INT.Create_resized(0, 0).Commit().Pack(b"", bytearray(9), 0, MPI.COMM_SELF),
+            ValueError,
+            "extent of 0 bytes",
+        ),
         (lambda: MPI.INT.Unpack(bytes(7), 0, bytearray(8), MPI.COMM_SELF), MPI.Exception, "8 bytes from position 0"),
     ],
 )
@@ -154,6 +158,9 @@ def test_external32_is_big_endian_with_sizes_of_its_own():
     datatype = MPI.Datatype.Create_struct(
         [1, 1, 1, 1], [record.fields[name][1] for name in "abcd"], [MPI.INT, MPI.LONG, MPI.DOUBLE, MPI.SHORT]
     )
+    with pytest.raises(MPI.Exception, match="not committed"):
+        datatype.Pack_external("external32", bytes(datatype.extent), bytearray(22), 0)
+    datatype.Commit()
     assert datatype.extent == record.itemsize
     data = np.array([(1, -2, 0.5, -3), (4, 5, -6.25, 7)], record)
     size = datatype.Pack_external_size("external32", 2)

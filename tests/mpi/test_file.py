@@ -10,7 +10,7 @@ import threading
 
 import numpy as np
 import pytest
-from late_signals import Late, until_late
+from late_signals import Late, raise_late, until_late
 
 from ompy import MPI
 from ompy.core.lane import Lane
@@ -202,7 +202,7 @@ def test_a_representation_without_functions_leaves_data_as_they_are(comm, tmp_pa
     path = path_of(comm, tmp_path)
     file = MPI.File.Open(comm, path, READ_WRITE)
     file.Set_view(0, MPI.INT, MPI.INT, "as they are")
-    every_third = MPI.INT.Create_vector(10, 1, 3)
+    every_third = MPI.INT.Create_vector(10, 1, 3).Commit()
     data, got, status = np.arange(30, dtype="i4"), np.full(30, -1, "i4"), MPI.Status()
     file.Write_at(0, [data, 1, every_third])
     assert (np.fromfile(path, "i4") == data[::3]).all()
@@ -655,10 +655,77 @@ def test_pieces_of_every_length_are_read_to_the_end_of_the_file_and_not_beyond(c
     file.Close()
 
 
+@pytest.mark.ompy(1)
+def test_elements_of_no_bytes_are_read_from_a_portable_file(comm, tmp_path):
+    file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE)
+    file.Set_view(0, MPI.INT, MPI.INT, "external32")
+    nothing = MPI.INT.Create_contiguous(0).Commit()
+    file.Read_at(0, [bytearray(8), 2, nothing])
+    file.Read_at(0, [bytearray(8), 0, nothing])
+    file.Close()
+
+
+@pytest.mark.ompy(2, mca={"sharedfp": "lockedfile"})
+def test_a_file_that_is_deleted_on_close_is_the_one_that_was_opened(comm, tmp_path):
+    folder = comm.bcast(str(tmp_path))
+    before = os.getcwd()
+    if comm.rank == 0:
+        os.mkdir(os.path.join(folder, "elsewhere"))
+        open(os.path.join(folder, "elsewhere", "data"), "w").close()
+    comm.Barrier()
+    try:
+        os.chdir(folder)
+        file = MPI.File.Open(comm, "data", READ_WRITE | MPI.MODE_DELETE_ON_CLOSE)
+        os.chdir("elsewhere")
+        file.Close()
+    finally:
+        os.chdir(before)
+    assert os.listdir(folder) == ["elsewhere"]
+    assert os.listdir(os.path.join(folder, "elsewhere")) == ["data"]
+
+
+@pytest.mark.ompy(1)
+def test_an_access_that_goes_on_by_itself_is_carried_out_though_a_signal_handler_raises(comm, tmp_path):
+    path = path_of(comm, tmp_path)
+    interrupted = 0
+    for delay in np.linspace(1e-6, 4e-4, 150):
+        file = MPI.File.Open(comm, path, READ_WRITE)
+        signal.signal(signal.SIGALRM, raise_late)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, delay)
+            file.Iwrite_at_all(0, bytearray(8))
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, signal.SIG_IGN)  # another thread may be about to take it
+        except Late:
+            interrupted += 1
+        file.Sync()
+        file.Close()
+    print(f"interrupted {interrupted} times")
+
+
+@pytest.mark.ompy(1)
+@pytest.mark.parametrize("hint", ["cb_buffer_size", "ind_rd_buffer_size", "ind_wr_buffer_size"])
+def test_a_hint_that_no_memory_could_hold_is_passed_over(comm, tmp_path, hint):
+    file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE, MPI.Info.Create({hint: str(10**30)}))
+    assert int(file.Get_info().Get(hint)) <= 1 << 30
+    file.Set_view(0, MPI.INT, MPI.INT.Create_vector(4, 1, 2).Commit())
+    file.Write_at_all(0, np.arange(4, dtype="i4"))
+    file.Read_at(0, np.zeros(4, "i4"))
+    file.Close()
+
+
+@pytest.mark.ompy(1)
+def test_an_offset_beyond_what_bytes_can_count_is_an_error_of_mpi(comm, tmp_path):
+    file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE)
+    file.Set_view(0, MPI.DOUBLE, MPI.DOUBLE)
+    assert error_of(file.Get_byte_offset, 1 << 60).Get_error_class() == MPI.ERR_ARG
+    file.Close()
+
+
 @pytest.mark.ompy(2)
 def test_a_closed_file_leaves_no_thread(comm, tmp_path):
     path = path_of(comm, tmp_path)
-    before = threading.active_count()
+    before = Lane.threads
     spin = threading.Event()
     busy = threading.Thread(target=lambda: [None for _ in iter(spin.is_set, True)])  # which takes the turns of one that ends
     busy.start()
@@ -667,7 +734,7 @@ def test_a_closed_file_leaves_no_thread(comm, tmp_path):
             file = MPI.File.Open(comm, path, READ_WRITE)
             file.Iwrite_at_all(8 * comm.rank, bytearray(8)).Wait()
             file.Close()
-            assert threading.active_count() == before + 1
+            assert Lane.threads == before
     finally:
         spin.set()
         busy.join()

@@ -19,6 +19,7 @@ READ = {"btl": "self,sm", "btl_sm_single_copy": "cma"}
 WRITTEN = {"btl": "self,sm", "btl_sm_single_copy": "cma", "pml_ob1_use_get": "0"}
 FRAGMENTS = {"btl": "self,sm", "btl_sm_single_copy": "none"}
 NETWORK = {"btl": "self,zmq"}
+TCP = {"btl": "self,tcp"}
 PORTALS = {"btl": "self,portals"}
 PORTALS_WRITTEN = {"btl": "self,portals", "pml_ob1_use_get": "0"}
 PORTALS_NETWORK = {"btl": "self,portals", "btl_portals_carrier": "zmq"}
@@ -128,6 +129,36 @@ def interrupt_long_send(call):
         comm.Recv(found, 0, OTHER)
         assert found[0] == 9
     comm.Barrier()
+
+
+def reuse_what_was_to_be_written():
+    from ompy import MPI
+
+    comm = MPI.COMM_WORLD
+    processes = pids(comm)
+    if comm.rank == 0:
+        sends = [comm.Isend(np.full(LONG, value, "u1"), 1, tag) for value, tag in ((7, DATA), (9, OTHER))]
+        comm.Send(b"", 1, GO)
+        told()
+        MPI.Request.Waitall(sends)
+    else:
+        comm.Recv(bytearray(1), 0, GO)
+        memory = np.zeros(LONG, "u1")
+        until_late(lambda: comm.Recv(memory, 0, DATA))
+        os.kill(processes[0], signal.SIGUSR1)
+        comm.Recv(memory, 0, OTHER)
+        assert (memory == 9).all()
+    comm.Barrier()
+
+
+@pytest.mark.ompy(2, mca=TCP)
+def test_memory_that_an_interrupted_receive_has_left_takes_the_next_message():
+    reuse_what_was_to_be_written()
+
+
+@pytest.mark.ompy(2, mca={**TCP, "pml_ob1_checksum": "1"})
+def test_what_an_interrupted_receive_does_not_take_is_not_damaged():
+    reuse_what_was_to_be_written()
 
 
 @pytest.mark.ompy(2, mca=READ)

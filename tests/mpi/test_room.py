@@ -11,9 +11,9 @@ SELF = MPI.COMM_SELF
 MOST = (1 << 63) - 1
 
 # Types whose data lies beyond their extent, or before their beginning.
-BEYOND = MPI.INT.Create_hindexed([1, 1], [0, 400]).Create_resized(0, 4)
-BEFORE = MPI.INT.Create_hindexed([1], [-4]).Create_resized(0, 4)
-OVERLAPPING = MPI.INT.Create_hvector(1 << 40, 1, 0)
+BEYOND = MPI.INT.Create_hindexed([1, 1], [0, 400]).Create_resized(0, 4).Commit()
+BEFORE = MPI.INT.Create_hindexed([1], [-4]).Create_resized(0, 4).Commit()
+OVERLAPPING = MPI.INT.Create_hvector(1 << 40, 1, 0).Commit()
 
 
 def sent_and_received(message):
@@ -33,7 +33,7 @@ def test_a_count_that_follows_from_the_extent_does_not_lead_out_of_the_buffer(us
 
 
 def test_where_all_of_it_lies_in_the_buffer_it_is_sent():
-    inner = MPI.INT.Create_hindexed([1], [4]).Create_resized(0, 8)
+    inner = MPI.INT.Create_hindexed([1], [4]).Create_resized(0, 8).Commit()
     into = numpy.zeros(3, "i")
     SELF.Sendrecv([numpy.arange(6, dtype="i"), inner], 0, 0, into, 0, 0)
     assert into.tolist() == [1, 3, 5]

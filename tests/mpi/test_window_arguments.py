@@ -80,10 +80,10 @@ def moves_what_is_not_committed(comm):
     typed, words = [both[:2], 1, pair], "its datatype is not committed"
     for name in ("Put", "Get", "Accumulate", "Rput", "Rget", "Raccumulate"):
         call = getattr(win, name)
-        refused(MPI.ERR_TYPE, f"origin: {words}", call, typed, comm.rank)
+        refused(MPI.ERR_TYPE, f"message: {words}", call, typed, comm.rank)
         refused(MPI.ERR_TYPE, f"target: {words}", call, both[:2], comm.rank, (0, 1, pair))
-    refused(MPI.ERR_TYPE, f"result: {words}", win.Get_accumulate, both[2:4], typed, comm.rank, (0, 2))
-    refused(MPI.ERR_TYPE, f"origin: {words}", win.Put, [both[:2], 1, pair.Dup()], comm.rank)
+    refused(MPI.ERR_TYPE, f"message: {words}", win.Get_accumulate, both[2:4], typed, comm.rank, (0, 2))
+    refused(MPI.ERR_TYPE, f"message: {words}", win.Put, [both[:2], 1, pair.Dup()], comm.rank)
     assert not memory.any()
     pair.Commit()
     win.Put([both[:2], 1, pair.Dup()], comm.rank)

@@ -155,6 +155,43 @@ def test_an_epoch_in_shared_memory_that_was_waited_for_in_vain_comes_all_the_sam
     epochs(comm)
 
 
+@pytest.mark.ompy(2, mca=BY_REMOTE_ACCESS)
+def test_an_epoch_by_remote_access_that_was_waited_for_in_vain_comes_all_the_same(comm):
+    epochs(comm)
+
+
+@pytest.mark.ompy(2, mca={"osc": "portals", "btl": "self,portals"})
+def test_an_epoch_over_portals_that_was_waited_for_in_vain_comes_all_the_same(comm):
+    epochs(comm)
+
+
+@pytest.mark.ompy(2, mca=BY_REMOTE_ACCESS)
+def test_what_a_thread_s_calls_on_a_window_keep_from_an_exception_is_that_thread_s_alone(comm):
+    """Each of two threads is in a lock when the other one's is over."""
+    win, _, _ = window_of(comm, False)
+    waiting = threading.Thread(target=lambda: (win.Lock(0), win.Unlock(0)))
+    if comm.rank == 1:
+        win.Lock(0)
+        win.Lock(1)
+    comm.Barrier()
+    if comm.rank == 0:
+        waiting.start()
+        freed = comm.Isend(b"", 1, 1)
+        win.Lock(1)
+        win.Unlock(1)
+        freed.Wait()
+        comm.Send(b"", 1, 2)
+        waiting.join()
+        until_late(lambda: comm.Recv(bytearray(1), 1, 3))
+    else:
+        comm.Recv(bytearray(1), 0, 1)
+        win.Unlock(1)
+        comm.Recv(bytearray(1), 0, 2)
+        win.Unlock(0)
+    comm.Barrier()
+    win.Free()
+
+
 @pytest.mark.ompy(2, mca={**BY_REMOTE_ACCESS, "btl": "self,zmq"})
 def test_an_epoch_by_remote_access_that_an_exception_ends_is_over_for_its_target(comm):
     """What Complete waits for is waited for to its end: rank 1 comes to MPI again when rank 0 has been interrupted."""

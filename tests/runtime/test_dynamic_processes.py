@@ -151,6 +151,35 @@ def test_a_program_without_mpi_is_an_error_of_spawn_on_every_rank(tmp_path: Path
     assert (status, output) == (0, "True True\n" * 2)
 
 
+def test_arguments_of_a_spawned_program_arrive_as_they_are(tmp_path: Path) -> None:
+    arguments = ["a\rnprocs=3", "a\x0barg1=evil", "endcmd", "is endcmd it", "\x85\u2028", "two\nlines", ""]
+    child = program(tmp_path, "child.py", CHILD + "import sys\nparent.send(sys.argv[1:], 0)\n")
+    text = PARENT + "child = world.Spawn(sys.executable, sys.argv[1:], 1)\nprint(child.recv() == sys.argv[2:])\n"
+    status, output = ended(job(1, program(tmp_path, "parent.py", text), child, *arguments))
+    assert (status, output) == (0, "True\n")
+
+
+@pytest.mark.parametrize("who", ["parent", "child"])
+def test_an_exception_in_a_job_of_one_that_is_connected_ends_both(tmp_path: Path, who: str) -> None:
+    fails = "raise ValueError('on purpose')\n"
+    child = program(tmp_path, "child.py", CHILD + (fails if who == "child" else "parent.recv()\n"))
+    text = PARENT + "child = spawn(world, sys.argv[1], 1)\n" + (fails if who == "parent" else "child.recv()\n")
+    status, output = ended(job(1, program(tmp_path, "parent.py", text), child))
+    assert status == 1, output
+    assert "on purpose" in output
+    assert "seems to hang" not in output
+
+
+@pytest.mark.parametrize("value", ["-1", "nan", "inf"])
+def test_a_time_that_is_none_is_refused(tmp_path: Path, value: str) -> None:
+    text = PARENT + (
+        "try: world.Accept(MPI.Open_port(), MPI.Info.Create({'timeout': sys.argv[1]}))\n"
+        "except MPI.Exception as error: print(error.Get_error_class() == MPI.ERR_INFO_VALUE)\n"
+    )
+    status, output = ended(job(1, program(tmp_path, "asks.py", text), value))
+    assert (status, output) == (0, "True\n")
+
+
 def test_a_spawned_rank_that_fails_ends_the_job(tmp_path: Path) -> None:
     child = program(tmp_path, "child.py", CHILD + "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
     text = PARENT + "child = spawn(world, sys.argv[1], 1)\nchild.recv()\n"

@@ -74,6 +74,49 @@ def test_who_can_not_lock_all_ranks_holds_none(options: tuple[str, ...]) -> None
 
 
 @by_every_component
+def test_who_waits_before_a_rank_that_fails_gets_the_lock(options: tuple[str, ...]) -> None:
+    # Rank 0 holds the lock of its own memory, rank 3 waits for it, and rank 1, which fails, behind rank 3.
+    setup = SETUP + (
+        "from threading import Thread\n"
+        "if rank == 0: win.Lock(0)\n"
+        "comm.Barrier()\n"
+        "def ask():\n"
+        "    win.Lock(0)\n"
+        "    win.Unlock(0)\n"
+        "asking = Thread(target=ask, daemon=rank == 1)\n"
+        "if rank == 3: asking.start(), time.sleep(0.2), comm.send(None, 1)\n"
+        "if rank == 1: comm.recv(source=3), asking.start(), time.sleep(0.2)\n"
+        "def turn():\n"
+        "    if rank == 0:\n"
+        "        try: comm.recv(source=1)\n"
+        "        except MPI.Exception: pass\n"
+        "        win.Unlock(0)\n"
+        "    if rank == 3: asking.join()\n"
+    )
+    job = survive(setup, "turn()", *options)
+    assert set(survivors(job).values()) == {"done"}
+    assert "has died while it held" not in job.stderr
+
+
+@by_every_component
+def test_an_epoch_that_a_failed_rank_does_not_complete_is_over(options: tuple[str, ...]) -> None:
+    setup = SETUP + (
+        "def expose():\n"
+        "    if rank == 0:\n"
+        "        win.Post(ranks(1))\n"
+        "        refused(win.Wait)\n"
+        "        win.Post(ranks(2))\n"
+        "        win.Wait()\n"
+        "        assert memory[0] == 1\n"
+        "    if rank == 2:\n"
+        "        win.Start(ranks(0))\n"
+        "        win.Put(numpy.ones(1), 0)\n"
+        "        win.Complete()\n"
+    )
+    assert set(survivors(survive(setup, "expose()", *options)).values()) == {"done"}
+
+
+@by_every_component
 def test_who_has_locked_all_ranks_gives_the_others_back_when_one_has_failed(options: tuple[str, ...]) -> None:
     setup = SETUP + (
         "if rank == 0: win.Lock_all()\n"

@@ -7,6 +7,7 @@ from libc.string cimport memcmp, memcpy
 from ompy.core.basic cimport basics
 from ompy.core.board cimport WIN_FLUSH
 from ompy.core.convertor cimport Convertor, copy_typed, pack_all, unpack_all
+from ompy.core.progress cimport keep_exceptions, raise_kept
 from ompy.core.request cimport Request
 from ompy.core.typemap cimport Typemap, predefined
 from ompy.mca.accumulate cimport NO_OP, REPLACE, check_operation, combine_packed
@@ -141,7 +142,7 @@ cdef class Accesses(Attached):
     cdef int update(self, Access access, bint fetch, const char *packed, const char *compare) except -1:
         """Fetch what there is; change it to `packed` where it is `compare`, or by the operation; NULL: leave it."""
         cdef uint64_t mine
-        self.begin_keeping()
+        keep_exceptions()
         try:
             mine = self.take_turn(access.target)
             try:
@@ -149,7 +150,7 @@ cdef class Accesses(Attached):
             finally:
                 self.give_turn(access.target, mine)
         finally:
-            self.end_keeping()
+            raise_kept()
         return 0
 
     cdef uint64_t take_turn(self, int target) except? 0:

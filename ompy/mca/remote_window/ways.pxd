@@ -105,7 +105,6 @@ cdef class Ways(Epochs):
     cdef list layers                             # in use
     cdef list rows                               # of memory and state, as the others have them
     cdef list held                               # (Btl, handle) of both
-    cdef int keeping                             # calls that end what they have begun, whatever signal handlers raise
 
     # For components: sets `native` and `endpoint` of a way where there is what can do without the rank's help.
     cdef int find_native(self, Way way, PeerRoutes routes) except -1
@@ -129,7 +128,5 @@ cdef class Ways(Epochs):
     cdef int look(self, int target, int count, bytearray words) except -1
     # Until something may have changed elsewhere, longer from round to round; exceptions of signal handlers are kept.
     cdef int pause(self, int round, int target, int operation) except -1
-    cdef int begin_keeping(self) except -1
-    cdef int end_keeping(self) except -1
     cdef int require_alive(self, int rank, str doing) except -1
     cdef int wake_peer(self, int target) except -1

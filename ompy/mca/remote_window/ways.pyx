@@ -313,11 +313,11 @@ cdef class Ways(Epochs):
         shown.operation = WIN_FLUSH
         shown.communicator = self.window.communicator
         shown.peer = target
-        self.begin_keeping()
+        keep_exceptions()
         try:
             wait_until(is_quiet, <void *> way, shown)
         finally:
-            self.end_keeping()
+            raise_kept()
         if way.under_way:
             self.require_alive(target, WITHIN)
 
@@ -340,14 +340,6 @@ cdef class Ways(Epochs):
             return 0
         self.begin(way, way.state, True, <size_t> PyByteArray_AS_STRING(words), way.state.address, 8 * count, words)
         return self.finish(target, True)
-
-    cdef int begin_keeping(self) except -1:
-        self.keeping += 1
-        return keep_exceptions()
-
-    cdef int end_keeping(self) except -1:
-        self.keeping -= 1
-        return 0 if self.keeping else raise_kept()
 
     cdef int pause(self, int round, int target, int operation) except -1:
         cdef Pause pause

@@ -1,6 +1,7 @@
 # One window of a component whose ranks access one another's memory remotely: epochs, and what closes them.
 from libc.stdint cimport int64_t
 
+from ompy.core.request cimport Request
 from ompy.mca.remote_window.accesses cimport Accesses
 
 
@@ -15,7 +16,9 @@ cdef class RemoteWindow(Accesses):
     cdef list waits                              # origin -> its completes, when the last wait was
     cdef set unchecked                           # targets locked with ASSERT_NOCHECK
     cdef bint all_unchecked
+    cdef Request meeting                         # of all ranks, which an exception has interrupted; else None
 
+    cdef int meet(self, int operation) except -1
     cdef int take_lock(self, int target, int kind) except -1
     cdef int expect_turn(self, int target, int64_t *holders, int64_t before, int64_t unchanged) except -1
     cdef int give_lock_back(self, int target, int kind) except -1

@@ -6,10 +6,10 @@ from libc.stdint cimport int64_t
 
 from ompy.core.atomic cimport full_fence
 from ompy.core.board cimport WIN_FENCE, WIN_FREE, WIN_LOCK, WIN_START, WIN_WAIT
-from ompy.core.progress cimport clock_now, progress, wait_until
+from ompy.core.progress cimport clock_now, keep_exceptions, progress, raise_kept, wait_for, wait_until
 from ompy.core.request cimport Request
 from ompy.core.window cimport ASSERT_NOCHECK, ASSERT_NOSUCCEED, LOCK_EXCLUSIVE, LOCK_SHARED, Window
-from ompy.mca.agreement cimport meet
+from ompy.mca.agreement cimport begin_meeting
 from ompy.mca.bml cimport Bml
 from ompy.mca.btl cimport FLAG_ASYNCHRONOUS
 from ompy.mca.remote_window.accesses cimport Accesses
@@ -74,9 +74,20 @@ cdef class RemoteWindow(Accesses):
         self.may_fence()
         self.finish_all(range(self.ranks), False)
         full_fence()
-        meet(self.window.communicator, WIN_FENCE)
+        self.meet(WIN_FENCE)
         full_fence()
         self.fenced = not assertion & ASSERT_NOSUCCEED
+        return 0
+
+    cdef int meet(self, int operation) except -1:
+        """All ranks are here.  One that was interrupted here goes on waiting when it comes again."""
+        cdef Request meeting = self.meeting
+        if meeting is None or meeting.operation != operation:
+            meeting = self.meeting = begin_meeting(self.window.communicator, operation)
+        wait_for(<int *> &meeting.complete, meeting)
+        self.meeting = None
+        if meeting.error is not None:
+            raise meeting.error
         return 0
 
     def finish_all(self, targets, bint local):
@@ -105,7 +116,7 @@ cdef class RemoteWindow(Accesses):
         cdef int rank
         first = None
         full_fence()
-        self.begin_keeping()
+        keep_exceptions()
         try:
             for rank in ranks:
                 try:
@@ -113,7 +124,7 @@ cdef class RemoteWindow(Accesses):
                 except MPIError as error:
                     first = first or error
         finally:
-            self.end_keeping()
+            raise_kept()
         if first is not None:
             raise first
 
@@ -123,7 +134,10 @@ cdef class RemoteWindow(Accesses):
             raise MPIError(ERR_RMA_SYNC, "Post again before Wait or a Test that said yes")
         self.exposed = ranks
         if not assertion & ASSERT_NOCHECK:
-            self.tell(ranks, POSTED)
+            try:
+                self.tell(ranks, POSTED)
+            except MPIError:
+                pass                             # of ranks that have failed: Wait says so
         return 0
 
     cpdef int start(self, list ranks, int assertion) except -1:
@@ -141,14 +155,14 @@ cdef class RemoteWindow(Accesses):
         """Accesses are complete at the targets, which are told."""
         cdef list ranks = self.end_started()
         # The targets wait for it, whatever an access or a signal handler raises.
-        self.begin_keeping()
+        keep_exceptions()
         try:
             try:
                 self.finish_all(ranks, False)
             finally:
                 self.tell(ranks, COMPLETED)
         finally:
-            self.end_keeping()
+            raise_kept()
         return 0
 
     cpdef int wait(self) except -1:
@@ -157,12 +171,20 @@ cdef class RemoteWindow(Accesses):
         cdef list ranks = self.exposed
         if ranks is None:
             raise MPIError(ERR_RMA_SYNC, "Wait without Post")
+        failed = {}
         for rank in ranks:
-            self.await_count(COMPLETED, self.waits[rank], rank, WIN_WAIT)
+            try:
+                self.await_count(COMPLETED, self.waits[rank], rank, WIN_WAIT)
+            except MPIError as error:
+                failed[rank] = error
+        # Those that have failed complete no more: the epoch is over without them.
         self.exposed = None
         for rank in ranks:
-            self.waits[rank] += 1
+            if rank not in failed:
+                self.waits[rank] += 1
         full_fence()
+        for error in failed.values():
+            raise error
         return 0
 
     cpdef bint test(self) except -1:
@@ -172,7 +194,7 @@ cdef class RemoteWindow(Accesses):
             raise MPIError(ERR_RMA_SYNC, "Test without Post")
         progress()
         for rank in self.exposed:
-            if self.count_of(COMPLETED, rank)[0] <= self.waits[rank]:
+            if self.count_of(COMPLETED, rank)[0] <= self.waits[rank] and (<Way> self.ways[rank]).proc.failure is None:
                 return False
         self.wait()
         return True
@@ -205,21 +227,21 @@ cdef class RemoteWindow(Accesses):
         cdef int target
         cdef list taken = []
         try:
-            self.begin_keeping()
+            keep_exceptions()
             try:
                 for target in targets:
                     self.take_lock(target, kind)
                     taken.append(target)
             finally:
-                self.end_keeping()
+                raise_kept()
         except BaseException:
-            self.begin_keeping()
+            keep_exceptions()
             try:
                 self.give_locks_back(taken, kind)
             except MPIError:
                 pass                             # of ranks that have died since
             finally:
-                self.end_keeping()
+                raise_kept()
             raise
 
     cdef int take_lock(self, int target, int kind) except -1:
@@ -229,6 +251,7 @@ cdef class RemoteWindow(Accesses):
         cdef int64_t *words = <int64_t *> PyByteArray_AS_STRING(read)
         cdef int round = 0, serving = WRITING if kind == LOCK_EXCLUSIVE else READING
         cdef int64_t served = -1, since = 0
+        cdef bint again
         self.change(target, HOLDERS + self.rank, "swap", kind, 0)
         number = self.change(target, DRAWN, "add", 1, 0)
         while True:
@@ -236,9 +259,10 @@ cdef class RemoteWindow(Accesses):
             full_fence()
             if words[serving] == number:
                 break
-            if words[serving] != served:
+            again = words[serving] == served
+            if not again:
                 served, since = words[serving], clock_now()
-            self.expect_turn(target, words + HOLDERS, number - served, clock_now() - since)
+            self.expect_turn(target, words + HOLDERS, number - served if again else 0, clock_now() - since)
             self.pause(round, target, WIN_LOCK)
             round += 1
         if kind == LOCK_SHARED:
@@ -248,8 +272,9 @@ cdef class RemoteWindow(Accesses):
     cdef int expect_turn(self, int target, int64_t *holders, int64_t before, int64_t unchanged) except -1:
         """Whether a wait for a lock may come to its end.
 
-        Nothing tells who has which number: of those `before` this one's a failed rank has one for certain where there are more
-        of them than living holders, and else where for `unchanged` nanoseconds nobody has passed the lock on.
+        Nothing tells who has which number: of those `before` this one's, as two looks have found, a failed rank has one for
+        certain where there are more of them than living holders, and else where for `unchanged` nanoseconds nobody has passed
+        the lock on.
         """
         cdef int rank, living = 0, failed = -1
         cdef Way way
@@ -265,10 +290,11 @@ cdef class RemoteWindow(Accesses):
         return 0
 
     cdef int give_lock_back(self, int target, int kind) except -1:
-        self.change(target, HOLDERS + self.rank, "swap", 0, 0)
         if kind == LOCK_EXCLUSIVE:
             self.change(target, READING, "add", 1, 0)
         self.change(target, WRITING, "add", 1, 0)
+        # Last: who sees this word empty sees, at the next look, that the lock was passed on.
+        self.change(target, HOLDERS + self.rank, "swap", 0, 0)
         return 0
 
     def give_locks_back(self, targets, int kind):
@@ -288,7 +314,7 @@ cdef class RemoteWindow(Accesses):
         cdef int kind = self.locked[target]
         self.may_unlock(target)
         self.note_unlock(target)
-        self.begin_keeping()
+        keep_exceptions()
         try:
             try:
                 self.finish(target, False)
@@ -299,7 +325,7 @@ cdef class RemoteWindow(Accesses):
                 else:
                     self.give_lock_back(target, kind)
         finally:
-            self.end_keeping()
+            raise_kept()
         return progress() & 0                    # who looks at its own memory in a loop serves the others
 
     cpdef int lock_all(self, int assertion) except -1:
@@ -315,7 +341,7 @@ cdef class RemoteWindow(Accesses):
         """Accesses are complete everywhere, and all locks given back."""
         self.may_unlock_all()
         self.locked_all = False
-        self.begin_keeping()
+        keep_exceptions()
         try:
             try:
                 self.finish_all(range(self.ranks), False)
@@ -324,7 +350,7 @@ cdef class RemoteWindow(Accesses):
                 if not self.all_unchecked:
                     self.give_locks_back(range(self.ranks), LOCK_SHARED)
         finally:
-            self.end_keeping()
+            raise_kept()
         return progress() & 0
 
     cpdef int flush(self, int target, bint local) except -1:
@@ -356,6 +382,6 @@ cdef class RemoteWindow(Accesses):
         """All ranks meet: nobody will access anything of this one."""
         self.may_free()
         self.finish_all(range(self.ranks), False)
-        meet(self.window.communicator, WIN_FREE)
+        self.meet(WIN_FREE)
         self.close()
         return 0

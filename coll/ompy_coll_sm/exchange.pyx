@@ -84,9 +84,7 @@ cdef int scatter(Area area, CollectiveCall call) except -1:
     cdef bint in_place = is_root and call.recv_in_place
     cdef size_t total = call.send_count * call.send_type.size if is_root else call.recv_count * call.recv_type.size
     cdef size_t stride = call.send_count * call.send_type.extent if is_root else 0
-    # A piece holds one part for each rank.
-    cdef size_t part = total if total * area.size <= SHORT else min(total, whole(area.chunk // area.size, 8))
-    cdef size_t piece = part * area.size, offset = 0, nbytes
+    cdef size_t room = total, part = scatter_part(area, total), offset = 0, nbytes
     cdef Convertor received = None if in_place else convertor_for(call.recv_address, call.recv_count, call.recv_type)
     cdef list sent = []
     cdef char *place
@@ -97,15 +95,21 @@ cdef int scatter(Area area, CollectiveCall call) except -1:
     while True:
         nbytes = min(part, total - offset)
         if is_root:
-            place = area.claim(piece)
+            place = area.claim(part * area.size)
             for rank in range(area.size):
                 if rank != area.rank:
                     load(call.send_address + rank * stride, sent[rank], offset, place + rank * part, nbytes)
             area.put_up(total)
         else:
+            # As many steps as the root takes, whatever this rank has room for.
             area.step += 1
-            store(call.recv_address, received, offset, area.look_at(call.root, piece) + area.rank * part, nbytes)
-            if area.line(call.root).length != total:
+            total = area.length_of(call.root)
+            part = scatter_part(area, total)
+            nbytes = min(part, total - offset)
+            place = area.place(call.root, part * area.size) + area.rank * part
+            if offset < room:
+                store(call.recv_address, received, offset, place, min(nbytes, room - offset))
+            if total != room:
                 other = call.root
         area.end()
         offset += nbytes
@@ -113,7 +117,12 @@ cdef int scatter(Area area, CollectiveCall call) except -1:
             break
     if is_root and not in_place and total:
         copy_own(call.send_address + area.rank * stride, sent[area.rank], call.recv_address, received, total)
-    return differs(area, other, total)
+    return differs(area, other, room)
+
+
+cdef size_t scatter_part(Area area, size_t total) noexcept:
+    """Bytes for each rank in a piece of a scatter."""
+    return total if total * area.size <= SHORT else min(total, whole(area.chunk // area.size, 8))
 
 
 cdef int allgather(Area area, CollectiveCall call) except -1:

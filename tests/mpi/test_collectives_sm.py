@@ -226,6 +226,13 @@ def test_lengths_that_differ_are_an_error_and_harm_nothing_else(comm):
             with pytest.raises(MPI.Exception, match=f"80000 bytes from rank 1, but there is room for {8 * shorter} bytes"):
                 comm.Bcast(mine, 1)
         assert comm.allreduce(1) == 3
+    for there, here in ((50000, 20000), (20000, 50000), (50000, 0), (10, 5), (0, 50000)):
+        if rank == 1:
+            comm.Scatter(numpy.zeros((3, there)), numpy.zeros(there), 1)
+        else:
+            with pytest.raises(MPI.Exception, match=rf"rank 1 has another length .* {8 * here} bytes"):
+                comm.Scatter(None, numpy.zeros(here), 1)
+        assert comm.allreduce(1) == 3
     mine = numpy.zeros(10 if rank == 1 else 5)
     if rank == 0:
         with pytest.raises(MPI.Exception, match="rank 1 has another length"):

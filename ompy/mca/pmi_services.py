@@ -107,6 +107,10 @@ class PmiServices:
         answer = self.wire.request(blocks(orders, values, self.is_own), "spawn_result", self.wait_for_start)
         return outcome(answer, sum(order.count for order in orders))
 
+    def cancel_spawn(self, port: str) -> None:
+        if self.is_own:
+            self.wire.tell(f"spawn_cancel port={port}")
+
     def publish(self, service: str, port: str) -> bool:
         return is_good(self.wire.ask(f"publish_name service={escaped(service)} port={port}", "publish_result"))
 

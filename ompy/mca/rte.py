@@ -180,6 +180,9 @@ class Rte:
         """
         raise MPIError(ERR_SPAWN, f"the environment {type(self).__name__} starts no processes")
 
+    def cancel_spawn(self, port: str) -> None:
+        """Whoever has called `spawn` with this port waits no more: what it has started, or not yet, is to end."""
+
     def tell_connected(self, jobs: Sequence[str]) -> None:
         """Whenever it changes: which other jobs this process is connected with, whose failure is its own (MPI-4.1, 11.10.4)."""
 

@@ -59,6 +59,9 @@ class JobSpace(KeyValueSpace):
     def spawn(self, session: Session, text: str) -> None:
         self.launcher.spawned.start(session, text)
 
+    def cancel_spawn(self, session: Session, line: str) -> None:
+        self.launcher.spawned.cancel(line.partition("port=")[2])
+
     def release(self) -> None:
         self.launcher.spawned.begun(self.job)
         super().release()

@@ -10,6 +10,7 @@
       |  cmd=hear_of_failures         ->  |   ompy's ranks alone: from here on the rank takes, unasked,
       |  <- cmd=process_failed job=J ...  |   which others have failed in a job that goes on, its own or one beside it
       |  mcmd=spawn ... endcmd        ->  |   answered when the processes have all come to a barrier, or one can't
+      |  cmd=spawn_cancel port=P      ->  |   ompy's ranks alone, unanswered: P's owner waits for no processes any more
       |  cmd=connected jobs=J,K       ->  |   ompy's ranks alone: the other jobs whose failure is this one's too
       |  cmd=finalize                 ->  |   from here on the rank may exit
 
@@ -24,6 +25,7 @@ from collections.abc import Callable, Sequence
 
 KEY_LIMIT = 64
 VALUE_LIMIT = 1024
+CANCEL = "spawn_cancel"
 LINE_LIMIT = 64 * 1024
 BLOCK_LIMIT = 64 * 1024
 EXIT_CODES = 1 << 31
@@ -87,6 +89,9 @@ class KeyValueSpace:
     def spawn(self, session: Session, text: str) -> None:
         """Start what the blocks say; `session.answered` is then called with the answer."""
         session.answered(refusal("this launcher starts no further processes"))
+
+    def cancel_spawn(self, session: Session, line: str) -> None:
+        """Whoever has asked for processes waits for them no more."""
 
     def connect(self, rank: int, jobs: set[str]) -> None:
         """The jobs that a process is connected with have changed."""
@@ -226,6 +231,9 @@ class Session(Member):
             self.obey(self.behind.pop(0))
 
     def obey(self, line: str) -> None:
+        if line.startswith(f"cmd={CANCEL} "):
+            self.space.cancel_spawn(self, line)
+            return
         if self.is_waiting:
             self.behind.append(line)
             return

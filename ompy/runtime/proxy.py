@@ -89,6 +89,9 @@ class HostSpace(KeyValueSpace):
     def concerns_others(self, rank: int, command: str, fields: dict[str, str]) -> bool:
         return command in COMMON or (command == "put" and not fields.get("key", "").startswith(f"{rank}."))
 
+    def cancel_spawn(self, session: Session, line: str) -> None:
+        self.link.send("pmi", job=self.job, rank=session.rank, line=line)
+
     def forward(self, session: Session, line: str) -> None:
         self.forwarded[session.rank] = session
         self.link.send("pmi", job=self.job, rank=session.rank, line=line)

@@ -42,7 +42,8 @@ class SingletonLauncher(Launcher):
         return True
 
     def send(self, data: bytes) -> None:
-        os.write(self.descriptor, data)
+        if self.descriptor >= 0:  # else it has gone, and is told nothing
+            os.write(self.descriptor, data)
 
     def is_running(self) -> bool:
         return self.descriptor >= 0 or super().is_running()

@@ -13,6 +13,7 @@ import os
 import signal
 from functools import partial
 
+from ompy.mca.pmi_services import PARENT_KEY
 from ompy.runtime.job import Job, Program
 from ompy.runtime.mapping import Place
 from ompy.runtime.pmi_server import refusal
@@ -186,6 +187,14 @@ class SpawnedJobs:
             it.is_refused = True
             self.launcher.signal_ranks(signal.SIGKILL, job)
         return it is not None and it.is_refused
+
+    def cancel(self, port: str) -> None:
+        """Nobody waits at the port any more for the job that is to meet its parents there: it ends without a word."""
+        for number, it in self.jobs.items():
+            if it.values.get(PARENT_KEY) == port and number not in self.over:
+                it.answer(refusal("whoever has asked for it waits no more"))
+                it.is_refused = True
+                self.launcher.signal_ranks(signal.SIGKILL, number)
 
     def connect(self, job: int, rank: int, jobs: set[str]) -> None:
         """The other jobs that a rank is connected with from here on."""

@@ -237,6 +237,10 @@ class PmixRte(Rte):
             self.launcher = OwnLauncher(self.job, self.is_on_one_host)
         return self.launcher.spawn(orders, port)
 
+    def cancel_spawn(self, port: str) -> None:
+        if self.launcher is not None:
+            self.launcher.cancel_spawn(port)
+
     def publish(self, service: str, port: str) -> bool:
         if self.lookup(service):
             return False  # PRRTE would let one hide the other

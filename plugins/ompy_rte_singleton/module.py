@@ -64,6 +64,9 @@ class SingletonRte(Rte):
     def spawn(self, orders: Sequence[Order], port: str) -> Started:
         return self.launcher.spawn(orders, port)
 
+    def cancel_spawn(self, port: str) -> None:
+        self.launcher.cancel_spawn(port)
+
     def publish(self, service: str, port: str) -> bool:
         return self.launcher.publish(service, port)
 

@@ -180,6 +180,31 @@ def test_a_time_that_is_none_is_refused(tmp_path: Path, value: str) -> None:
     assert (status, output) == (0, "True\n")
 
 
+@pytest.mark.parametrize("how", ["launcher", "alone"])
+@pytest.mark.parametrize("child", ["sleep", "late"])
+def test_who_is_interrupted_in_spawn_spawns_again_and_nothing_is_left(tmp_path: Path, how: str, child: str) -> None:
+    first = {
+        "sleep": "('sleep', ['1000'])",
+        "late": "(sys.executable, ['-c', 'import time; time.sleep(2); from ompy import MPI'])",
+    }
+    late = program(tmp_path, "child.py", CHILD + "parent.send('here', 0)\nparent.Disconnect()\n")
+    text = PARENT + (
+        "import signal\n"
+        "def interrupt(*_): raise TimeoutError\n"
+        "signal.signal(signal.SIGALRM, interrupt)\n"
+        "for turn in range(2):\n"
+        "    signal.setitimer(signal.ITIMER_REAL, 0.5)\n"
+        f"    try: world.Spawn(*{first[child]}, 1)\n"
+        "    except TimeoutError: print('interrupted', flush=True)\n"
+        "    child = spawn(world, sys.argv[1], 1)\n"
+        "    print(child.recv(), flush=True)\n"
+        "    child.Disconnect()\n"
+    )
+    path = program(tmp_path, "parent.py", text)
+    status, output = ended(job(1, path, late) if how == "launcher" else alone(path, late))
+    assert (status, output) == (0, "interrupted\nhere\n" * 2)
+
+
 def test_a_spawned_rank_that_fails_ends_the_job(tmp_path: Path) -> None:
     child = program(tmp_path, "child.py", CHILD + "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
     text = PARENT + "child = spawn(world, sys.argv[1], 1)\nchild.recv()\n"

@@ -19,11 +19,14 @@ from ompy.runtime.dpm.meeting import meet
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TypeVar
 
     from ompy.core.communicator import Communicator
     from ompy.mca.rte import Order
     from ompy.runtime.dpm.channel import Channel
     from ompy.runtime.instance import Instance
+
+    Result = TypeVar("Result")
 
 # Between the news that all new processes have begun MPI (or, of launchers that do not tell, that they were started) and the
 # call of their root, in seconds.
@@ -47,7 +50,7 @@ def spawn(
         try:
             instance.modex.ask_ahead()
             with instance.launcher_lock:
-                started = instance.rte.spawn(wanted, port.name)
+                started = cancelled_on_interruption(instance, port.name, lambda: instance.rte.spawn(wanted, port.name))
             found = iter(started.codes)
             codes.extend([next(found, SUCCESS) for _ in range(order.count)] for order in wanted)
 
@@ -55,13 +58,24 @@ def spawn(
                 if how := acquaintances.failure_in(started.job):
                     raise MPIError(ERR_SPAWN, f"{wanted[0].command}: {how} before it met those who have spawned it")
 
-            return port.accept(LIMIT, look)
+            return cancelled_on_interruption(instance, port.name, lambda: port.accept(LIMIT, look))
         finally:
             port.close()
             show_running()
 
     made = meet(instance, comm, root, opened)
     return made, communicators.share_value(comm, codes, root)
+
+
+def cancelled_on_interruption(instance: Instance, port: str, call: Callable[[], Result]) -> Result:
+    """The processes that nobody waits for any more, because a signal handler has raised, are to end."""
+    try:
+        return call()
+    except MPIError:
+        raise
+    except BaseException:
+        instance.rte.cancel_spawn(port)
+        raise
 
 
 def meet_parent(instance: Instance) -> Communicator | None:

@@ -248,10 +248,15 @@ def test_what_a_flush_that_an_exception_ends_would_have_told_the_next_one_tells(
     win = MPI.Win.Create_dynamic(comm=comm)
     for call in (win.Flush, win.Unlock):
         sign = comm.bcast(str(tmp_path / f"may-go-on-{call.__name__}"))
+        outside = sign + "-outside"
         if comm.rank == 0:
             win.Lock(1)
         comm.Barrier()
+        if comm.rank == 1:
+            open(outside, "w").close()
         if comm.rank == 0:
+            while not os.path.exists(outside):
+                pass
             win.Put(np.ones(4), 1, 4096)
             until_late(lambda call=call: call(1))
             open(sign, "w").close()

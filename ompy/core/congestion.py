@@ -42,15 +42,20 @@ class CongestionControl:
     """
 
     def __init__(self, wanted: str, parameter: str) -> None:
+        self.system = self.near = self.far = ""
+        if wanted == SYSTEM:
+            return
         link = Socket()
         try:
             self.system = self.near = self.far = algorithm_of(link)
             if wanted == AUTO and self.system.startswith(PACED):
                 self.near = next((name for name in INSTEAD if may_choose(link, name)), self.system)
-            elif wanted not in (AUTO, SYSTEM):
+            elif wanted != AUTO:
                 choose(link, wanted)
                 self.near = self.far = wanted
         except OSError as error:
+            if wanted == AUTO:
+                return  # a system that has no choice to offer
             with open(ALLOWED) as allowed:
                 some = ", ".join((AUTO, SYSTEM, *allowed.read().split()))
             raise OSError(f"{parameter} {wanted}: {error.strerror}; it may be one of {some}") from None

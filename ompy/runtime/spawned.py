@@ -190,7 +190,7 @@ class SpawnedJobs:
 
     def cancel(self, port: str) -> None:
         """Nobody waits at the port any more for the job that is to meet its parents there: it ends without a word."""
-        for number, it in self.jobs.items():
+        for number, it in list(self.jobs.items()):  # who is answered may ask for the next
             if it.values.get(PARENT_KEY) == port and number not in self.over:
                 it.answer(refusal("whoever has asked for it waits no more"))
                 it.is_refused = True

@@ -242,8 +242,12 @@ cdef int acquire_memory(object source, bint writable, bint want_format, Spec *sp
     if want_format:
         set_typemap(spec, typemap_of_format(spec.view.format))
         learn(source, &spec.view, <Typemap> spec.typemap)
-    elif array_type == NULL or Py_TYPE(<PyObject *> source) == array_type:
-        learn_apart(source)
+    else:
+        if writable and getattr(getattr(source, "dtype", None), "hasobject", False):
+            release(spec)
+            raise BufferError("message: the array holds references to objects, which no message may overwrite")
+        if array_type == NULL or Py_TYPE(<PyObject *> source) == array_type:
+            learn_apart(source)
     return 0
 
 

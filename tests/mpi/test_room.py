@@ -121,3 +121,12 @@ def test_sizes_that_no_memory_has_are_errors():
 def test_datatypes_that_are_longer_than_memory_are_errors(make):
     with pytest.raises(MPI.Exception):
         make()
+
+
+@pytest.mark.parametrize("kind", [MPI.BYTE, OVERLAPPING], ids=["byte", "overlapping"])
+def test_references_to_objects_are_not_overwritten(kind):
+    objects = numpy.array([None] * 4)
+    with pytest.raises(BufferError, match="references to objects"):
+        SELF.Recv([objects, 1, kind], 0)
+    with pytest.raises(BufferError, match="references to objects"):
+        SELF.Allgather([b"12345678", 1, MPI.BYTE], [objects, 1, kind])

@@ -100,11 +100,11 @@ class ZmqBtl(Btl):
         self.handshakes = value("handshakes")
         self.circles = Circles(Identities(rte.secret, rte.job, rte.rank, rte.size))
         self.security = scheme(value("security"), self.circles)
+        self.congestion = CongestionControl(value("congestion_control"), "btl_zmq_congestion_control")
         host = choose(value("interface"), rte.is_on_one_host, link)
         backlog = max(128, rte.size)
         listening, self.url = listen(host, value("port_min"), value("port_range"), rte.local_rank, backlog)
         self.listener = Listener(listening)
-        self.congestion = CongestionControl(value("congestion_control"), "btl_zmq_congestion_control")
         self.context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         try:
             self.open(rte, value)

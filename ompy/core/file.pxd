@@ -96,4 +96,5 @@ cdef class File:
 cdef class FileRequest(Request):
     cdef readonly File file
     cdef readonly Access access
+    cdef public bint taken                       # a lane has it
     cdef object work                             # function(access) -> bytes, which blocks

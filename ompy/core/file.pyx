@@ -25,9 +25,6 @@ cdef class Access:
         return 0
 
 
-# Times that a request is given to a lane before whoever began it carries it out.
-cdef int TRIES = 100
-
 cdef class Turn:
     """One thread's turn at a file's bytes.
 
@@ -103,6 +100,10 @@ cdef class File:
         return f"<file {self.path} rank {self.communicator.rank} of {self.communicator.size}>"
 
 
+# Times that a request is given to a lane before whoever began it carries it out.
+cdef int TRIES = 100
+
+
 cdef class FileRequest(Request):
     """An access that goes on by itself.
 
@@ -130,13 +131,13 @@ cdef class FileRequest(Request):
         """Have a lane's thread carry it out, whatever signal handlers raise meanwhile: the file waits for it already."""
         raised = None
         for _ in range(TRIES):
-            if lane.last is self:
+            if self.taken:
                 break
             try:
                 lane.put(self)
             except BaseException as error:
                 raised = error
-        if lane.last is not self:
+        if not self.taken:
             self.carry_out()
         if raised is not None:
             raise raised

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     class Work(Protocol):
         complete: bool
+        taken: bool
 
         def carry_out(self) -> None: ...
 
@@ -46,16 +47,18 @@ class Lane:
         from queue import SimpleQueue
 
         process = os.getpid()
+        queue, ended = self.queue, self.ended
         # A child of fork has the queue, but not the thread.
+        if queue is None or self.process != process:
+            queue, ended = SimpleQueue(), allocate_lock()
+            queue.put(work)
+            ended.acquire()
+        # Another thread may have been quicker.
         if self.queue is not None and self.process == process:
-            self.last = work
+            work.taken, self.last = True, work
             self.queue.put(work)
             return
-        queue: SimpleQueue[Any] = SimpleQueue()
-        queue.put(work)
-        ended = allocate_lock()
-        ended.acquire()
-        self.queue, self.ended, self.process, self.last = queue, ended, process, work
+        work.taken, self.queue, self.ended, self.process, self.last = True, queue, ended, process, work
         try:
             start_new_thread(run, (queue, ended))
         except RuntimeError:  # the system gives no thread

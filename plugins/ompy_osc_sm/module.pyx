@@ -146,12 +146,12 @@ cdef class SmWindow(Accesses):
     cpdef bint test(self) except -1:
         """Whether all ranks of `post` have completed."""
         cdef int rank
-        cdef bint gone
         if self.exposed is None:
             raise MPIError(ERR_RMA_SYNC, "Test without Post")
         for rank in self.exposed:
-            gone = rank != self.rank and has_gone(self.room.reaches[rank])
-            if not gone and <int32_t> (acquire32(completed_to(&self.room, self.rank) + rank) - self.waits[rank]) <= 0:
+            if <int32_t> (acquire32(completed_to(&self.room, self.rank) + rank) - self.waits[rank]) <= 0:
+                if rank != self.rank and has_gone(self.room.reaches[rank]):
+                    continue                     # Wait says so
                 progress()
                 return False
         self.wait()

@@ -6,6 +6,7 @@ import fcntl
 import os
 import signal
 import struct
+import sys
 import threading
 
 import numpy as np
@@ -701,6 +702,32 @@ def test_an_access_that_goes_on_by_itself_is_carried_out_though_a_signal_handler
         file.Sync()
         file.Close()
     print(f"interrupted {interrupted} times")
+
+
+@pytest.mark.ompy(1)
+def test_accesses_that_threads_begin_at_once_are_carried_out_once_each(comm, tmp_path):
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE)
+    problems = []
+
+    def write(place):
+        try:
+            for value in range(500):
+                file.Iwrite_at(8 * place, np.full(1, value)).Wait()
+        except MPI.Exception as problem:
+            problems.append(problem)
+
+    try:
+        threads = [threading.Thread(target=write, args=(place,)) for place in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    file.Close()
+    assert not problems
 
 
 @pytest.mark.ompy(1)

@@ -49,7 +49,7 @@ class Lane:
         process = os.getpid()
         queue, ended = self.queue, self.ended
         # A child of fork has the queue, but not the thread.
-        if queue is None or self.process != process:
+        if queue is None or ended is None or self.process != process:
             queue, ended = SimpleQueue(), allocate_lock()
             queue.put(work)
             ended.acquire()

@@ -234,6 +234,8 @@ cdef int acquire_memory(object source, bint writable, bint want_format, Spec *sp
     try:
         acquire(source, &spec.view, flags)
     except (BufferError, ValueError) as error:
+        if not PyObject_CheckBuffer(source):
+            raise  # its description is wrong, and the error says where
         raise BufferError(f"message: {'writable ' if writable else ''}contiguous memory expected "
                           f"of the {type(source).__name__}: {error}") from error
     spec.held = True

@@ -126,6 +126,18 @@ def test_memory_of_other_libraries_is_used_where_it_lies(kind):
         through(kind(numpy.arange(10.0)[::2]), got)
 
 
+@pytest.mark.parametrize("wrong", [{"typestr": "<iX"}, {"data": (0,)}])
+def test_a_wrong_description_of_memory_is_a_value_error(wrong):
+    class Wrong(Cuda):
+        @property
+        def __cuda_array_interface__(self):
+            return {**super().__cuda_array_interface__, **wrong}
+
+    with pytest.raises(ValueError) as raised:
+        through(numpy.zeros(6), Wrong(numpy.zeros(6)))
+    assert not isinstance(raised.value, BufferError)
+
+
 def test_memory_stays_alive_as_long_as_the_operation_needs_it():
     request = SELF.Irecv(memory := bytearray(8), 0)
     with pytest.raises(BufferError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from pathlib import Path
 
@@ -172,6 +173,13 @@ def test_every_clause_of_a_check_is_one_of_a_contract() -> None:
         for check in checks(framework, level):
             assert set(check.clauses) <= known.keys(), check.name
             assert callable(check.body)
+
+
+def test_checks_that_fork_say_so() -> None:
+    """Else their children meet the lock of glibc's guard bytes."""
+    for framework, level in MODULES:
+        for check in checks(framework, level):
+            assert check.forks == ("os.fork(" in inspect.getsource(check.body)), check.name
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)

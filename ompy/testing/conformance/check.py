@@ -43,6 +43,7 @@ class Check(NamedTuple):
         idle: some ranks make no progress meanwhile, or sleep; no component does that in lockstep.
         unmet: begins before the ranks have met; else each has an endpoint for every peer.
         last: ends the job, or leaves it unfit for others.
+        forks: a rank has a child by `fork`.
         sole: whatever goes wrong in it breaks its first clause.
         function: a collective that the component must declare algorithms of, where it declares any.
         option: made on request only, by this option.
@@ -59,6 +60,7 @@ class Check(NamedTuple):
     idle: bool = False
     unmet: bool = False
     last: bool = False
+    forks: bool = False
     sole: bool = False
     function: str = ""
     option: str = ""

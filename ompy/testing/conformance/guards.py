@@ -1,6 +1,8 @@
 """Guard bytes around memory: a component that writes in front of what it has allocated, or behind, ends its rank.
 
 Python has its own (`PYTHONMALLOC=debug`); of glibc's `malloc` a library of glibc's does it, where that is installed beside it.
+Its lock stays taken in a child that is forked while another thread allocates, and the child waits for ever: ranks that fork
+go without it.
 """
 
 from __future__ import annotations
@@ -25,10 +27,10 @@ def library() -> str:
     return next((str(path.with_name(LIBRARY)) for path in paths if path.with_name(LIBRARY).exists()), "")
 
 
-def environment(outside: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The variables that ranks are started with, given those that there are."""
+def environment(forks: bool, outside: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The variables that ranks, which may fork, are started with, given those that there are."""
     guarded = {"PYTHONMALLOC": "debug"}
-    if path := library():
+    if not forks and (path := library()):
         guarded |= {"MALLOC_CHECK_": SAY_AND_END, "LD_PRELOAD": " ".join(filter(None, (path, outside.get("LD_PRELOAD", ""))))}
     return guarded
 

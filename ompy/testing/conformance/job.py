@@ -164,11 +164,16 @@ class Ended(Exception):
 class Job:
     """The processes of one job, and the wires to them.
 
+    Parameters:
+        order: what is under test.
+        forks: ranks will have children by `fork`.
+
     Errors: Ended when the ranks did not come up.
     """
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: Order, forks: bool = False) -> None:
         self.order = order
+        self.forks = forks
         self.folder = tempfile.TemporaryDirectory(prefix="ompy-conformance-")
         self.wires: dict[Connection[Any, Any], int] = {}
         self.numbers: dict[Connection[Any, Any], int] = {}  # of ranks that only the component under test can tell
@@ -215,7 +220,7 @@ class Job:
         pairs = [quiet, *order.parameters, *(limits.drawn(order) if order.level == limits.LEVEL else ())]
         environment = os.environ | command_line(pairs) | handed_down() | {ADDRESS: self.address, "TMPDIR": str(self.temporary)}
         # Threads of a numerical library would compete with the ranks for the cores.
-        environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"} | guards.environment()
+        environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"} | guards.environment(self.forks)
         if self.direct:
             for rank in range(order.processes):
                 self.launch([sys.executable, "-m", PROGRAM], environment | {RANK: str(rank)})

@@ -80,9 +80,12 @@ def run(order: Order, chosen: Sequence[Check], exitfirst: bool = False) -> Itera
             if excuse := pointless or check.excuse(declared, order.ranks, order.options):
                 yield Result(order, check, Outcome(SKIPPED, "", excuse), 0.0)
                 continue
+            if job is not None and job.forks != check.forks:
+                job.end()
+                job = None
             opened = job is not None
             try:
-                job = job or Job(order)
+                job = job or Job(order, check.forks)
                 opened = True
                 outcome = job.run(check)
             except Ended as ended:

@@ -25,7 +25,7 @@ AFTER_DEATH = 8
 LONGEST_LIFE = 120.0  # seconds that a child lives on at most
 
 
-@check("fork", sole=True)
+@check("fork", forks=True, sole=True)
 def a_forked_child_disturbs_nothing(rank: BtlRank) -> None:
     """One child leaves at once, another ends as Python programs end."""
     rank.transfer(everybody(rank, [100]))
@@ -248,7 +248,7 @@ def the_death_of_a_peer_is_reported(rank: BtlRank) -> None:
     rank.exchange(None)
 
 
-@check("fork", ranks=2, abroad=True, last=True, sole=True)
+@check("fork", ranks=2, abroad=True, last=True, forks=True, sole=True)
 def the_death_of_a_peer_is_reported_though_a_child_of_its_lives_on(rank: BtlRank) -> None:
     """The last rank forks and is killed; its child, which has inherited every descriptor, makes no call and goes on."""
     victim = rank.size - 1

@@ -41,7 +41,7 @@ def nothing_is_heard_where_nothing_is_said(rank: RteRank) -> None:
     rank.meet()
 
 
-@check("fork")
+@check("fork", forks=True)
 def a_forked_child_lets_go(rank: RteRank) -> None:
     """The parent goes on."""
     before = rank.rte.descriptor
@@ -138,7 +138,7 @@ def abort_ends_every_rank(rank: RteRank) -> None:
     rank.stay()
 
 
-@check("orphans", last=True, exits=-signal.SIGKILL)
+@check("orphans", last=True, forks=True, exits=-signal.SIGKILL)
 def ranks_do_not_outlive_their_launcher(rank: RteRank) -> None:
     """Which is killed."""
     if not rank.launcher:

@@ -74,7 +74,7 @@ cdef void count_again(const Room *room, int target) noexcept nogil:
             state.exclusive = rank + 1
         else:
             state.sharing += 1
-    hand_over(state, turns, room.ranks)
+    hand_over(room, state, turns)
 
 
 cdef bint ask(const Room *room, int target, uint32_t kind) noexcept nogil:
@@ -115,19 +115,23 @@ cdef void give_up(const Room *room, int target) noexcept nogil:
     else:
         state.sharing -= 1
     if state.waiting:
-        hand_over(state, turns, room.ranks)
+        hand_over(room, state, turns)
     release32(&state.guard, 0)
 
 
-cdef void hand_over(RankState *state, uint64_t *turns, int ranks) noexcept nogil:
-    """To those who are next, as far as the lock is free for them."""
+cdef void hand_over(const Room *room, RankState *state, uint64_t *turns) noexcept nogil:
+    """To those who are next, as far as the lock is free for them; who has died while waiting has no turn."""
     cdef int rank, next_one
     cdef uint64_t kind
     while state.waiting and not state.exclusive:
         next_one = -1
-        for rank in range(ranks):
+        for rank in range(room.ranks):
             if turns[rank] and not turns[rank] & HELD and (next_one < 0 or turns[rank] < turns[next_one]):
                 next_one = rank
+        if next_one != room.rank and has_gone(room.reaches[next_one]):
+            state.waiting -= 1
+            release(&turns[next_one], 0)
+            continue
         kind = turns[next_one] & KIND
         if kind == LOCK_EXCLUSIVE and state.sharing:
             break

@@ -74,9 +74,11 @@ def test_who_can_not_lock_all_ranks_holds_none(options: tuple[str, ...]) -> None
 
 
 @by_every_component
-def test_who_waits_before_a_rank_that_fails_gets_the_lock(options: tuple[str, ...]) -> None:
-    # Rank 0 holds the lock of its own memory, rank 3 waits for it, and rank 1, which fails, behind rank 3.
+@pytest.mark.parametrize("first", [3, 1])
+def test_who_waits_beside_a_rank_that_fails_gets_the_lock(options: tuple[str, ...], first: int) -> None:
+    # Rank 0 holds the lock of its own memory; ranks 3 and 1 wait for it, one behind the other, and rank 1 fails.
     setup = SETUP + (
+        f"first, second = {first}, {4 - first}\n"
         "from threading import Thread\n"
         "if rank == 0: win.Lock(0)\n"
         "comm.Barrier()\n"
@@ -84,8 +86,9 @@ def test_who_waits_before_a_rank_that_fails_gets_the_lock(options: tuple[str, ..
         "    win.Lock(0)\n"
         "    win.Unlock(0)\n"
         "asking = Thread(target=ask, daemon=rank == 1)\n"
-        "if rank == 3: asking.start(), time.sleep(0.2), comm.send(None, 1)\n"
-        "if rank == 1: comm.recv(source=3), asking.start(), time.sleep(0.2)\n"
+        "if rank == first: asking.start(), time.sleep(0.2), comm.send(None, second)\n"
+        "if rank == second: comm.recv(source=first), asking.start(), time.sleep(0.2), comm.send(None, first)\n"
+        "if rank == first: comm.recv(source=second)\n"
         "def turn():\n"
         "    if rank == 0:\n"
         "        try: comm.recv(source=1)\n"

@@ -24,7 +24,8 @@
 #                        drawn 4   writing 1   reading 3       number 0 is done, 1 and 2 read, 3 is a writer and waits
 #
 #     detached     how often this rank has taken memory away from a dynamic window
-#     holders      what rank i has of the lock or waits for: if i is dead, those behind it wait for nothing
+#     holders      what rank i has of the lock: if i is dead, those behind it wait for nothing.  While it waits, its number + 1
+#                  above that: if i is dead, whoever waits behind it passes the lock on when its turn has come
 #     posted       how often rank i has posted to this one
 #     completed    how often rank i has completed towards this one
 #     combiners    how many numbers of `combining` threads of rank i draw or have: if i is dead, those behind wait for nothing
@@ -48,6 +49,8 @@ cdef enum:
     # Fields of `combining`, 64 bits together, so that what is carried out of `drawn` is gone: | drawn | served | holder |
     HOLDER_BITS = 20
     NUMBER_BITS = 22
+    # Of `holders`: | number + 1 | LOCK_SHARED or LOCK_EXCLUSIVE |
+    WAITING = 1024
 
 cdef enum What:
     PUT, GET, ATOMIC, ASK

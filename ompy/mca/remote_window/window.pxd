@@ -20,6 +20,7 @@ cdef class RemoteWindow(Accesses):
 
     cdef int meet(self, int operation) except -1
     cdef int take_lock(self, int target, int kind) except -1
+    cdef bint pass_over(self, int target, const int64_t *words) except -1
     cdef int expect_turn(self, int target, int64_t *holders, int64_t before, int64_t unchanged) except -1
     cdef int give_lock_back(self, int target, int kind) except -1
     # How often a rank has posted, or completed, towards this one; a component may count in another place.

@@ -13,12 +13,12 @@ from ompy.mca.agreement cimport begin_meeting
 from ompy.mca.bml cimport Bml
 from ompy.mca.btl cimport FLAG_ASYNCHRONOUS
 from ompy.mca.remote_window.accesses cimport Accesses
-from ompy.mca.remote_window.ways cimport DRAWN, HOLDERS, READING, WRITING, Way
+from ompy.mca.remote_window.ways cimport DRAWN, HOLDERS, READING, WAITING, WRITING, Way
 
-from ompy.core.errors import ERR_RMA_SYNC, MPIError
+from ompy.core.errors import ERR_PROC_FAILED, ERR_RMA_SYNC, MPIError
 
 
-# Nanoseconds for which living ranks may keep a lock that a failed one holds, too, or waits for.
+# Nanoseconds for which living ranks may keep a lock that a failed one holds, too.
 cdef int64_t PATIENCE = 1000000000
 
 
@@ -259,29 +259,52 @@ cdef class RemoteWindow(Accesses):
             full_fence()
             if words[serving] == number:
                 break
+            if round == 0:
+                self.change(target, HOLDERS + self.rank, "swap", (number + 1) * WAITING | kind, 0)
+            elif self.pass_over(target, words):
+                continue
             again = words[serving] == served
             if not again:
                 served, since = words[serving], clock_now()
             self.expect_turn(target, words + HOLDERS, number - served if again else 0, clock_now() - since)
             self.pause(round, target, WIN_LOCK)
             round += 1
+        if round and not self.change(target, HOLDERS + self.rank, "swap", kind, 0):
+            raise MPIError(ERR_PROC_FAILED, f"the lock of rank {target} was given to the next one: a rank took this one for dead")
         if kind == LOCK_SHARED:
             self.change(target, READING, "add", 1, 0)
         return 0
 
+    cdef bint pass_over(self, int target, const int64_t *words) except -1:
+        """Whether the lock has come to a rank that died while it waited, and we have passed it on."""
+        cdef int rank, serving
+        cdef int64_t holder
+        for rank in range(self.ranks):
+            holder = words[HOLDERS + rank]
+            if holder < WAITING or rank == self.rank or (<Way> self.ways[rank]).proc.failure is None:
+                continue
+            serving = READING if holder % WAITING == LOCK_SHARED else WRITING
+            if words[serving] != holder // WAITING - 1:
+                continue
+            if self.change(target, HOLDERS + rank, "cswap", 0, holder) == holder:
+                self.change(target, READING, "add", 1, 0)
+                self.change(target, WRITING, "add", 1, 0)
+                return True
+        return False
+
     cdef int expect_turn(self, int target, int64_t *holders, int64_t before, int64_t unchanged) except -1:
         """Whether a wait for a lock may come to its end.
 
-        Nothing tells who has which number: of those `before` this one's, as two looks have found, a failed rank has one for
-        certain where there are more of them than living holders, and else where for `unchanged` nanoseconds nobody has passed
-        the lock on.
+        Nothing tells which number a holder has: of those `before` this one's, as two looks have found, a failed one has one
+        for certain where there are more of them than living holders and ranks that wait, and else where for `unchanged`
+        nanoseconds nobody has passed the lock on.
         """
         cdef int rank, living = 0, failed = -1
         cdef Way way
         for rank in range(self.ranks):
             if holders[rank] and rank != self.rank:
                 way = self.ways[rank]
-                if way.proc.failure is None:
+                if way.proc.failure is None or holders[rank] >= WAITING:
                     living += 1
                 else:
                     failed = rank

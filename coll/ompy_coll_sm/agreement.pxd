@@ -24,6 +24,12 @@ cdef inline size_t part_of(Area area, size_t total, Py_ssize_t size) noexcept:
 
 # Every rank's contribution of the present step is there and of this length; otherwise all ranks find out and stop alike.
 cdef int meet(Area area, size_t total) except -1
+# Where data go one way: a rank of the first `count`, other than this one, whose contribution of the present step is there and of
+# another length, or -1.
+cdef int one_that_differs(Area area, size_t total, int count) except -2
+# So that all take as many steps: whoever needs more than one looks, in the first, at every rank's length, and takes no more
+# where one differs.  Who else contributes nothing puts its length up there if it needs more, or has seen one that differs.
+cdef int agree_on_steps(Area area, size_t total) except -1
 # Raises when a rank, unless it is -1, was seen to take part with another length than this one.
 cdef int differs(Area area, int rank, size_t total) except -1
 cdef object too_long(int rank, size_t length, size_t room)

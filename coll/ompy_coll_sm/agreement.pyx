@@ -18,6 +18,21 @@ cdef int meet(Area area, size_t total) except -1:
     return 0
 
 
+cdef int one_that_differs(Area area, size_t total, int count) except -2:
+    cdef int rank, other = -1
+    for rank in range(count):
+        if rank != area.rank and area.length_of(rank) != total:
+            other = rank
+    return other
+
+
+cdef int agree_on_steps(Area area, size_t total) except -1:
+    cdef int other = one_that_differs(area, total, area.size)
+    if other >= 0:
+        area.end()
+    return differs(area, other, total)
+
+
 cdef int differs(Area area, int rank, size_t total) except -1:
     """Raises when a rank, unless it is -1, was seen to take part with another length than this one."""
     if rank >= 0:

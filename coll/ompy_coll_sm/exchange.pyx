@@ -8,7 +8,17 @@
 from ompy.core.convertor cimport Convertor
 from ompy.core.typemap cimport Typemap
 
-from ompy_coll_sm.agreement cimport differs, meet, part_of, piece_of, slot, too_long, whole
+from ompy_coll_sm.agreement cimport (
+    agree_on_steps,
+    differs,
+    meet,
+    one_that_differs,
+    part_of,
+    piece_of,
+    slot,
+    too_long,
+    whole,
+)
 from ompy_coll_sm.area cimport SHORT
 from ompy_coll_sm.memory cimport convertor_for, load, store
 
@@ -54,22 +64,29 @@ cdef int gather(Area area, CollectiveCall call) except -1:
     cdef size_t stride = call.recv_count * call.recv_type.extent if is_root else 0
     cdef Convertor sent = None if in_place else convertor_for(call.send_address, call.send_count, call.send_type)
     cdef list received = []
+    cdef char *place
     cdef int rank, other = -1
     if is_root:
         received = [convertor_for(call.recv_address + rank * stride, call.recv_count, call.recv_type)
                     for rank in range(area.size)]
     while True:
         nbytes = min(piece, total - offset)
+        place = area.claim(0 if is_root else piece)
         if not is_root:
-            load(call.send_address, sent, offset, area.claim(piece), nbytes)
+            load(call.send_address, sent, offset, place, nbytes)
+        if not is_root or (offset == 0 and piece < total):
             area.put_up(total)
-        else:
-            area.step += 1
-            for rank in range(area.size):
-                if rank != area.rank:
-                    store(call.recv_address + rank * stride, received[rank], offset, area.look_at(rank, piece), nbytes)
-                    if area.line(rank).length != total:
-                        other = rank
+        if offset == 0 and piece < total:
+            agree_on_steps(area, total)
+        if is_root:
+            other = one_that_differs(area, total, area.size)
+            area.met()
+            if other >= 0:
+                area.put_up(total)
+            else:
+                for rank in range(area.size):
+                    if rank != area.rank:
+                        store(call.recv_address + rank * stride, received[rank], offset, area.place(rank, piece), nbytes)
         area.end()
         offset += nbytes
         if offset >= total:

@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 from ompy.core.operation cimport Operation
 from ompy.core.typemap cimport Typemap
 
-from ompy_coll_sm.agreement cimport differs, meet, part_of, piece_of, slot, whole
+from ompy_coll_sm.agreement cimport agree_on_steps, differs, meet, one_that_differs, part_of, piece_of, slot, whole
 from ompy_coll_sm.area cimport SHORT
 
 # Bytes that are reduced over all ranks at a time: what stays in the first cache meanwhile.
@@ -53,27 +53,31 @@ cdef int reduce(Area area, CollectiveCall call) except -1:
     cdef Typemap typemap = call.recv_type if in_place else call.send_type
     cdef size_t total = (call.recv_count if in_place else call.send_count) * typemap.size
     cdef size_t piece = piece_of(total, whole(area.chunk, typemap.size)), offset = 0, nbytes
+    cdef size_t source = call.recv_address if in_place else call.send_address
+    cdef bint is_root = area.rank == call.root, copies
     cdef const char *own
     cdef char *place
-    cdef int rank, other = -1
+    cdef int other = -1
     while True:
         nbytes = min(piece, total - offset)
-        if area.rank != call.root:
-            memcpy(area.claim(piece), <char *> (call.send_address + offset), nbytes)
+        # In place the result overwrites this rank's operand, which may be needed after that.
+        copies = in_place or not is_root
+        place = area.claim(piece if copies else 0)
+        own = <const char *> (source + offset)
+        if copies:
+            memcpy(place, own, nbytes)
+            own = place
+        if not is_root or (offset == 0 and piece < total):
             area.put_up(total)
-        else:
-            if in_place:
-                # The result overwrites this rank's operand, which may be needed after that.
-                place = area.claim(piece)
-                memcpy(place, <char *> (call.recv_address + offset), nbytes)
-                own = place
+        if offset == 0 and piece < total:
+            agree_on_steps(area, total)
+        if is_root:
+            other = one_that_differs(area, total, area.size)
+            area.met()
+            if other >= 0:
+                area.put_up(total)
             else:
-                area.step += 1
-                own = <const char *> (call.send_address + offset)
-            fold(area, <char *> (call.recv_address + offset), own, 0, 0, nbytes, piece, area.size, typemap, call.operation)
-            for rank in range(area.size):
-                if rank != area.rank and area.line(rank).length != total:
-                    other = rank
+                fold(area, <char *> (call.recv_address + offset), own, 0, 0, nbytes, piece, area.size, typemap, call.operation)
         area.end()
         offset += nbytes
         if offset >= total:
@@ -226,19 +230,28 @@ cdef int scan(Area area, CollectiveCall call, bint inclusive) except -1:
     cdef size_t total = (call.recv_count if call.send_in_place else call.send_count) * typemap.size
     cdef size_t source = call.recv_address if call.send_in_place else call.send_address
     cdef size_t piece = piece_of(total, whole(area.chunk, typemap.size)), offset = 0, nbytes
-    cdef int count = area.rank + 1 if inclusive else area.rank
+    cdef int count = area.rank + 1 if inclusive else area.rank, other = -1
+    cdef bint is_last = area.rank == area.size - 1
+    cdef char *place
     while True:
         nbytes = min(piece, total - offset)
-        if area.rank < area.size - 1:
-            memcpy(area.claim(piece), <char *> (source + offset), nbytes)
+        place = area.claim(0 if is_last else piece)
+        if not is_last:
+            memcpy(place, <char *> (source + offset), nbytes)
+        if not is_last or (offset == 0 and piece < total):
             area.put_up(total)
-        else:
-            area.step += 1
-        if count > 0:
+        if offset == 0 and piece < total:
+            agree_on_steps(area, total)
+        other = one_that_differs(area, total, count)
+        if is_last:
+            area.met()
+            if other >= 0:
+                area.put_up(total)
+        if count > 0 and other < 0:
             fold(area, <char *> (call.recv_address + offset), <char *> (source + offset), 0, 0, nbytes, piece, count, typemap,
                  call.operation)
         area.end()
         offset += nbytes
         if offset >= total:
             break
-    return 0
+    return differs(area, other, total)

@@ -233,13 +233,46 @@ def test_lengths_that_differ_are_an_error_and_harm_nothing_else(comm):
             with pytest.raises(MPI.Exception, match=rf"rank 1 has another length .* {8 * here} bytes"):
                 comm.Scatter(None, numpy.zeros(here), 1)
         assert comm.allreduce(1) == 3
-    mine = numpy.zeros(10 if rank == 1 else 5)
-    if rank == 0:
-        with pytest.raises(MPI.Exception, match="rank 1 has another length"):
-            comm.Gather(mine, numpy.zeros((3, 5)), 0)
-    else:
-        comm.Gather(mine, None, 0)
-    comm.Barrier()
+
+
+def in_place():
+    from ompy import MPI
+
+    return MPI.IN_PLACE
+
+
+ONE_WAY = {
+    "gather": lambda comm, mine: comm.Gather(mine, numpy.zeros((3, len(mine))) if comm.rank == 0 else None, 0),
+    "reduce": lambda comm, mine: comm.Reduce(mine, mine.copy(), root=0),
+    "reduce in place": lambda comm, mine: comm.Reduce(in_place() if comm.rank == 0 else mine, mine, root=0),
+    "scan": lambda comm, mine: comm.Scan(mine, mine.copy()),
+    "exscan": lambda comm, mine: comm.Exscan(mine, mine.copy()),
+}
+
+
+@pytest.mark.ompy(3, mca=SMALL_PIECES)
+@pytest.mark.parametrize("function", ONE_WAY)
+def test_lengths_that_differ_where_data_go_one_way_are_an_error_and_harm_nothing_else(comm, function):
+    from ompy import MPI
+
+    rank, where = comm.rank, 2 if function.endswith("scan") else 0
+    refused = 0
+    for another in range(3):
+        for there, here in ((5, 10), (10, 5), (0, 2000), (2000, 0), (5000, 2000), (2000, 5000), (700, 5000), (5000, 600)):
+            mine = numpy.ones(there if rank == another else here)
+            try:
+                ONE_WAY[function](comm, mine)
+            except MPI.Exception as error:
+                assert error.Get_error_class() == MPI.ERR_TRUNCATE
+                assert "has another length in this collective" in str(error)
+                refused += 1
+            else:
+                # Whoever gets nothing of the others need not notice.
+                assert rank != where
+            total = numpy.zeros(3000)
+            comm.Allreduce(numpy.ones(3000), total)
+            assert (total == 3).all()
+    assert rank != where or refused == 24
 
 
 def folded(rows):

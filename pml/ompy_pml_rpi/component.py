@@ -9,6 +9,11 @@ COMPONENT = Component(
     name="rpi",
     version="0.1.0",
     interface="ompy_pml_rpi.module",
+    # Its RPIs are of simulated chips.
+    capabilities={
+        "lockstep": True,
+        "departures": {"loss": "a request progression interface does not tell of processes that are lost: the job ends with them"},
+    },
     summary="LAM/MPI's MPI layer over a request progression interface (rMPI on the Raw chip)",
 )
 

@@ -43,6 +43,7 @@ MORE_MATCHING = [
     ("pml", "ob1", 2, {"pml_ob1_checksum": 1}),
     ("pml", "cm", 3, {}),
     ("pml", "dr", 2, {}),
+    ("pml", "rpi", 2, {}),
     ("mtl", "portals", 3, {}),
     ("rpi", "raw_v1", 2, {}),
     ("rpi", "raw_v2", 2, {}),

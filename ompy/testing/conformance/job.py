@@ -50,6 +50,8 @@ LAUNCHER = ("python", "-m", "ompy.cli.ompyrun", "-n", "{ranks}")
 PYTHON = {"python": sys.executable}
 # The PML of the tree above a component that matches messages.
 ABOVE = {"mtl": "cm", "rpi": "rpi"}
+# Frameworks whose components one of this may have below it.
+BELOW = {"pml": ("mtl", "rpi")}
 
 
 class Order(NamedTuple):
@@ -216,8 +218,8 @@ class Job:
         """Start the ranks: over the bare contract they need no launcher, and its opinion of dying ranks would be in the way."""
         order = self.order
         # What a component says of itself when it is chosen is meant for a person's jobs.
-        quiet = f"{order.framework}_base_verbose", "-1"
-        pairs = [quiet, *order.parameters, *(limits.drawn(order) if order.level == limits.LEVEL else ())]
+        quiet = [(f"{framework}_base_verbose", "-1") for framework in (order.framework, *BELOW.get(order.framework, ()))]
+        pairs = [*quiet, *order.parameters, *(limits.drawn(order) if order.level == limits.LEVEL else ())]
         environment = os.environ | command_line(pairs) | handed_down() | {ADDRESS: self.address, "TMPDIR": str(self.temporary)}
         # Threads of a numerical library would compete with the ranks for the cores.
         environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"} | guards.environment(self.forks)

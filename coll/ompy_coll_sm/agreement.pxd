@@ -24,8 +24,8 @@ cdef inline size_t part_of(Area area, size_t total, Py_ssize_t size) noexcept:
 
 # Every rank's contribution of the present step is there and of this length; otherwise all ranks find out and stop alike.
 cdef int meet(Area area, size_t total) except -1
-# Where data go one way: a rank of the first `count`, other than this one, whose contribution of the present step is there and of
-# another length, or -1.
+# Where data go one way: a rank of the first `count`, other than this one, whose contribution of the present step is there and
+# of another length, or -1.
 cdef int one_that_differs(Area area, size_t total, int count) except -2
 # So that all take as many steps: whoever needs more than one looks, in the first, at every rank's length, and takes no more
 # where one differs.  Who else contributes nothing puts its length up there if it needs more, or has seen one that differs.

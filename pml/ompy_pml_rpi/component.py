@@ -12,7 +12,9 @@ COMPONENT = Component(
     # Its RPIs are of simulated chips.
     capabilities={
         "lockstep": True,
-        "departures": {"loss": "a request progression interface does not tell of processes that are lost: the job ends with them"},
+        "departures": {
+            "loss": "a request progression interface does not tell of processes that are lost: the job ends with them"
+        },
     },
     summary="LAM/MPI's MPI layer over a request progression interface (rMPI on the Raw chip)",
 )

@@ -133,8 +133,9 @@ def test_a_wrong_description_of_memory_is_a_value_error(wrong):
         def __cuda_array_interface__(self):
             return {**super().__cuda_array_interface__, **wrong}
 
-    with pytest.raises(ValueError) as raised:
-        through(numpy.zeros(6), Wrong(numpy.zeros(6)))
+    memory = Wrong(numpy.zeros(6))
+    with pytest.raises(ValueError, match=r"unpack|invalid literal") as raised:
+        through(numpy.zeros(6), memory)
     assert not isinstance(raised.value, BufferError)
 
 

@@ -270,7 +270,8 @@ cdef class RemoteWindow(Accesses):
             self.pause(round, target, WIN_LOCK)
             round += 1
         if round and not self.change(target, HOLDERS + self.rank, "swap", kind, 0):
-            raise MPIError(ERR_PROC_FAILED, f"the lock of rank {target} was given to the next one: a rank took this one for dead")
+            raise MPIError(ERR_PROC_FAILED,
+                           f"the lock of rank {target} was given to the next one: a rank took this one for dead")
         if kind == LOCK_SHARED:
             self.change(target, READING, "add", 1, 0)
         return 0

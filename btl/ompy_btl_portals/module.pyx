@@ -171,6 +171,9 @@ cdef class PortalsBtl(Btl):
     cpdef bint may_sleep(self) except -1:
         return self.carrier.may_sleep()
 
+    cpdef int look_at_peers(self) except -1:
+        return self.carrier.look_at_peers()
+
     # -- active messages ------------------------------------------------------------------------------------------
 
     cdef int transmit(self, PortalsEndpoint endpoint, const char *data, size_t length, int tag) except -1:

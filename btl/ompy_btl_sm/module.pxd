@@ -46,7 +46,6 @@ cdef class SmBtl(Btl):
     cdef int unblock(self) except -1
     cdef int unblock_writer(self, SmEndpoint endpoint) except -1
     cdef int cannot_write(self, SmEndpoint endpoint) except -1
-    cdef int look_at_peers(self) except -1
     cdef int make_room(self) except -1
     cdef int copied(self, Descriptor descriptor, int status, bint in_heap) except -1
     cdef int help_with(self, Incoming incoming) except -1

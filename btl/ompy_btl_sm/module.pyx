@@ -456,7 +456,7 @@ cdef class SmBtl(Btl):
     cpdef bint may_sleep(self) except -1:
         return self.look_at_peers() == 0
 
-    cdef int look_at_peers(self) except -1:
+    cpdef int look_at_peers(self) except -1:
         """Who has died?  Returns the number of peers reported."""
         cdef SmEndpoint endpoint
         cdef int dead = 0

@@ -22,7 +22,8 @@ cdef inline size_t part_of(Area area, size_t total, Py_ssize_t size) noexcept:
     return total if total * others <= SHORT else min(total, whole(area.chunk // others, size))
 
 
-# Every rank's contribution of the present step is there and of this length; otherwise all ranks find out and stop alike.
+# Every rank's contribution of the present step is there and of this length, which is what this rank takes from each; otherwise
+# all ranks find out and stop alike.
 cdef int meet(Area area, size_t total) except -1
 # Where data go one way: a rank of the first `count`, other than this one, whose contribution of the present step is there and
 # of another length, or -1.
@@ -32,4 +33,6 @@ cdef int one_that_differs(Area area, size_t total, int count) except -2
 cdef int agree_on_steps(Area area, size_t total) except -1
 # Raises when a rank, unless it is -1, was seen to take part with another length than this one.
 cdef int differs(Area area, int rank, size_t total) except -1
+# Raises when a root keeps another length for itself than it exchanges with each of the others.
+cdef int check_own(Area area, size_t own, size_t total) except -1
 cdef object too_long(int rank, size_t length, size_t room)

@@ -8,12 +8,13 @@ cdef int meet(Area area, size_t total) except -1:
     """Every rank's contribution is there and of this length; otherwise all ranks find out here and stop alike."""
     cdef int rank, other = -1
     for rank in range(area.size):
-        if rank != area.rank and area.length_of(rank) != total:
+        if area.length_of(rank) != total and (rank != area.rank or other < 0):
             other = rank
     area.met()
     if other >= 0:
         length = area.line(other).length
         area.end()
+        check_own(area, length if other == area.rank else total, total)
         raise MPIError(ERR_TRUNCATE, f"rank {other} has {length} bytes in this collective, rank {area.rank} has {total}")
     return 0
 
@@ -38,6 +39,13 @@ cdef int differs(Area area, int rank, size_t total) except -1:
     if rank >= 0:
         raise MPIError(ERR_TRUNCATE, f"rank {rank} has another length in this collective than rank {area.rank}, which has "
                                      f"{total} bytes")
+    return 0
+
+
+cdef int check_own(Area area, size_t own, size_t total) except -1:
+    if own != total:
+        raise MPIError(ERR_TRUNCATE, f"{own} bytes on one side and {total} on the other of what rank {area.rank} has for "
+                                     "itself")
     return 0
 
 

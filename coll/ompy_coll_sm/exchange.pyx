@@ -10,6 +10,7 @@ from ompy.core.typemap cimport Typemap
 
 from ompy_coll_sm.agreement cimport (
     agree_on_steps,
+    check_own,
     differs,
     meet,
     one_that_differs,
@@ -91,7 +92,8 @@ cdef int gather(Area area, CollectiveCall call) except -1:
         offset += nbytes
         if offset >= total:
             break
-    if is_root and not in_place and total:
+    if is_root and not in_place:
+        check_own(area, call.send_count * call.send_type.size, total)
         copy_own(call.send_address, sent, call.recv_address + area.rank * stride, received[area.rank], total)
     return differs(area, other, total)
 
@@ -132,7 +134,8 @@ cdef int scatter(Area area, CollectiveCall call) except -1:
         offset += nbytes
         if offset >= total:
             break
-    if is_root and not in_place and total:
+    if is_root and not in_place:
+        check_own(area, call.recv_count * call.recv_type.size, total)
         copy_own(call.send_address + area.rank * stride, sent[area.rank], call.recv_address, received, total)
     return differs(area, other, room)
 
@@ -146,23 +149,27 @@ cdef int allgather(Area area, CollectiveCall call) except -1:
     cdef size_t total = call.recv_count * call.recv_type.size
     cdef size_t stride = call.recv_count * call.recv_type.extent
     cdef size_t piece = piece_of(total, area.chunk), offset = 0, nbytes
-    cdef size_t source = call.send_address
+    cdef size_t source = call.send_address, own = total
     cdef Convertor sent
     cdef list received = None
+    cdef char *place
     cdef int rank
     if call.send_in_place:
         source = call.recv_address + area.rank * stride
         sent = convertor_for(source, call.recv_count, call.recv_type)
     else:
         sent = convertor_for(source, call.send_count, call.send_type)
+        own = call.send_count * call.send_type.size
     if not call.recv_type.contiguous:
         received = [convertor_for(call.recv_address + rank * stride, call.recv_count, call.recv_type)
                     for rank in range(area.size)]
     while True:
         nbytes = min(piece, total - offset)
-        load(source, sent, offset, area.claim(piece), nbytes)
-        area.put_up(total)
-        if not call.send_in_place:
+        place = area.claim(piece)
+        if own == total:
+            load(source, sent, offset, place, nbytes)
+        area.put_up(own)
+        if own == total and not call.send_in_place:
             store(call.recv_address + area.rank * stride, None if received is None else received[area.rank], offset,
                   <char *> (source + offset) if sent is None else area.place(area.rank, piece), nbytes)
         meet(area, total)
@@ -184,7 +191,7 @@ cdef int alltoall(Area area, CollectiveCall call) except -1:
     cdef size_t source = call.recv_address if call.send_in_place else call.send_address
     cdef Py_ssize_t count = call.recv_count if call.send_in_place else call.send_count
     cdef Typemap typemap = call.recv_type if call.send_in_place else call.send_type
-    cdef size_t source_stride = count * typemap.extent
+    cdef size_t source_stride = count * typemap.extent, own = count * typemap.size
     cdef list sent = None
     cdef list received = None
     cdef char *place
@@ -198,11 +205,11 @@ cdef int alltoall(Area area, CollectiveCall call) except -1:
         nbytes = min(part, total - offset)
         place = area.claim(piece)
         for rank in range(area.size):
-            if rank != area.rank:
+            if rank != area.rank and own == total:
                 load(source + rank * source_stride, None if sent is None else sent[rank], offset,
                      place + slot(rank, area.rank) * part, nbytes)
-        area.put_up(total)
-        if offset == 0 and total and not call.send_in_place:
+        area.put_up(own)
+        if offset == 0 and own == total and not call.send_in_place:
             copy_own(source + area.rank * source_stride, None if sent is None else sent[area.rank],
                      call.recv_address + area.rank * stride, None if received is None else received[area.rank], total)
         meet(area, total)

@@ -6,22 +6,22 @@ cdef enum:
     PROC_NULL = -2
     ROOT = -4
     UNDEFINED = -32766
-    TAG_UPPER_BOUND = 2147483647
+    TAG_UPPER_BOUND = 536870911
 
 # Tags below zero belong to the library: MPI_ANY_TAG never matches them (ob1 and every other PML hold to that), so that
 # collectives share a communicator's context with the program's messages.
 #
-#    -2          -16 ... -2^30      then four ranges of 2^28, down to -2^31
-#    contexts    collective calls   persistent collectives | agreements | partitioned: agreements | channels
+#    -2          -16 ... -2^28      then two ranges of 2^28             and two of 2^29, one tag for each of a program's
+#    contexts    collective calls   persistent collectives | channels   agreements | partitioned messages' agreements
 cdef enum:
     TAG_CONTEXT = -2                    # agreement on a new communicator's context, outside any collective
     TAG_COLLECTIVE_FIRST = -16          # schedules count down from here, one tag a collective call
-    TAG_COLLECTIVE_LAST = -1073741824
-    TAGS = 268435456                    # of a range; each of the following is its first, and the highest
-    TAG_PERSISTENT = -1073741825        # one tag a persistent collective
-    TAG_AGREEMENT = -1342177281         # agreements under a tag of the program's, modulo TAGS
-    TAG_PARTITIONED = -1610612737       # the same for partitioned messages,
-    TAG_CHANNEL = -1879048193           # which then have channels, numbered modulo TAGS
+    TAG_COLLECTIVE_LAST = -268435456
+    TAGS = 268435456                    # of the next two ranges; each of the following is the first, and the highest
+    TAG_PERSISTENT = -268435457         # one tag a persistent collective
+    TAG_CHANNEL = -536870913            # of partitioned messages, numbered modulo TAGS
+    TAG_AGREEMENT = -805306369          # agreements under a tag of the program's,
+    TAG_PARTITIONED = -1342177281       # and those of partitioned messages
 
 # What a function that can be refused for want of resources returns.  Never an exception: back-pressure is ordinary.
 cdef enum:

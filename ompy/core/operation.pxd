@@ -25,5 +25,10 @@ cdef class Reduction(Operation):
     cdef str refusal(self, Typemap typemap)
 
 
+cdef class Replacement(Operation):
+    """What accumulates to windows take besides (MPI-4.1, 12.3.4)."""
+    cdef bint replaces
+
+
 # A predefined operation by its name without MPI_: "SUM", "MAXLOC", ...; KeyError for any other.
 cpdef Operation predefined(str name)

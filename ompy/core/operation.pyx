@@ -351,7 +351,6 @@ cdef class Reduction(Operation):
 
 cdef class Replacement(Operation):
     """REPLACE, which takes the input, and NO_OP, which leaves what is there (MPI-4.1, 12.3.4).  On every datatype."""
-    cdef bint replaces
 
     cdef int reduce(self, char *input, char *inout, Py_ssize_t count, Typemap typemap) except -1:
         if self.replaces:

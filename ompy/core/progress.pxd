@@ -33,6 +33,9 @@ cdef class ProgressSource:
     cpdef int descriptor(self) except -2
     # About to sleep: last chance to say that there is work (edge-triggered descriptors must look here).
     cpdef bint may_sleep(self) except -1
+    # Now and then, while somebody only tests: report peers that have gone, where nothing else tells of it.  Who waits asks by
+    # `may_sleep`.
+    cpdef int look_at_peers(self) except -1
 
 
 cpdef int register_source(ProgressSource source) except -1

@@ -108,7 +108,9 @@ cdef long shortest_sleep
 listener = None
 cdef unsigned int tests = 0
 cdef enum:
-    TESTS_BETWEEN = 1 << 14
+    TESTS_BETWEEN = 16                           # looks at the clock
+cdef int64_t LISTENING = 50000000                # nanoseconds between two times
+cdef int64_t next_listening = 0
 cdef unsigned long long sleeps = 0
 cdef Doorbell bell = None                        # from the first sleep on
 cdef int asleep = 0                              # threads for whom it is armed, or was until a ring
@@ -137,6 +139,10 @@ cdef class ProgressSource:
     cpdef bint may_sleep(self) except -1:
         """About to sleep: False when there is something to do after all."""
         return True
+
+    cpdef int look_at_peers(self) except -1:
+        """Report peers that have gone, where nothing else tells of it; returns how many."""
+        return 0
 
 
 cdef int position_of(ProgressSource source) noexcept:
@@ -248,9 +254,26 @@ cdef inline int poll_from(int index) except -1:
 cdef int progress() except -1:
     global tests
     tests += 1
-    if tests % TESTS_BETWEEN == 0 and not is_inside():
-        listen()
+    if tests % TESTS_BETWEEN == 0 and clock_now() >= next_listening and not is_inside():
+        listen_to_all()
     return poll_once()
+
+
+cdef int listen_to_all() except -1:
+    """To the launcher and to what else tells of processes that are gone."""
+    global next_listening
+    cdef int index = 0
+    next_listening = clock_now() + LISTENING
+    listen()
+    if not try_enter():
+        return 0
+    try:
+        while index < entry_count:
+            (<ProgressSource> entries[index].source).look_at_peers()
+            index += 1
+    finally:
+        leave()
+    return 0
 
 
 cdef int listen() except -1:

@@ -210,3 +210,6 @@ cdef class Wrapper(Btl):
 
     cpdef bint may_sleep(self) except -1:
         return self.inner.may_sleep()
+
+    cpdef int look_at_peers(self) except -1:
+        return self.inner.look_at_peers()

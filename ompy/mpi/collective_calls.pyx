@@ -8,6 +8,7 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from ompy.core.basic cimport BASIC_COUNT
 from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport PROC_NULL, ROOT
+from ompy.core.operation cimport Replacement
 from ompy.core.typemap cimport Typemap, plus, predefined
 from ompy.mca.coll cimport (
     ALLGATHER, ALLGATHERV, ALLREDUCE, ALLTOALL, ALLTOALLV, ALLTOALLW, BARRIER, BCAST, EXSCAN, GATHER, GATHERV,
@@ -152,6 +153,8 @@ cdef int set_operation(CollectiveCall call, object op, Typemap typemap) except -
     if op is None or (<Op?> op).operation is None:
         raise MPIError(ERR_OP, "op: an operation expected, not OP_NULL")
     call.operation = (<Op> op).operation
+    if isinstance(call.operation, Replacement):
+        raise MPIError(ERR_OP, f"op: {call.operation.name} is for accumulates to windows alone")
     if not call.operation.defined_on(typemap):
         raise MPIError(ERR_OP, f"op: {call.operation.name} is not defined on the datatype of the buffers")
     return 0
@@ -216,8 +219,10 @@ cdef int fill_reduce_scatter(CollectiveCall call, Communicator comm, object send
         call.send_in_place = True
     else:
         call.send_owner = fill_send(call, send, 1)
-    if counts is None and not comm.is_inter and not call.send_in_place:
-        call.recv_counts = everyones_count(comm, call.recv_count)
+    if counts is None and not call.send_in_place:
+        call.recv_counts = everyones_count(comm.local_communicator if comm.is_inter else comm, call.recv_count)
+    elif counts is None:
+        raise TypeError("recvcounts: needed beside MPI.IN_PLACE, one number a rank")
     else:
         call.recv_counts = parse_counts(counts, comm.size, "recvcounts")
     for rank in range(comm.size):

@@ -5,6 +5,7 @@ from ompy.mpi.object_collectives cimport ObjectCollectives
 cdef class Comm(ObjectCollectives):
     # A handle of this handle's class on a communicator made from its own: inherits what MPI says is inherited.
     cdef Comm heir(self, Communicator core, object cls, object info)
+    cdef dict bequest(self, object info)
     cdef dict kept_by_duplicate(self)
 
 

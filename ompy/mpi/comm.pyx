@@ -185,7 +185,11 @@ cdef class Comm(ObjectCollectives):
             parent = self.live()
             made = self.heir(duplicate(parent, self.kept_by_duplicate()), type(self), info)
             if parent.attributes and "keyvals" in parent.attributes:
-                attributes.copy_attrs(self, parent.attributes, made.comm.attributes)
+                try:
+                    attributes.copy_attrs(self, parent.attributes, made.comm.attributes)
+                except BaseException:
+                    free_communicator(made.comm)
+                    raise
         except MPIError as error:
             hand_over(error, self.comm)
         return made
@@ -195,23 +199,34 @@ cdef class Comm(ObjectCollectives):
         return self.Dup(info)
 
     def Idup(self, Info info=None) -> tuple:
-        """Non-blocking `Dup` (MPI-4.1, 7.4.2).
+        """Non-blocking `Dup` (MPI-4.1, 7.4.2).  Attributes and error handler are those of the time of the call.
 
         Returns:
             (communicator, request); the communicator is COMM_NULL until the request is complete.
         """
         cdef Comm made = type(self).__new__(type(self))
-        cdef Comm parent
+        cdef Communicator parent
         cdef CoreRequest request
+        cdef dict inherited
+        failure = None
 
         def finished(core):
-            made.comm = parent.heir(core, Comm, info).comm
-            attributes.copy_attrs(parent, parent.comm.attributes, made.comm.attributes)
+            if failure is not None:
+                free_communicator(core)
+                return
+            core.attributes.update(inherited)
+            made.comm = core
 
         try:
-            # Another handle: this one may be freed before the duplicate is there.
-            parent = new_comm(self.live())
-            request = communicators.iduplicate(parent.comm, finished, parent.kept_by_duplicate())
+            parent = self.live()
+            inherited = self.bequest(info)
+            try:
+                attributes.copy_attrs(self, parent.attributes, inherited)
+            except BaseException as error:
+                failure = error                  # the others make it all the same
+            request = communicators.iduplicate(parent, finished, self.kept_by_duplicate())
+            if failure is not None:
+                raise failure
         except MPIError as error:
             hand_over(error, self.comm)
         return made, new_request(CompletedRequest() if request is None else request, made)
@@ -466,11 +481,18 @@ cdef class Comm(ObjectCollectives):
             return blank(cls or classes["inter" if self.comm.is_inter else "intra"])
         made = new_comm(core) if cls is None else blank(cls)
         made.comm = core
-        if self.comm.attributes and "errhandler" in self.comm.attributes:
-            core.attributes["errhandler"] = self.comm.attributes["errhandler"]
-        if info is not None and hints(info):
-            core.attributes["info"] = hints(info)
+        if self.comm.attributes or info is not None:
+            core.attributes.update(self.bequest(info))
         return made
+
+    cdef dict bequest(self, object info):
+        """Attributes of a communicator that is made from this one now."""
+        cdef dict given = {}
+        if "errhandler" in self.comm.attributes:
+            given["errhandler"] = self.comm.attributes["errhandler"]
+        if hints(info):
+            given["info"] = hints(info)
+        return given
 
 
 cdef Comm new_comm(object core):

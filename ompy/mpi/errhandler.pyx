@@ -69,7 +69,7 @@ cdef class Errhandler(Handle):
         return 0
 
     def Free(self) -> None:
-        """Let go of the handler; the handle becomes ERRHANDLER_NULL (MPI-4.1, 9.3.4).
+        """Let go of the handler; the handle becomes ERRHANDLER_NULL (MPI-4.1, 9.3.4), but for the predefined constants.
 
         Objects that it is set on keep using it.
         """
@@ -80,7 +80,8 @@ cdef class Errhandler(Handle):
             errhandler.counted = False
             in_use[errhandler.kind] -= 1
             forget(self)
-        self.errhandler = None
+        if not self.constant:
+            self.errhandler = None
 
 
 cdef Errhandler new_errhandler(ErrorHandler core):

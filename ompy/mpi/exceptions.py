@@ -92,16 +92,18 @@ def raised(error: MPIError) -> Exception:
     return error if isinstance(error, Exception) else Exception(error.code, error.detail)
 
 
-def hand_over(error: MPIError, subject: object) -> NoReturn:
+def hand_over(error: BaseException, subject: object) -> NoReturn:
     """Give an error to the error handler of what it happened on, then raise it (MPI-4.1, 9.3).
 
     The handler is `subject.attributes["errhandler"]`, a callable that takes the core object and the exception; it is
     absent for MPI_ERRORS_RETURN.  MPI_ERRORS_ARE_FATAL and MPI_ERRORS_ABORT do not return from it.
 
     Parameters:
-        error: what a lower layer raised.
+        error: what a lower layer raised, or a function of the program's that it called: that goes on as it is.
         subject: core Communicator, window or file; None for the errors that belong to no object.
     """
+    if not isinstance(error, MPIError):
+        raise error
     exception = raised(error)
     attributes = getattr(subject, "attributes", None)
     if attributes:

@@ -25,7 +25,7 @@ cdef class Intercomm(Comm):
     @classmethod
     def Create_from_groups(cls, Group local_group not None, int local_leader, Group remote_group not None,
                            int remote_leader, str stringtag="org.mpi4py", Info info=None, Errhandler errhandler=None):
-        """An inter-communicator between two groups, without a parent (MPI-4.1, 7.6.2).
+        """An inter-communicator between two groups, without a parent; COMM_NULL where one is empty (MPI-4.1, 7.6.2).
 
         Parameters:
             local_group, remote_group: the two groups, which share no process.
@@ -37,6 +37,8 @@ cdef class Intercomm(Comm):
         try:
             made.comm = communicators.from_groups(checked(local_group, "local_group"), local_leader,
                                                   checked(remote_group, "remote_group"), remote_leader, stringtag)
+            if made.comm is None:
+                return made
             if errhandler is not None:
                 set_errhandler(made.comm.attributes, "Comm", errhandler)
             if hints(info):

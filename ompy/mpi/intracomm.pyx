@@ -6,7 +6,7 @@
 from cpython.object cimport PyObject
 
 from ompy.core.communicator cimport Communicator
-from ompy.core.constants cimport UNDEFINED
+from ompy.core.constants cimport TAG_UPPER_BOUND, UNDEFINED
 from ompy.mca.coll cimport EXSCAN, SCAN
 from ompy.mpi.comm cimport Comm, classes
 from ompy.mpi.errhandler cimport Errhandler, set_errhandler
@@ -24,7 +24,7 @@ from ompy.mpi.exceptions import hand_over
 from ompy.mpi.op import SUM
 from ompy.mpi.topology import (
     CART, DIST_GRAPH, GRAPH, Cartesian, DistributedGraph, Graph, checked_graph, checked_grid, checked_ranks,
-    checked_weights, product,
+    checked_weights, product, repeated,
 )
 from ompy.runtime import communicators
 
@@ -59,6 +59,7 @@ cdef class Intracomm(Comm):
             tag: keeps apart the calls that threads make at the same time.
         """
         try:
+            check_tag(tag)
             return self.heir(create_group(self.live(), checked(group, "group"), tag), None, None)
         except MPIError as error:
             hand_over(error, self.comm)
@@ -66,7 +67,7 @@ cdef class Intracomm(Comm):
     @classmethod
     def Create_from_group(cls, Group group not None, str stringtag="org.mpi4py", Info info=None,
                           Errhandler errhandler=None):
-        """A communicator for a group, without a parent (MPI-4.1, 7.4.2).
+        """A communicator for a group, without a parent; COMM_NULL for an empty one (MPI-4.1, 7.4.2).
 
         Parameters:
             stringtag: keeps concurrent calls apart.
@@ -75,6 +76,8 @@ cdef class Intracomm(Comm):
         cdef Intracomm made = cls.__new__(cls)
         try:
             made.comm = communicators.from_group(checked(group, "group"), stringtag)
+            if made.comm is None:
+                return made
             if errhandler is not None:
                 set_errhandler(made.comm.attributes, "Comm", errhandler)
             if hints(info):
@@ -93,8 +96,7 @@ cdef class Intracomm(Comm):
             tag: keeps concurrent calls apart.
         """
         try:
-            if tag < 0:
-                raise MPIError(ERR_TAG, f"tag: a number that isn't negative expected, got {tag}")
+            check_tag(tag)
             return self.heir(communicators.connect(self.live(), local_leader, peer_comm.comm, remote_leader, tag), None, None)
         except MPIError as error:
             hand_over(error, self.comm)
@@ -178,8 +180,7 @@ cdef class Intracomm(Comm):
         cdef Communicator parent
         try:
             parent = self.live()
-            starts = [source for source, degree in zip(checked_ranks(sources, parent.size, "sources"), degrees)
-                      for _ in range(degree)]
+            starts = repeated(checked_ranks(sources, parent.size, "sources"), degrees)
             ends = checked_ranks(destinations, parent.size, "destinations")
             if len(starts) != len(ends):
                 raise ValueError(f"destinations: {len(starts)} expected, as degrees say, got {len(ends)}")
@@ -336,6 +337,12 @@ cdef class Intracomm(Comm):
             return self.heir(dynamic_processes.connect(self.live(), port_name, info, root), None, None)
         except MPIError as error:
             hand_over(error, self.comm)
+
+
+cdef int check_tag(int tag) except -1:
+    if not 0 <= tag <= TAG_UPPER_BOUND:
+        raise MPIError(ERR_TAG, f"tag: a number from 0 to {TAG_UPPER_BOUND} expected, got {tag}")
+    return 0
 
 
 cdef object own_edges(list everyones, int rank):

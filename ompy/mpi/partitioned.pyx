@@ -18,11 +18,11 @@ from ompy.core.errors import ERR_ARG, ERR_REQUEST, MPIError
 cdef Typemap number_type = predefined(BASIC_INT64_T)
 
 
-# Tags of the program's that differ by a multiple of TAGS share their order, and the numbers of channels come round.
 cdef int agreement_tag(int tag) noexcept:
-    return TAG_PARTITIONED - tag % TAGS
+    return TAG_PARTITIONED - tag
 
 
+# The numbers of channels come round.
 cdef int channel_tag(int64_t channel) noexcept:
     return <int> (TAG_CHANNEL - channel % TAGS)
 

@@ -4,6 +4,7 @@
 
 from cpython.object cimport PyObject
 
+from ompy.core.board cimport BARRIER, NEIGHBOR_ALLTOALLW
 from ompy.core.communicator cimport Hold
 from ompy.core.constants cimport UNDEFINED
 from ompy.core.progress cimport progress, wait, wait_until
@@ -16,7 +17,7 @@ from ompy.mpi.handle cimport Handle, forget, predefine
 from ompy.mpi.partitioned cimport PartitionedRequest
 from ompy.mpi.status cimport Status, record_of
 
-from ompy.core.errors import ERR_IN_STATUS, ERR_REQUEST, MPIError
+from ompy.core.errors import ERR_IN_STATUS, ERR_REQUEST, MPIError, code_of
 from ompy.mpi.exceptions import Exception as MPIException
 from ompy.mpi.exceptions import hand_over
 
@@ -252,21 +253,27 @@ cdef class Request(Handle):
         """Ask for cancellation; the request must still be waited for, and its status says what came of it (MPI-4.1, 3.8.4).
 
         Raises:
-            Exception: ERR_REQUEST for a null request.
+            Exception: ERR_REQUEST for a null request, or that of a collective (MPI-4.1, 6.12).
         """
-        require(self).cancel()
+        cdef CoreRequest core = require(self)
+        if is_collective(core):
+            raise MPIException(ERR_REQUEST, "a collective can't be cancelled")
+        core.cancel()
 
     def cancel(self) -> None:
         """As `Cancel` (MPI-4.1, 3.8.4)."""
-        require(self).cancel()
+        self.Cancel()
 
     def Free(self) -> None:
         """Let go of the request; an operation under way completes all the same (MPI-4.1, 3.7.3).
 
         Raises:
-            Exception: ERR_REQUEST for a null request.
+            Exception: ERR_REQUEST for a null request, or that of a collective which was begun and not waited for (MPI-4.1,
+                6.12).
         """
         cdef CoreRequest core = require(self)
+        if is_collective(core) and is_active(self):
+            raise MPIException(ERR_REQUEST, "a collective under way can't be freed: wait for it")
         forget(self)
         become_null(self)
         let_go(core)
@@ -501,6 +508,10 @@ cdef int look_at_complete(Request handle, StatusRecord *status) except -1:
     return 0
 
 
+cdef bint is_collective(CoreRequest core) noexcept:
+    return BARRIER <= core.operation <= NEIGHBOR_ALLTOALLW
+
+
 cdef int wait_core(CoreRequest core, StatusRecord *status) except -1:
     cdef object communicator, error
     if not core.complete:
@@ -679,10 +690,9 @@ cdef class Selection:
                 while index < count:
                     index += 1
                     settle(<Request> self.requests[index - 1], NULL)
-            except MPIError as error:
+            except BaseException as error:
                 if failure is None:
-                    failure = MPIException(ERR_IN_STATUS, f"request {index - 1}: {error}")
-                    failure.__cause__ = error
+                    failure = in_status(error, index - 1)
         if failure is not None:
             raise failure
         return 0
@@ -702,11 +712,10 @@ cdef class Selection:
                     loaded = settle_object(handle, &record)
                 else:
                     settle(handle, &record)
-            except MPIError as error:
-                record.error = error.code
+            except BaseException as error:
+                record.error = code_of(error)
                 if failure is None:
-                    failure = MPIException(ERR_IN_STATUS, f"request {indices[position]}: {error}")
-                    failure.__cause__ = error
+                    failure = in_status(error, indices[position])
             objects.append(loaded)
             if position < room:
                 (<Status> statuses[position]).record = record
@@ -722,6 +731,15 @@ cdef class Selection:
             if position < room:
                 (<Status> statuses[position]).record = record
         return 0
+
+
+cdef object in_status(object error, Py_ssize_t index):
+    """What a call on several requests raises when all are settled; the exceptions of the program's functions go as they are."""
+    if not isinstance(error, MPIError):
+        return error
+    failure = MPIException(ERR_IN_STATUS, f"request {index}: {error}")
+    failure.__cause__ = error
+    return failure
 
 
 cdef Py_ssize_t make_room(object statuses, Py_ssize_t wanted) except -1:

@@ -6,6 +6,8 @@ neighbourhood collectives need no more.
 
 from __future__ import annotations
 
+import operator
+
 from ompy.core.errors import ERR_ARG, ERR_DIMS, ERR_RANK, ERR_TOPOLOGY, MPIError
 
 TYPE_CHECKING = False
@@ -180,7 +182,7 @@ def product(numbers: Sequence[int]) -> int:
 
 def checked_grid(dims: Sequence[int], periods: Sequence[bool] | bool | None, size: int) -> tuple[list[int], list[bool]]:
     """Arguments of Create_cart as lists.  Errors: ERR_DIMS; ValueError when the lengths differ."""
-    extents = [int(extent) for extent in dims]
+    extents = [operator.index(extent) for extent in dims]
     if periods is None or isinstance(periods, bool):
         rings = [bool(periods)] * len(extents)
     else:
@@ -196,7 +198,7 @@ def checked_grid(dims: Sequence[int], periods: Sequence[bool] | bool | None, siz
 
 def checked_graph(index: Sequence[int], edges: Sequence[int], size: int) -> tuple[list[int], list[int]]:
     """Arguments of Create_graph as lists.  A leading 0 in `index` is left out, as mpi4py allows it.  Errors: ERR_ARG."""
-    ends, targets = [int(end) for end in index], [int(edge) for edge in edges]
+    ends, targets = [operator.index(end) for end in index], [operator.index(edge) for edge in edges]
     if ends and ends[0] == 0 and len(ends) > 1:
         del ends[0]
     if len(ends) > size:
@@ -218,7 +220,7 @@ def checked_weights(weights: object, count: int, name: str) -> list[int] | None:
         if count:
             raise ValueError(f"{name}: WEIGHTS_EMPTY given for {count} edges")
         return []
-    values = [int(weight) for weight in weights]  # type: ignore[attr-defined]
+    values = [operator.index(weight) for weight in weights]  # type: ignore[attr-defined]
     if len(values) != count:
         raise ValueError(f"{name}: {count} expected, one an edge, got {len(values)}")
     if any(weight < 0 for weight in values):
@@ -228,11 +230,21 @@ def checked_weights(weights: object, count: int, name: str) -> list[int] | None:
 
 def checked_ranks(ranks: Sequence[int] | None, size: int, name: str) -> list[int]:
     """Ranks of a communicator as a list; None for none.  Errors: ERR_RANK."""
-    values = [] if ranks is None else [int(rank) for rank in ranks]
+    values = [] if ranks is None else [operator.index(rank) for rank in ranks]
     for rank in values:
         if not 0 <= rank < size and rank != PROC_NULL:
             raise MPIError(ERR_RANK, f"{name}: ranks from 0 to {size - 1} expected, got {rank}")
     return values
+
+
+def repeated(ranks: list[int], degrees: Sequence[int]) -> list[int]:
+    """Each rank as often as its degree says.  Errors: ERR_ARG; ValueError when there are not as many degrees as ranks."""
+    counts = [operator.index(degree) for degree in degrees]
+    if len(counts) != len(ranks):
+        raise ValueError(f"degrees: {len(ranks)} expected, one a source, got {len(counts)}")
+    if any(count < 0 for count in counts):
+        raise MPIError(ERR_ARG, f"degrees: numbers that aren't negative expected, got {counts}")
+    return [rank for rank, count in zip(ranks, counts, strict=True) for _ in range(count)]
 
 
 def topology_of(attributes: dict[str, object], kind: type, name: str) -> object:
@@ -258,7 +270,7 @@ def Compute_dims(nnodes: int, dims: int | Sequence[int]) -> list[int]:
     """
     from ompy.mpi.exceptions import Exception as MPIException
 
-    extents = [0] * dims if isinstance(dims, int) else [int(extent) for extent in dims]
+    extents = [0] * dims if isinstance(dims, int) else [operator.index(extent) for extent in dims]
     if nnodes <= 0:
         raise MPIException(ERR_DIMS, f"nnodes: a positive number expected, got {nnodes}")
     if any(extent < 0 for extent in extents):

@@ -40,7 +40,7 @@ from libc.stdlib cimport qsort
 from ompy.core.basic cimport BASIC_BYTE
 from ompy.core.checksum cimport crc32c
 from ompy.core.communicator cimport ANYWHERE, Communicator, new_communicator
-from ompy.core.constants cimport MODE_STANDARD, TAG_AGREEMENT, TAG_CONTEXT, TAGS, UNDEFINED
+from ompy.core.constants cimport MODE_STANDARD, TAG_AGREEMENT, TAG_CONTEXT, TAG_UPPER_BOUND, UNDEFINED
 from ompy.core.group cimport Group, make_group, subgroup
 from ompy.core.progress cimport wait
 from ompy.core.request cimport Request
@@ -49,7 +49,7 @@ from ompy.mca.agreement cimport gather, share
 from ompy.mca.coll cimport BARRIER, BCAST, CollectiveCall, CollModule, CollTable, ready_table, release
 from ompy.mca.pml cimport pml
 
-from ompy.core.errors import ERR_GROUP, ERR_INTERN, ERR_PROC_FAILED, ERR_RANK, ERR_UNSUPPORTED_OPERATION, MPIError
+from ompy.core.errors import ERR_COMM, ERR_GROUP, ERR_INTERN, ERR_PROC_FAILED, ERR_RANK, ERR_UNSUPPORTED_OPERATION, MPIError
 from ompy.mca import coll_selection, parts
 from ompy.runtime.dpm import acquaintances
 
@@ -197,8 +197,13 @@ cdef object bcast(Communicator comm, object value, int root):
     return value if comm.rank == root else marshal.loads(data.tobytes())
 
 
-cdef int complete(Request request) except -1:
-    wait(request)
+cdef int complete(Request request, object owner=None) except -1:
+    """Until it is; an exception takes it back.  `owner` is of its memory."""
+    try:
+        wait(request)
+    except BaseException:
+        request.abandon(owner)
+        raise
     if request.error is not None:
         raise request.error
     return 0
@@ -234,14 +239,18 @@ cdef object recv(Communicator comm, int source, int tag):
 cdef object swap(Communicator comm, object value, int peer, int tag):
     data = array("b", marshal.dumps(value))
     cdef Request leaving = send(comm, data, peer, tag)
-    theirs = recv(comm, peer, tag)
-    complete(leaving)
+    try:
+        theirs = recv(comm, peer, tag)
+    except BaseException:
+        leaving.abandon(data)
+        raise
+    complete(leaving, data)
     return theirs
 
 
 cdef int agreement_tag(int tag):
     """A tag of the program's as one that neither a program nor a collective uses."""
-    return TAG_AGREEMENT - tag % TAGS
+    return TAG_AGREEMENT - tag
 
 
 # --- construction and destruction
@@ -402,7 +411,7 @@ def gather_values(Communicator comm not None, value, int root) -> list:
     """Each rank's value, which `marshal` knows, in rank order, on the root; elsewhere an empty list."""
     if comm.rank != root:
         data = array("b", marshal.dumps(value))
-        complete(send(comm, data, root, TAG_CONTEXT))
+        complete(send(comm, data, root, TAG_CONTEXT), data)
         return []
     return [value if rank == root else recv(comm, rank, TAG_CONTEXT) for rank in range(comm.size)]
 
@@ -575,7 +584,9 @@ cpdef Communicator create_group(Communicator comm, Group group, int tag):
 
 
 def from_group(Group group not None, str stringtag):
-    """A communicator for a group, without a parent (MPI-4.1, 7.4.2)."""
+    """A communicator for a group, without a parent; None for an empty one (MPI-4.1, 7.4.2)."""
+    if group.size == 0:
+        return None
     return create_group(world, group, number_of(stringtag))
 
 
@@ -615,7 +626,7 @@ cdef Group members_of(Group group, object ranks):
 
 cdef int number_of(str text):
     cdef bytes encoded = text.encode()
-    return <int> (crc32c(0, <const char *> encoded, len(encoded)) % <unsigned> TAGS)
+    return <int> (crc32c(0, <const char *> encoded, len(encoded)) & TAG_UPPER_BOUND)
 
 
 # --- from two groups
@@ -669,19 +680,45 @@ def connect(Communicator local not None, int local_leader, Communicator peer, in
     return joined(local, context, local_context, members)
 
 
+cdef class Introduction:
+    """What two leaders say to each other.  A call that an exception has ended goes on with it when it is made again: the other
+    leader may have heard what was said the first time."""
+    cdef uint64_t offer
+    cdef array data
+    cdef Request leaving, coming
+
+
 cdef tuple introduce(Communicator local, Communicator peer, int remote_leader, int tag):
-    """The leader's part: (context, context of the local communicator, identities of the remote group)."""
-    if peer is None or not 0 <= remote_leader < peer.remote_size:
-        return None, f"remote_leader: {remote_leader} is not a rank of peer_comm", None
-    mine = [identity(index) for index in local.group.indices()]
-    offer = new_context()
-    theirs, members = swap(peer, (offer, mine), remote_leader, tag)
-    return min(offer, theirs), new_context(), members
+    """The leader's part: (context, context of the local communicator, identities of the remote group); for an error (None, its
+    class, words)."""
+    cdef Introduction introduction
+    if peer is None or peer.freed:
+        return None, ERR_COMM, "peer_comm: a communicator expected, not COMM_NULL or one that was freed"
+    if not 0 <= remote_leader < peer.remote_size:
+        return None, ERR_RANK, f"remote_leader: 0 to {peer.remote_size - 1} expected, a rank of peer_comm, got {remote_leader}"
+    begun = peer.attributes.setdefault("introductions", {})
+    which = (local.context, remote_leader, tag)
+    if which not in begun:
+        begun[which] = introduction = Introduction.__new__(Introduction)
+        introduction.offer = new_context()
+        mine = [identity(index) for index in local.group.indices()]
+        introduction.data = array("b", marshal.dumps((introduction.offer, mine)))
+        introduction.leaving = send(peer, introduction.data, remote_leader, tag)
+        introduction.coming = pml.irecv_object(bytearray, remote_leader, tag, peer)
+    introduction = begun[which]
+    wait(introduction.leaving)
+    wait(introduction.coming)
+    del begun[which]
+    for error in (introduction.leaving.error, introduction.coming.error):
+        if error is not None:
+            raise error
+    theirs, members = marshal.loads(bytes(introduction.coming.buffer))
+    return min(introduction.offer, theirs), new_context(), members
 
 
 cdef object joined(Communicator local, object context, object local_context, object members):
     if context is None:
-        raise MPIError(ERR_RANK, local_context)
+        raise MPIError(local_context, members)
     indices = [index_of(tuple(who)) for who in members]
     if set(indices) & set(local.group.indices()):
         raise MPIError(ERR_GROUP, "the two groups of an inter-communicator must not share a process")
@@ -690,8 +727,10 @@ cdef object joined(Communicator local, object context, object local_context, obj
 
 
 def from_groups(Group local_group not None, int local_leader, Group remote_group not None, int remote_leader, str stringtag):
-    """An inter-communicator between two groups, without a parent (MPI-4.1, 7.6.2)."""
+    """An inter-communicator between two groups, without a parent; None where one is empty (MPI-4.1, 7.6.2)."""
     cdef int tag = number_of(stringtag)
+    if local_group.size == 0 or remote_group.size == 0:
+        return None
     if not 0 <= local_leader < local_group.size:
         raise MPIError(ERR_RANK, f"local_leader: a rank from 0 to {local_group.size - 1} expected, got {local_leader}")
     if not 0 <= remote_leader < remote_group.size:

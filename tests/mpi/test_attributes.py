@@ -3,6 +3,7 @@
 import pytest
 
 from ompy import MPI
+from ompy.testing.conformance.held import leaks
 
 
 @pytest.fixture
@@ -98,3 +99,19 @@ def test_the_librarys_own_keys_have_values():
     assert comm.Get_attr(MPI.WTIME_IS_GLOBAL) in (0, 1)
     assert comm.Get_attr(MPI.UNIVERSE_SIZE) >= comm.size
     assert comm.Get_attr(MPI.LASTUSEDCODE) >= MPI.ERR_LASTCODE
+
+
+@pytest.mark.parametrize("duplicate", [lambda comm: comm.Dup(), lambda comm: comm.Idup()], ids=["Dup", "Idup"])
+def test_a_copy_function_that_fails_leaves_no_communicator_behind(key, capfd, duplicate):
+    def fail(comm, key, value):
+        raise LookupError("not this one")
+
+    comm, number = MPI.COMM_SELF.Dup(), key(copy_fn=fail)
+    comm.Set_attr(number, "it")
+
+    def try_it():
+        with pytest.raises(MPI.Exception, match="not this one"):
+            duplicate(comm)
+
+    assert leaks(try_it, 100) == ""
+    comm.Free()

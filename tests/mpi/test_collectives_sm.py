@@ -273,6 +273,39 @@ def test_lengths_that_differ_where_data_go_one_way_are_an_error_and_harm_nothing
             assert (total == 3).all()
 
 
+OWN_SIDES = {
+    "scatter": lambda comm, mine, there: comm.Scatter(
+        numpy.ones(2 * there) if comm.rank == 0 else None, mine if comm.rank == 0 else numpy.zeros(there)
+    ),
+    "gather": lambda comm, mine, there: comm.Gather(
+        mine if comm.rank == 0 else numpy.zeros(there), numpy.zeros(2 * there) if comm.rank == 0 else None
+    ),
+    "allgather": lambda comm, mine, there: comm.Allgather(
+        mine if comm.rank == 0 else numpy.zeros(there), numpy.zeros(2 * there)
+    ),
+    "alltoall": lambda comm, mine, there: comm.Alltoall(
+        numpy.resize(mine, 2 * len(mine)) if comm.rank == 0 else numpy.zeros(2 * there), numpy.zeros(2 * there)
+    ),
+}
+
+
+@pytest.mark.ompy(2, mca=SMALL_PIECES)
+@pytest.mark.parametrize("function", OWN_SIDES)
+def test_sides_of_one_rank_that_differ_are_an_error_and_no_memory_beside_them_is_touched(comm, function):
+    from ompy import MPI
+
+    for here, there in ((1, 1000), (1000, 1), (0, 5), (5, 0), (1, 5000), (5000, 1)):
+        memory = numpy.full(here + 6000, 7.0)
+        if comm.rank == 0 or function.startswith("all"):
+            with pytest.raises(MPI.Exception, match=r"for itself|has \d+ bytes in this collective") as caught:
+                OWN_SIDES[function](comm, memory[:here], there)
+            assert caught.value.Get_error_class() == MPI.ERR_TRUNCATE
+        else:
+            OWN_SIDES[function](comm, memory[:here], there)
+        assert (memory[here:] == 7.0).all()
+        assert comm.allreduce(1) == 2
+
+
 def folded(rows):
     """What a reduction of these operands is to the bit: the last two first."""
     result = rows[-1].copy()

@@ -73,6 +73,51 @@ def test_create_group_needs_the_members_alone(comm):
     part.Free()
 
 
+@pytest.mark.ompy(2)
+def test_tags_that_are_far_apart_keep_concurrent_calls_apart(comm):
+    tags, made = (1, 1 + 2**28), {}
+    # As threads would that are not equally quick: rank 0 tells rank 1 of both before that asks for either.
+    for tag in tags if comm.rank == 0 else tags[::-1]:
+        made[tag] = comm.Create_group(comm.group, tag)
+    for tag in tags:
+        assert made[tag].sendrecv(tag, 1 - comm.rank, source=1 - comm.rank) == tag
+        made[tag].Free()
+
+
+@pytest.mark.parametrize("tag", [-1, -5])
+def test_a_tag_below_zero_is_refused(tag):
+    with pytest.raises(MPI.Exception, match="tag: a number from 0 to") as caught:
+        MPI.COMM_SELF.Create_group(MPI.COMM_SELF.group, tag)
+    assert caught.value.Get_error_class() == MPI.ERR_TAG
+
+
+def test_an_empty_group_makes_the_null_communicator():
+    world = MPI.COMM_WORLD.group
+    assert MPI.Intracomm.Create_from_group(MPI.GROUP_EMPTY, "none") == MPI.COMM_NULL
+    assert MPI.Intercomm.Create_from_groups(MPI.GROUP_EMPTY, 0, world, 0, "none") == MPI.COMM_NULL
+    assert MPI.Intercomm.Create_from_groups(world, 0, MPI.GROUP_EMPTY, 0, "none") == MPI.COMM_NULL
+
+
+@pytest.mark.ompy(2)
+def test_a_duplicate_has_the_attributes_and_the_error_handler_of_the_time_of_the_call(comm):
+    key, first, second = MPI.Comm.Create_keyval(copy_fn=True), *(MPI.Comm.Create_errhandler(print) for _ in range(2))
+    parent = comm.Dup()
+    parent.Set_attr(key, "old")
+    parent.Set_errhandler(first)
+    if comm.rank == 1:
+        comm.recv(source=0)
+    made, request = parent.Idup()
+    parent.Set_attr(key, "new")
+    parent.Set_errhandler(second)
+    if comm.rank == 0:
+        comm.send(None, 1)
+    request.Wait()
+    assert made.Get_attr(key) == "old"
+    assert made.Get_errhandler() == first
+    for some in (made, parent, first, second):
+        some.Free()
+
+
 @pytest.mark.ompy(3)
 def test_create_from_group_needs_no_parent(comm):
     group = comm.Get_group().Incl([1, 2])

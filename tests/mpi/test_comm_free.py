@@ -154,6 +154,17 @@ def test_calls_through_another_handle_are_errors(comm):
 
 
 @pytest.mark.ompy(2)
+def test_leaders_that_do_not_meet_over_what_was_freed_are_told_on_every_rank(comm):
+    peers = comm.Dup()
+    alias = MPI.Intracomm(peers)
+    peers.Free()
+    for local in (MPI.COMM_SELF, comm.Split(comm.rank)):
+        with pytest.raises(MPI.Exception, match="peer_comm: a communicator expected") as caught:
+            local.Create_intercomm(0, alias, 1 - comm.rank, 5)
+        assert caught.value.Get_error_class() == MPI.ERR_COMM
+
+
+@pytest.mark.ompy(2)
 def test_what_was_freed_is_gone_once_nothing_is_under_way(comm):
     from ompy.mpi.comm import core_of
 

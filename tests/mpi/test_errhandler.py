@@ -61,3 +61,12 @@ def test_the_number_of_handlers_is_bounded():
     for handler in handlers:
         handler.Free()
     MPI.Comm.Create_errhandler(lambda subject, code: None).Free()
+
+
+def test_predefined_handlers_outlive_free():
+    for name in ("ERRORS_RETURN", "ERRORS_ARE_FATAL", "ERRORS_ABORT"):
+        getattr(MPI, name).Free()
+        assert getattr(MPI, name) != MPI.ERRHANDLER_NULL
+    copy = MPI.Errhandler(MPI.ERRORS_RETURN)
+    copy.Free()
+    assert copy == MPI.ERRHANDLER_NULL

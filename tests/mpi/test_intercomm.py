@@ -1,5 +1,6 @@
 """Inter-communicators: two groups, built by their leaders, and collectives between them."""
 
+import numpy as np
 import pytest
 
 from ompy import MPI
@@ -103,4 +104,15 @@ def test_handles_of_the_other_kind_are_refused(comm):
         MPI.Intercomm(comm)
     with pytest.raises(TypeError):
         MPI.Intracomm(inter)
+    inter.Free()
+
+
+@pytest.mark.ompy(3)
+def test_counts_of_a_reduce_scatter_are_those_of_the_local_group(comm):
+    inter, _ = halves(comm)
+    others = sum(inter.Get_remote_group().Translate_ranks(None, comm.group))
+    # Each side sends as many elements as the other: as many as there are ranks on both, a part for each local one.
+    sent, got = (np.full(count, comm.rank, "d") for count in (2 * inter.size * inter.remote_size, 2 * inter.remote_size))
+    inter.Reduce_scatter(sent, got)
+    assert (got == others).all()
     inter.Free()

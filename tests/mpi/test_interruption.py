@@ -458,3 +458,19 @@ def test_an_interrupted_receive_of_an_object_takes_no_later_message():
         comm.Barrier()
         assert comm.recv(source=1, tag=OTHER) == "sent"
         comm.send("mine", 1, DATA)
+
+
+@pytest.mark.ompy(2)
+def test_leaders_meet_though_a_first_call_was_interrupted():
+    from ompy import MPI
+
+    comm = MPI.COMM_WORLD
+    if comm.rank == 0:
+        until_late(lambda: MPI.COMM_SELF.Create_intercomm(0, comm, 1, 7))
+        comm.Barrier()
+    else:
+        comm.Barrier()
+    # What was said the first time is what the other leader hears; what it says is for the second.
+    inter = MPI.COMM_SELF.Create_intercomm(0, comm, 1 - comm.rank, 7)
+    assert inter.allgather(comm.rank) == [1 - comm.rank]
+    inter.Free()

@@ -116,6 +116,36 @@ def test_what_the_function_raises_arrives():
         MPI.Op.Create(3)
 
 
+@pytest.mark.ompy(2)
+@pytest.mark.parametrize("begin", ["Iallreduce", "Allreduce_init"])
+def test_what_the_function_raises_in_a_request_arrives_when_all_are_settled(comm, begin):
+    def broken(x, y, datatype):
+        raise LookupError("no such thing")
+
+    operation, mine = MPI.Op.Create(broken), np.ones(3)
+
+    def test(requests):
+        while not requests[0].Test():
+            pass
+
+    for end in (MPI.Request.Waitall, lambda requests: requests[0].Wait(), test):
+        requests = [getattr(comm, begin)(mine, np.zeros(3), operation), getattr(comm, begin)(mine, total := np.zeros(3))]
+        if begin.endswith("init"):
+            MPI.Prequest.Startall(requests)
+        with pytest.raises(LookupError, match="no such thing"):
+            end(requests)
+        MPI.Request.Waitall(requests)
+        assert (total == 2).all()
+    operation.Free()
+
+
+def test_operations_for_windows_alone_are_refused_in_reductions():
+    for operation in (MPI.REPLACE, MPI.NO_OP):
+        with pytest.raises(MPI.Exception, match="for accumulates to windows alone") as caught:
+            MPI.COMM_SELF.Allreduce(np.ones(1), np.zeros(1), operation)
+        assert caught.value.Get_error_class() == MPI.ERR_OP
+
+
 def test_an_operation_from_an_integer_works_but_is_not_pickled(ordered):
     twin = MPI.Op.fromhandle(ordered.handle)
     assert twin == ordered

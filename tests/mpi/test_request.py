@@ -296,3 +296,17 @@ def test_sends_of_which_more_wait_than_sixteen_bits_count_are_received_in_order(
             comm.Recv(found[number : number + 1], 0, 1)
         barrier.Wait()
         assert (found == numpy.arange(count)).all()
+
+
+@pytest.mark.ompy(2)
+def test_a_collective_under_way_is_neither_cancelled_nor_freed(comm):
+    total = numpy.zeros(1)
+    request = comm.Iallreduce(numpy.ones(1), total)
+    for call in (request.Cancel, request.Free):
+        with pytest.raises(MPI.Exception, match="a collective") as caught:
+            call()
+        assert caught.value.Get_error_class() == MPI.ERR_REQUEST
+    request.Wait()
+    assert total[0] == 2
+    persistent = comm.Barrier_init()
+    persistent.Free()

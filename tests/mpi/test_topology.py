@@ -118,6 +118,11 @@ REFUSED = [
     (lambda comm: comm.Create_cart([2], [True, True]), "periods: 1 expected", ValueError),
     (lambda comm: comm.Create_graph([1, 2], [1, 5]), "edges: nodes 0 to 1", MPI.Exception),
     (lambda comm: comm.Create_dist_graph_adjacent([9], []), "sources: ranks from 0 to 1", MPI.Exception),
+    (lambda comm: comm.Create_dist_graph([0, 0], [1], [0]), "degrees: 2 expected", ValueError),
+    (lambda comm: comm.Create_dist_graph([0], [-1], []), "degrees: numbers that aren't negative", MPI.Exception),
+    (lambda comm: comm.Create_cart([1.9]), "integer", TypeError),
+    (lambda comm: comm.Create_cart("1"), "integer", TypeError),
+    (lambda comm: MPI.Compute_dims(6, [2.7, 0]), "integer", TypeError),
     (lambda comm: comm.Create_dist_graph_adjacent([0], [1], [1, 2], [3]), "sourceweights: 1 expected", ValueError),
 ]
 

@@ -183,3 +183,22 @@ def test_a_rank_that_leaves_in_order_is_no_failure() -> None:
     source = "others = comm.Split(rank == 1)\nif rank == 1: MPI.Finalize()\nelse: others.Barrier(), print(others.allreduce(1))"
     job = launch("-n", "3", "--enable-recovery", "--timeout", "60", *mpi(source))
     assert (job.process.returncode, job.stdout) == (0, "2\n2\n"), job.stderr
+
+
+LOOKS = {
+    "test": "(lambda request: lambda: request.test()[0])(comm.irecv(source=1))",
+    "Test": "comm.Irecv(bytearray(8), 1).Test",
+    "Testany": "(lambda requests: lambda: MPI.Request.Testany(requests)[1])([comm.Irecv(bytearray(8), 1)])",
+    "of a collective": "comm.Ibarrier().Test",
+    "iprobe": "(lambda: comm.iprobe(source=1))",
+    "improbe": "(lambda: comm.improbe(source=1))",
+}
+
+
+@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
+@pytest.mark.parametrize("btl", ["self,sm", "self,tcp", "self,zmq"])
+def test_who_only_looks_now_and_then_is_told_of_a_failed_rank_too(look: str, btl: str) -> None:
+    # The time between two looks is a program's that computes; a wait would hear of it in its own time.
+    setup = f"look = None if rank == 1 else {look}\ndef often():\n    while not look(): time.sleep(0.01)"
+    told = survivors(survive(setup, "often()", "--mca", "btl", btl, ranks=2), 2)
+    assert all(words.startswith("True") for words in told.values())

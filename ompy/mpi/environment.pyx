@@ -83,6 +83,7 @@ class State:
     thread_level = THREAD_SINGLE
     main_thread = 0
     abort_status = 0
+    sessions = 0                                 # that are open
     # In a child made by fork: the parent's instance, kept, as its destructors would speak to the parent's peers.
     inherited: Instance | None = None
 
@@ -152,10 +153,27 @@ def stay_out() -> None:
 
 
 def leave() -> None:
-    """At exit: a process that only ever had sessions leaves its job; one that called Init finalises, or meant not to."""
-    if state.instance is not None and not state.initialized:
-        running, state.instance = state.instance, None
-        running.close()
+    """At exit: a process that only ever had sessions, or had some after it finalised, leaves its job; one that called Init
+    finalises, or meant not to."""
+    if state.instance is not None and (state.finalized or not state.initialized):
+        take_down()
+
+
+def take_down() -> None:
+    running, state.instance = state.instance, None
+    running.close()
+
+
+def begin_session() -> None:
+    bring_up()
+    state.sessions += 1
+
+
+def end_session() -> None:
+    """After Finalize the last one takes the library with it."""
+    state.sessions -= 1
+    if state.finalized and state.sessions == 0 and state.instance is not None:
+        take_down()
 
 
 def choose_error_handler() -> None:
@@ -226,6 +244,8 @@ def Init_thread(required: int = THREAD_MULTIPLE) -> int:
 def Finalize() -> None:
     """End MPI here: what was sent is delivered, and nothing is left behind (MPI-4.1, 11.2.2).
 
+    Sessions that are open go on without COMM_WORLD and COMM_SELF (MPI-4.1, 11.1); none can be opened once all are closed.
+
     Raises:
         Exception: ERR_OTHER before initialisation, or when MPI was finalised before.
     """
@@ -239,10 +259,11 @@ def Finalize() -> None:
     dynamic_processes.close(running)
     buffered.flush_all()
     state.finalized = True
-    try:
-        running.close()
-    finally:
-        state.instance = None
+    if state.sessions:
+        running.world.mark_freed()
+        running.own.mark_freed()
+    else:
+        take_down()
 
 
 def Is_initialized() -> bool:

@@ -3,6 +3,7 @@ from ompy.mpi.handle cimport Handle
 
 cdef class OpenSession:
     cdef readonly dict attributes                # error handler, hints, buffer: as a communicator's
+    cdef bint is_open
 
 
 cdef class Session(Handle):

@@ -27,6 +27,7 @@ cdef class OpenSession:
 
     def __init__(self):
         self.attributes = {}
+        self.is_open = True
 
     def __repr__(self):
         return "<session>"
@@ -66,9 +67,9 @@ cdef class Session(Handle):
             info: hints.
             errhandler: of the session; default ERRORS_RETURN.
         """
-        from ompy.mpi.environment import bring_up
+        from ompy.mpi.environment import begin_session
         cdef Session made = cls.__new__(cls)
-        bring_up()
+        begin_session()
         made.session = OpenSession()
         if errhandler is not None:
             set_errhandler(made.session.attributes, "Session", errhandler)
@@ -77,9 +78,13 @@ cdef class Session(Handle):
 
     def Finalize(self) -> None:
         """Close the session; the handle becomes SESSION_NULL (MPI-4.1, 11.3.1)."""
-        self.live()
+        from ompy.mpi.environment import end_session
+        cdef OpenSession session = self.live()
         forget(self)
         self.session = None
+        if session.is_open:
+            session.is_open = False
+            end_session()
 
     def Get_num_psets(self, Info info=None) -> int:
         """Number of process sets that have a name (MPI-4.1, 11.3.2)."""

@@ -39,6 +39,7 @@ FAULTS = {
     "SynchronousSendsWaitForTheLost": "loss",
     "LossEndsEveryReceive": "loss",
     "LossIsForgotten": "loss",
+    "ProbesWaitForTheLost": "loss",
     "LossIsSuccess": "loss",
     "LossOfAnotherName": "loss",
     "SecondLossRaises": "loss",

@@ -47,6 +47,15 @@ def ends_at_once(rank: PmlRank, words: str, begin: Callable[[], Request]) -> Non
         ends(rank, words, request)
 
 
+def raises(words: str, probe: Callable[[], object]) -> None:
+    try:
+        found = probe()
+    except MPIError as error:
+        of_the_loss(words, error)
+    else:
+        raise Breach("loss", f"{words} says {found}, and does not raise the process's `failure`")
+
+
 def receives_or_not(rank: PmlRank, lost: int, early: bytes) -> None:
     """What had come before the loss comes whole, or not at all."""
     words, got = "a receive of what had come before the loss", bytearray(len(early))
@@ -104,6 +113,9 @@ def what_waits_for_a_lost_rank_ends(rank: PmlRank) -> None:
     rank.alive()
     ends_at_once(rank, "a later send", lambda: rank.isend(bytearray(8), lost, LATER, SYNCHRONOUS, world))
     ends_at_once(rank, "a later receive", lambda: rank.irecv(bytearray(8), 8, lost, LATER, world))
+    raises("a later probe", lambda: rank.comm.Probe(lost, LATER))
+    raises("a later Iprobe", lambda: rank.comm.Iprobe(lost, LATER))
+    raises("a later Improbe", lambda: rank.comm.Improbe(lost, LATER))
     rank.linger()
     if hurt := [words for words, request in others.items() if request.complete]:
         raise Breach("loss", f"{hurt[0]} is over with the loss of rank {lost}: {others[hurt[0]].error}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ompy_pml_planted.request import Receive, Send
 
+from ompy.core.errors import MPIError
 from ompy.mca.component import Context, Offer
 from ompy_fuzz_faults.pml_faults import Pml
 
@@ -46,6 +47,14 @@ class LossIsForgotten(Pml):
             self.queues.posted.append(request)
         else:
             self.hand_over(request, arrival)
+
+
+class ProbesWaitForTheLost(Pml):
+    def seen(self, source, tag, comm):
+        try:
+            return super().seen(source, tag, comm)
+        except MPIError:
+            return None
 
 
 class LossIsSuccess(Pml):

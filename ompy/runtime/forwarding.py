@@ -42,7 +42,8 @@ class Forwarder(Streams):
         self.files: dict[str, Printer] = {}
         self.no_library = False
         self.shared = SharedInput(loop) if self.stdin == job.EVERY_RANK else None
-        self.terminal = TerminalInput() if self.stdin is not None and self.shared is None and os.isatty(0) else None
+        is_typed = self.stdin is not None and self.shared is None and TerminalInput.is_needed()
+        self.terminal = TerminalInput() if is_typed else None
 
     # -- input
 

@@ -108,8 +108,9 @@ class Launcher:
         finally:
             if self.hosts is not None:
                 self.hosts.end(bool(self.exit_code))
+                self.hosts = None  # a time limit or a signal while output is waited for asks nobody there
             self.local.end()
-            self.streams.drain(bool(self.exit_code))
+            self.streams.drain(lambda: bool(self.exit_code))
             self.local.close()
         return self.exit_code or 0
 

@@ -17,6 +17,8 @@ import stat
 import time
 from collections import deque
 
+from ompy.runtime.signals import above_streams
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +29,20 @@ LONGEST_LINE = 16 * 1024 * 1024
 PIECE = 4096
 
 
+def without_waiting(descriptor: int, mode: int) -> int:
+    """The same terminal or pipe opened again, so that no write waits; the descriptor given where that can't be.
+
+    O_NONBLOCK on the one that is given would hold for whoever shares it: the shell, and programs of other people's.
+    """
+    if not (stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)) or not os.get_blocking(descriptor):
+        return descriptor
+    try:
+        flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+        return above_streams(os.open(f"/proc/self/fd/{descriptor}", flags))
+    except OSError:
+        return descriptor
+
+
 class Printer:
     """One descriptor that the launcher writes to.
 
@@ -34,6 +50,7 @@ class Printer:
         descriptor: 1, 2, or a file's.
 
     Attributes:
+        descriptor: that to write on, another one where writing on the given one might wait.
         problem: why nothing can be written any more, or None.
     """
 
@@ -46,11 +63,13 @@ class Printer:
         # Whose unfinished line stands at the end of the output, if any.
         self.open_line: Lines | None = None
         try:
-            self.is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
+            mode = os.fstat(descriptor).st_mode
+            self.is_file = stat.S_ISREG(mode)
+            self.descriptor = without_waiting(descriptor, mode)
         except OSError as error:
             self.is_file, self.problem = False, error
         self.poller = select.poll()
-        self.poller.register(descriptor, select.POLLOUT)
+        self.poller.register(self.descriptor, select.POLLOUT)
 
     def write(self, data: bytes, author: Lines | None = None) -> None:
         """Queue bytes that end with a newline; `author` is the stream that they come from, None for the launcher."""

@@ -226,7 +226,7 @@ class Proxy:
                 self.local.signal(signal.SIGKILL)
                 self.children.end(self.has_failed, self.streams.has_reader)
             self.local.end()
-            self.streams.drain(self.has_failed)
+            self.streams.drain(lambda: self.has_failed)
             self.local.close()
             self.link.send("done")
             self.link.flush(self.told["limit"])

@@ -8,6 +8,8 @@ from functools import partial
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ompy.runtime.loop import Loop
     from ompy.runtime.process import Process
 
@@ -102,8 +104,12 @@ class Streams:
             for descriptor in self.open:
                 self.loop.watch(descriptor, partial(self.on_output, descriptor))
 
-    def drain(self, has_failed: bool) -> None:
-        """All ranks have ended: pass on what is left in their pipes, and wait until it is out."""
+    def drain(self, has_failed: Callable[[], bool]) -> None:
+        """All ranks have ended: pass on what is left in their pipes, and wait until it is out.
+
+        Parameters:
+            has_failed: whether the job has, as a time limit or a signal may say meanwhile.
+        """
         end = time.monotonic() + ESCAPED
         stalled, before = time.monotonic(), -1
         while self.open or self.pending():
@@ -117,7 +123,7 @@ class Streams:
                 for stream in self.open.values():
                     self.ended(stream)
                 self.open.clear()
-            if has_failed and now > stalled + PATIENCE:
+            if has_failed() and now > stalled + PATIENCE:
                 return
             if self.open or self.pending():
                 self.loop.turn(ESCAPED)

@@ -119,6 +119,8 @@ class Launcher:
 
     def start(self) -> bool:
         """Start every rank; False, with a message, when a program can't be started."""
+        if self.job.timeout is not None:
+            self.loop.set_timer("timeout", self.job.timeout, self.on_timeout)
         if self.job.remote_hosts and not self.start_proxies():
             return False
         if self.job.display_map:
@@ -127,8 +129,6 @@ class Launcher:
             return False
         self.streams.begin_input()
         self.loop.set_timer("look", LOOK_EVERY, self.look)
-        if self.job.timeout is not None:
-            self.loop.set_timer("timeout", self.job.timeout, self.on_timeout)
         return True
 
     def start_proxies(self) -> bool:
@@ -236,6 +236,18 @@ class Launcher:
 
     def on_misuse(self, job: int, rank: int, message: str) -> None:
         self.fail(1, message)
+
+    def on_refused(self, job: int, rank: int, is_left: bool) -> None:
+        it = self.ranks.get((job, rank))
+        if it is None:  # of a spawned job that is over
+            return
+        if not it.is_refusing:
+            it.is_refusing = True
+            reason = "it runs with the rights of another user, who can end it if it stays"
+            self.streams.say(f"{it.name} can't be sent signals ({os.strerror(errno.EPERM)}): {reason}")
+        if is_left:
+            it.status = -signal.SIGKILL
+            self.spawned.look_if_over(job)
 
     def on_exit(self, job: int, rank: int, status: int, initialised: bool, finalised: bool) -> None:
         it = self.ranks[job, rank]

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
         def on_barrier(self, job: int) -> None:
             """Somebody may have come to the barrier."""
 
+        def on_refused(self, job: int, rank: int, is_left: bool) -> None:
+            """It may not be signalled, and is waited for no more where it may not be killed."""
+
         def on_exit(self, job: int, rank: int, status: int, initialised: bool, finalised: bool) -> None: ...
 
 
@@ -289,6 +292,8 @@ class LocalRanks:
         self.streams.read_now(process)
         session = process.session
         status = process.status or 0
+        if process.is_left:
+            return
         self.overseer.on_exit(process.job, process.rank, status, session.initialised, session.finalised)
         self.overseer.on_barrier(process.job)
 
@@ -303,7 +308,12 @@ class LocalRanks:
         """To the ranks of one job, or to all."""
         for process in self.processes:
             if job in (process.job, None):
-                process.signal(number)
+                try:
+                    process.signal(number)
+                except PermissionError:
+                    if not process.has_ended():
+                        process.is_left = number == signal.SIGKILL
+                        self.overseer.on_refused(process.job, process.rank, process.is_left)
 
     def close_job(self, job: int) -> None:
         """All ranks of a spawned job have ended: nothing is kept of them."""

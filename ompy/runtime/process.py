@@ -44,6 +44,7 @@ class Process:
         untold: what the launcher says to it that has found no room yet.
         behind: bytes of answers among that.
         writer: a second descriptor for `pmi`, while there is such.
+        is_left: this process may not kill it, and waits for it no more.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class Process:
         self.untold = bytearray()
         self.behind = 0
         self.writer = -1
+        self.is_left = False
         self.stack_file = -1
         self.stacks_from = -1
         source = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0) if stdin is None else (os.POSIX_SPAWN_DUP2, stdin, 0)
@@ -119,17 +121,20 @@ class Process:
         return [descriptor for descriptor in (self.pmi, self.stdout, self.stderr) if descriptor >= 0]
 
     def signal(self, number: int) -> None:
-        """To the rank and whatever it has started."""
-        if self.status is None:
+        """To the rank and whatever it has started.  PermissionError where the rank has taken rights of another user's."""
+        if self.status is None and not self.is_left:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, number)
+                # A group has got it when one of its members may.
+                os.kill(self.pid, 0)
 
     def ask_for_stacks(self) -> None:
         """Have a rank that can write its Python stacks do so; `stacks` reads them."""
         self.stacks_from = -1
         if self.status is None and self.stack_file >= 0 and self.session.initialised:
-            self.stacks_from = os.fstat(self.stack_file).st_size
-            os.kill(self.pid, STACKS_SIGNAL)
+            with contextlib.suppress(PermissionError):
+                os.kill(self.pid, STACKS_SIGNAL)
+                self.stacks_from = os.fstat(self.stack_file).st_size
 
     def stacks(self) -> bytes:
         """The Python stacks of a rank that was asked for them, or why there are none."""
@@ -143,9 +148,12 @@ class Process:
                 break
         return os.pread(self.stack_file, size - start, start) or b"    none: the rank does not answer\n"
 
+    def has_ended(self) -> bool:
+        return self.status is not None or os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
     def reap(self) -> bool:
         """True when the rank has ended, now."""
-        if self.status is not None or os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        if self.status is not None or not self.has_ended():
             return False
         _, status = os.waitpid(self.pid, 0)
         self.status = os.waitstatus_to_exitcode(status)
@@ -167,6 +175,6 @@ class Process:
 
     def wait(self) -> None:
         """Until it has ended."""
-        if self.status is None:
+        if self.status is None and not self.is_left:
             os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
             self.reap()

@@ -386,6 +386,9 @@ class Proxy:
     def on_misuse(self, job: int, rank: int, message: str) -> None:
         self.link.send("misuse", job=job, rank=rank, message=message)
 
+    def on_refused(self, job: int, rank: int, is_left: bool) -> None:
+        self.link.send("refused", job=job, rank=rank, is_left=is_left)
+
     def on_barrier(self, job: int) -> None:
         """The space tells the launcher itself."""
 

@@ -18,6 +18,7 @@ class Rank:
         pid: its process there; 0 until it has been started.
         status: exit code, or minus the signal that killed it; None while it runs.
         initialised, finalised: whether it has begun and ended MPI, as far as it has told.
+        is_refusing: it has rights that keep signals from it, which has been said.
     """
 
     def __init__(self, job: int, number: int, host: str, command: list[str]) -> None:
@@ -29,6 +30,7 @@ class Rank:
         self.status: int | None = None
         self.initialised = False
         self.finalised = False
+        self.is_refusing = False
 
     @property
     def name(self) -> str:

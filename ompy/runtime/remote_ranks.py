@@ -136,6 +136,9 @@ class RemoteRanks:
     def hear_misuse(self, job: int, rank: int, message: str) -> None:
         self.launcher.on_misuse(job, rank, message)
 
+    def hear_refused(self, job: int, rank: int, is_left: bool) -> None:
+        self.launcher.on_refused(job, rank, is_left)
+
     def hear_exit(self, **what: Any) -> None:
         self.launcher.on_exit(**what)
         self.launcher.on_barrier(what["job"])

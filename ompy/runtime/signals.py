@@ -45,6 +45,8 @@ class SignalQueue:
             # What nohup has switched off stays off.
             if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
                 signal.signal(number, lambda number, frame: None)
+        # A mask is inherited, and what started this process may have blocked what it was busy with.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, HANDLED)
 
     def take(self) -> list[signal.Signals]:
         """The signals that have come since the last call, in order.  Raises OSError when none will come any more."""

@@ -9,7 +9,7 @@ import signal
 import time
 
 import pytest
-from launching import Launch, launch, mpi, python
+from launching import OMPYRUN, Launch, launch, mpi, python
 
 # Far less than what the programs would wait for, and more than a machine under load takes.
 SOON = 15.0
@@ -278,3 +278,43 @@ def until(condition: object, seconds: float = 5.0) -> bool:
             return False
         time.sleep(0.01)
     return True
+
+
+# Starts the command behind it with the signals blocked that end a launcher, or tell it that a rank has ended.
+BLOCKED = """
+import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def test_signals_that_were_blocked_before_the_launcher_began_reach_it() -> None:
+    show = "import signal\nprint(signal.pthread_sigmask(signal.SIG_BLOCK, []), flush=True)\n"
+    with Launch("-n", "1", *python(show), command=(*python(BLOCKED), *OMPYRUN)) as job:
+        assert (job.finish(), job.stdout) == (0, "set()\n")
+    with Launch("-n", "1", *python(show + "import time; time.sleep(60)"), command=(*python(BLOCKED), *OMPYRUN)) as job:
+        job.lines(1)
+        job.process.send_signal(signal.SIGTERM)
+        assert job.finish() == 128 + signal.SIGTERM
+
+
+# Starts the command behind it without the right to signal processes of other users (CAP_KILL, in PR_CAPBSET_DROP).
+POWERLESS = """
+import ctypes, os, sys
+assert ctypes.CDLL(None).prctl(24, 5, 0, 0, 0) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+ENDS_ALONE = "import os, time\nif os.environ['PMI_RANK'] == '0': os.setuid(1)\nprint('up', flush=True)\ntime.sleep(60)"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a process of another user is wanted")
+def test_rank_that_may_not_be_signalled_is_named_and_left_behind() -> None:
+    command = (*python(POWERLESS), *OMPYRUN)
+    with Launch("-n", "2", "--mca", "ompyrun_grace", "1", *python(ENDS_ALONE), command=command) as job:
+        job.lines(2)
+        job.process.send_signal(signal.SIGTERM)
+        assert job.finish() == 128 + signal.SIGTERM
+        assert "Traceback" not in job.stderr
+        assert len(re.findall(r"rank 0 \(.*\) can't be sent signals \(Operation not permitted\)", job.stderr)) == 1
+        assert "rank 1" not in job.stderr
+        assert len(job.living()) == 1

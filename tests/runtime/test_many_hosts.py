@@ -197,6 +197,11 @@ def test_a_proxy_that_never_calls_is_told_after_the_limit() -> None:
     assert job.seconds < 30
 
 
+def test_time_is_over_while_a_proxy_is_awaited() -> None:
+    job = launch("--launch-agent", "sh -c 'sleep 60'", "--timeout", "1", "--report-state-on-timeout", "--host", "a:1", "true")
+    assert (job.process.returncode, "time is over after 1 s" in job.stderr) == (124, True)
+
+
 def test_an_agent_that_fails_is_told_with_its_words() -> None:
     job = launch("--launch-agent", "sh -c 'echo no way >&2; exit 5'", "--host", "a:1", "true")
     assert job.process.returncode == 1

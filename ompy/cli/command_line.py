@@ -209,9 +209,11 @@ def read_programs(path: str, segments: list[Segment]) -> list[Segment]:
     if first.command:
         raise UsageError(f"--app {path} says what to run; {first.command[0]!r} on the command line does so too")
     found: list[Segment] = []
-    with open(path, encoding="utf-8") as stream:
+    with open(path, encoding="utf-8", errors="surrogateescape") as stream:
         for number, line in enumerate(stream, 1):
             try:
+                if "\0" in line:
+                    raise UsageError("there is a NUL byte in it, which no argument can have")
                 words = shlex.split(line, comments=True)
                 if words:
                     found += parse(words)

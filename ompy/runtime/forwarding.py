@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from functools import partial
 
@@ -82,7 +83,8 @@ class Forwarder(Streams):
 
     def say(self, text: str) -> None:
         """The launcher's own words, on standard error."""
-        self.printers[2].write("".join(f"ompyrun: {line}\n" for line in text.splitlines()).encode())
+        lines = "".join(f"ompyrun: {line}\n" for line in text.splitlines())
+        self.printers[2].write(lines.encode("utf-8", "backslashreplace"))
 
     def expect(self, job: int, rank: int, host: str) -> None:
         """Be ready for what a rank is going to write.  OSError, with the file's name, when its files can't be made."""
@@ -105,7 +107,14 @@ class Forwarder(Streams):
         name = name.replace("\0", "%")
         if name not in self.files:
             os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
-            self.files[name] = Printer(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666))
+            # A named pipe that nobody reads is an error, and nothing to wait for.
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+            try:
+                self.files[name] = Printer(os.open(name, flags, 0o666))
+            except OSError as error:
+                if error.errno == errno.ENXIO:
+                    error.strerror = "nobody reads what is a pipe there"
+                raise
         return self.files[name]
 
     def took(self, stream: Stream, data: bytes) -> None:

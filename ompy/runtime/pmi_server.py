@@ -196,7 +196,7 @@ class Session(Member):
         self.behind: list[str] = []
 
     def reply(self, line: str) -> None:
-        self.send(line.encode() + b"\n")
+        self.send(line.encode("utf-8", "surrogateescape") + b"\n")
 
     def receive(self, data: bytes) -> None:
         """Take what has arrived; raises `ValueError` on words that are not PMI-1."""

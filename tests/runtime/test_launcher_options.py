@@ -221,6 +221,27 @@ def test_output_file_that_cannot_be_made_is_named() -> None:
     assert "Traceback" not in job.stderr
 
 
+def test_output_goes_to_a_pipe_that_is_read_and_one_that_nobody_reads_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    job = launch("-n", "1", "--outfile-pattern", str(path), "echo", "x")
+    assert (job.process.returncode, f"{path}, for the output of rank 0, can't be written: nobody reads" in job.stderr) == (1, True)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    assert launch("-n", "1", "--outfile-pattern", str(path), "echo", "x").process.returncode == 0
+    assert os.read(reader, 100) == b"x\n"
+    os.close(reader)
+
+
+def test_words_that_are_not_utf_8_reach_the_program_and_are_shown(tmp_path: Path) -> None:
+    show = "import sys; print(ascii(sys.argv[1]))"
+    job = launch("--verbose", "-n", "1", *python(show), "caf\udce9")
+    assert (job.process.returncode, job.stdout) == (0, "'caf\\udce9'\n")
+    assert "caf\\udce9" in job.stderr
+    path = tmp_path / "app"
+    path.write_bytes(f"-n 1 {sys.executable} -c '{show}' ".encode() + b"caf\xe9\n")
+    assert launch("--app", str(path)).stdout == "'caf\\udce9'\n"
+
+
 def test_streams_merge_in_order_and_lines_carry_time_or_rank() -> None:
     source = "import os\nfor i in range(50): os.write(1 + i % 2, f'{i}\\n'.encode())"
     job = launch("-n", "1", "--merge-stderr-to-stdout", *python(source))
@@ -293,7 +314,12 @@ def test_programs_come_from_a_file(tmp_path: Path) -> None:
         "[1,1]<stdout>: one word",
         "[1,2]<stdout>: b",
     ]
-    for text, words in (("-n 1 echo 'x", f"{path}:1"), ("--moon x", "no option --moon"), ("", "no program in it")):
+    for text, words in (
+        ("-n 1 echo 'x", f"{path}:1"),
+        ("--moon x", "no option --moon"),
+        ("", "no program in it"),
+        ("true\n\0 x", f"{path}:2: there is a NUL byte"),
+    ):
         path.write_text(text)
         job = launch("--app", str(path))
         assert (job.process.returncode, words in job.stderr) == (2, True), job.stderr

@@ -24,10 +24,12 @@ PARENT_KEY = "ompy_parent_port"
 ELSEWHERE_KEY = "ompy_parents_elsewhere"
 # Of a line, in bytes.
 LONGEST = 60000
+# Lines of a request: ompy's launcher reads no more of one (`BLOCK_LIMIT` of `ompy/runtime/pmi_server.py`).
+MOST_LINES = 64 * 1024
 
 
 def blocks(orders: Sequence[Order], values: Mapping[str, str], is_own: bool) -> str:
-    """The lines of the request.  ERR_ARG for words that don't fit into a line.
+    """The lines of the request.  ERR_ARG for words that don't fit into a line, and for more of them than a launcher takes.
 
     Parameters:
         values: what the new processes find in their key-value space.
@@ -59,6 +61,13 @@ def blocks(orders: Sequence[Order], values: Mapping[str, str], is_own: bool) -> 
                 ERR_ARG,
                 f"command, argument or hint {line.partition('=')[2][:40]!r}..: a launcher takes at most {LONGEST} bytes",
             )
+    if len(lines) > MOST_LINES:
+        words = sum(len(order.arguments) for order in orders)
+        raise MPIError(
+            ERR_ARG,
+            f"commands, arguments and hints are {len(lines)} lines to the launcher, which takes at most {MOST_LINES}: "
+            f"hand some of the {words} arguments over in a file, or in a message",
+        )
     return "".join(f"{line}\n" for line in lines)
 
 

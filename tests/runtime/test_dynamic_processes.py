@@ -205,6 +205,48 @@ def test_who_is_interrupted_in_spawn_spawns_again_and_nothing_is_left(tmp_path: 
     assert (status, output) == (0, "interrupted\nhere\n" * 2)
 
 
+@pytest.mark.parametrize("how", ["launcher", "alone"])
+def test_more_arguments_than_the_launcher_takes_are_an_error_and_the_job_goes_on(tmp_path: Path, how: str) -> None:
+    count = program(tmp_path, "child.py", "import sys\n" + CHILD + "parent.send(len(sys.argv) - 1, 0)\nparent.Disconnect()\n")
+    text = PARENT + (
+        "for count in 60000, 70000:\n"
+        "    try:\n"
+        "        child = world.Spawn(sys.executable, [sys.argv[1]] + ['y'] * count, 1)\n"
+        "        print(child.recv(), flush=True)\n"
+        "        child.Disconnect()\n"
+        "    except MPI.Exception as error: print(error.Get_error_class() == MPI.ERR_ARG, error)\n"
+    )
+    path = program(tmp_path, "parent.py", text)
+    status, output = ended(job(1, path, count) if how == "launcher" else alone(path, count))
+    assert (status, output.splitlines()[0]) == (0, "60000"), output
+    assert "True" in output
+    assert "takes at most 65536" in output
+    assert "70001 arguments" in output
+
+
+def test_a_port_is_under_its_name_only_when_it_is_whole(tmp_path: Path) -> None:
+    # What others on this host find there while it is written.
+    text = PARENT + (
+        "import os\n"
+        "from ompy.runtime.dpm import names\n"
+        "service = f'whole {os.getpid()}'\n"
+        "def found(): return [name for name in os.listdir(names.SEGMENTS) if name.startswith(names.stem(service))]\n"
+        "write = os.write\n"
+        "def watched(descriptor, data):\n"
+        "    print(len(found()), flush=True)\n"
+        "    return write(descriptor, data)\n"
+        "port = MPI.Open_port()\n"
+        "names.os = type(os)('os')\n"
+        "names.os.__dict__.update(os.__dict__, write=watched)\n"
+        "MPI.Publish_name(service, port)\n"
+        "print(len(found()), names.in_files(service) == port)\n"
+        "MPI.Unpublish_name(service, port)\n"
+        "print(len(found()))\n"
+    )
+    status, output = ended(alone(program(tmp_path, "program.py", text)))
+    assert (status, output) == (0, "0\n1 True\n0\n")
+
+
 def test_a_spawned_rank_that_fails_ends_the_job(tmp_path: Path) -> None:
     child = program(tmp_path, "child.py", CHILD + "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
     text = PARENT + "child = spawn(world, sys.argv[1], 1)\nchild.recv()\n"

@@ -39,11 +39,18 @@ def publish(instance: Instance, service: str, port: str) -> bool:
         return False
     with instance.launcher_lock:
         instance.rte.publish(service, port)
-    name = f"{SEGMENTS}/{stem(service)}{instance.rte.job.replace('/', '-')}.{os.getpid()}"
+    name = f"{stem(service)}{instance.rte.job.replace('/', '-')}.{os.getpid()}"
+    written = f"{SEGMENTS}/new-{name}"
+    name = f"{SEGMENTS}/{name}"
     with contextlib.suppress(OSError):
-        descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        os.write(descriptor, port.encode())
-        os.close(descriptor)
+        descriptor = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(descriptor, port.encode())
+            # Whoever finds the name finds the whole port under it.
+            os.link(written, name)
+        finally:
+            os.close(descriptor)
+            os.unlink(written)
     published[service] = name
     return True
 

@@ -145,6 +145,15 @@ class Segment:
         return given[-1] if given else None
 
 
+def whole(segments: Sequence[Segment]) -> Segment:
+    """All that the segments say of the job: its options count wherever they stand."""
+    found = Segment()
+    for segment in segments:
+        for key, values in segment.options.items():
+            found.options.setdefault(key, []).extend(values)
+    return found
+
+
 def find(word: str) -> Option:
     """The option of that spelling; UsageError with the reason why there is none, or the nearest one."""
     for spelling in (word, "-" + word):
@@ -205,9 +214,10 @@ def read_programs(path: str, segments: list[Segment]) -> list[Segment]:
     """
     import shlex
 
-    (first,) = segments
-    if first.command:
-        raise UsageError(f"--app {path} says what to run; {first.command[0]!r} on the command line does so too")
+    for segment in segments:
+        if segment.command:
+            raise UsageError(f"--app {path} says what to run; {segment.command[0]!r} on the command line does so too")
+    first, *_ = segments
     found: list[Segment] = []
     with open(path, encoding="utf-8", errors="surrogateescape") as stream:
         for number, line in enumerate(stream, 1):
@@ -215,8 +225,10 @@ def read_programs(path: str, segments: list[Segment]) -> list[Segment]:
                 if "\0" in line:
                     raise UsageError("there is a NUL byte in it, which no argument can have")
                 words = shlex.split(line, comments=True)
-                if words:
-                    found += parse(words)
+                more = parse(words) if words else []
+                if whole(more).last("app"):
+                    raise UsageError("--app in such a file: the programs of the other file are to stand here themselves")
+                found += more
             except (ValueError, UsageError) as error:
                 raise UsageError(f"{path}:{number}: {error}") from None
     if not found:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from ompy.cli.command_line import Segment, UsageError, help_text, parse, read_programs
+from ompy.cli.command_line import Segment, UsageError, help_text, parse, read_programs, whole
 from ompy.cli.placement import Placement, number
 from ompy.runtime.job import Job, Output, Program
 from ompy.runtime.output import Tag
@@ -167,12 +167,9 @@ def displayed(segment: Segment) -> set[str]:
 
 def job_of(segments: Sequence[Segment]) -> Job:
     """The job that the command line asks for."""
-    whole = Segment()
-    for segment in segments:
-        for key, values in segment.options.items():
-            whole.options.setdefault(key, []).extend(values)
-    given = whole.options
-    placement = Placement(whole)
+    spoken = whole(segments)
+    given = spoken.options
+    placement = Placement(spoken)
     found = programs(segments, placement.default_ranks)
     ranks = sum(program.count for program in found)
     if placement.is_here:
@@ -188,16 +185,16 @@ def job_of(segments: Sequence[Segment]) -> Job:
     job.grace, job.silence, job.start_limit = map(own_parameter, ("grace", "host_silence", "start_timeout"))
     job.fan_out = int(own_parameter("fan_out"))
     job.environment |= {variable_name(name): value for name, value in given.get("genv", [])}
-    job.output = output(whole)
+    job.output = output(spoken)
     job.report_state = "report-state-on-timeout" in given
     job.stack_traces = "get-stack-traces" in given
     job.verbose = "verbose" in given
-    job.report_bindings = "bind" in displayed(whole)
-    job.display_map = "map" in displayed(whole)
+    job.report_bindings = "bind" in displayed(spoken)
+    job.display_map = "map" in displayed(spoken)
     job.goes_on = "disable-auto-cleanup" in given
-    if timeout := whole.last("timeout"):
+    if timeout := spoken.last("timeout"):
         job.timeout = number(timeout[0], "--timeout", float, 0)
-    if target := whole.last("stdin"):
+    if target := spoken.last("stdin"):
         job.stdin = {"none": None, "all": Job.EVERY_RANK}.get(target[0], 0)
         if target[0] not in ("none", "all"):
             job.stdin = int(number(target[0], "--stdin", int, 0))
@@ -251,24 +248,24 @@ def run() -> int:
     fill_missing_streams()
     try:
         segments = parse(sys.argv[1:])
-        options = segments[0].options
-        if "help" in options:
+        if path := whole(segments).last("app"):
+            segments = read_programs(path[0], segments)
+        spoken = whole(segments)
+        if "help" in spoken.options:
             print(help_text())
             return 0
-        if "version" in options:
+        if "version" in spoken.options:
             from importlib.metadata import version
 
             print(f"ompyrun (ompy) {version('ompy')}")
             return 0
-        if state := segments[0].last("report-state"):
+        if state := spoken.last("report-state"):
             from ompy.runtime.report import report_process
 
             print(report_process(int(number(state[0], "--report-state", int, 1))))
             return 0
-        if path := segments[0].last("app"):
-            segments = read_programs(path[0], segments)
         job = job_of(segments)
-        if where := segments[0].last("report-pid"):
+        if where := spoken.last("report-pid"):
             report_pid(where[0])
     except (UsageError, ValueError, OSError, RuntimeError) as error:
         print(f"ompyrun: {error}", file=sys.stderr)

@@ -160,8 +160,9 @@ cdef class BufferedSend(Request):
     cdef Communicator comm
 
     cpdef int start(self) except -1:
-        self.begin()
+        # First: one that finds no room was not started.
         send_buffered(self.address, self.count, self.typemap, self.peer, self.tag, self.comm)
+        self.begin()
         return self.finish()
 
 

@@ -58,7 +58,7 @@ cdef int acquire_dlpack(object source, Py_buffer *view, int flags) except -1:
     cdef Tensor *tensor
     cdef VersionedTensor *versioned
     cdef bint readonly = False
-    cdef bint has_version = True
+    cdef bint has_version
     cdef int device_type, _device_number
     device_type, _device_number = source.__dlpack_device__()
     # A producer with a queue of its own is told not to wait for it: MPI reads memory, it follows no stream.
@@ -67,18 +67,18 @@ cdef int acquire_dlpack(object source, Py_buffer *view, int flags) except -1:
         capsule = source.__dlpack__(max_version=(1, 0), copy=False, **options)
     except TypeError:
         capsule = source.__dlpack__(**options)
-        has_version = False
-    name = b"dltensor_versioned" if has_version else b"dltensor"
-    if not PyCapsule_IsValid(capsule, name):
-        raise BufferError(f"dlpack: __dlpack__ gave no capsule named {name.decode()!r}")
+    # A producer may answer with less than what was asked for.
+    has_version = PyCapsule_IsValid(capsule, "dltensor_versioned")
+    if not has_version and not PyCapsule_IsValid(capsule, "dltensor"):
+        raise BufferError("dlpack: __dlpack__ gave no capsule named 'dltensor_versioned' or 'dltensor'")
     if has_version:
-        versioned = <VersionedTensor *> PyCapsule_GetPointer(capsule, name)
+        versioned = <VersionedTensor *> PyCapsule_GetPointer(capsule, "dltensor_versioned")
         if versioned.major < 1:
             raise BufferError(f"dlpack: version 1 expected, not {versioned.major}.{versioned.minor}")
         tensor = &versioned.tensor
         readonly = versioned.flags & FLAG_READ_ONLY
     else:
-        tensor = &(<ManagedTensor *> PyCapsule_GetPointer(capsule, name)).tensor
+        tensor = &(<ManagedTensor *> PyCapsule_GetPointer(capsule, "dltensor")).tensor
     check_shape(tensor)
     if not (has_order(tensor, False) or has_order(tensor, True)):
         raise BufferError("dlpack: the memory is not contiguous")

@@ -32,6 +32,9 @@ cdef class GeneralizedRequest(Request):
         return 0
 
     cdef int free(self) except -1:
+        if not self.complete:
+            self.unwanted = True
+            return 0
         function, self.free_function = self.free_function, None
         if function is not None:
             call(function, self.arguments, self.keywords)
@@ -45,6 +48,8 @@ cdef class GeneralizedRequest(Request):
     def complete_now(self):
         """The program says that the operation is over."""
         self.finish()
+        if self.unwanted:
+            self.free()
 
 
 cdef int call(object function, tuple arguments, dict keywords) except -1:

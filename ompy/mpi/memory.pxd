@@ -9,6 +9,9 @@ cdef class buffer:
     cdef Py_buffer view
     cdef bint held                               # `view` was acquired from another object
     cdef int device                              # DLPack device type; 0 for memory that Python itself vouches for
+    cdef Py_ssize_t exports                      # views of it by others that are in use, its slices among them
+
+    cdef int let_go(self) except -1
 
 
 # Fill `view` from any object with memory.  `flags` are PyBUF_*; without PyBUF_ND the memory must be contiguous.  Returns

@@ -140,8 +140,8 @@ cdef class buffer:
         """The `nbytes` bytes at `address`, which the caller keeps alive."""
         if nbytes < 0:
             raise ValueError(f"nbytes: a size expected, not {nbytes}")
-        if nbytes > 0 and not address:
-            raise ValueError(f"address: {nbytes} bytes at address 0")
+        if address < 0 or (nbytes > 0 and not address):
+            raise ValueError(f"address: {nbytes} bytes at address {address}")
         return buffer_over(<size_t> PyLong_AsVoidPtr(address), nbytes, None, readonly)
 
     @property
@@ -188,18 +188,34 @@ cdef class buffer:
 
     def toreadonly(self) -> buffer:
         """The same memory as a read-only buffer."""
-        return buffer.frombuffer(self.obj if self.obj is not None else self, readonly=True)
+        cdef buffer made = buffer.frombuffer(self.obj if self.obj is not None else self, readonly=True)
+        made.view.buf, made.view.len = self.view.buf, self.view.len
+        return made
 
     def release(self) -> None:
-        """Let go of the memory: the buffer is empty from now on."""
+        """Let go of the memory: the buffer is empty from now on.
+
+        Raises:
+            BufferError: views of the memory, or slices, are in use.
+        """
+        if self.exports:
+            raise BufferError(f"{self.exports} views of the memory, or slices, are in use: let go of them first")
+        self.let_go()
+
+    cdef int let_go(self) except -1:
         if self.held:
             PyBuffer_Release(&self.view)
         memset(&self.view, 0, sizeof(Py_buffer))
         self.held = False
         self.device = 0
+        return 0
 
     def __getbuffer__(self, Py_buffer *view, int flags):
         PyBuffer_FillInfo(view, self, self.view.buf, self.view.len, self.view.readonly, flags)
+        self.exports += 1
+
+    def __releasebuffer__(self, Py_buffer *view):
+        self.exports -= 1
 
     def __len__(self) -> int:
         return self.view.len
@@ -260,6 +276,8 @@ cdef buffer buffer_over(size_t address, Py_ssize_t nbytes, object owner, bint re
     if owner is not None:
         PyBuffer_FillInfo(&made.view, owner, <void *> address, nbytes, readonly, PyBUF_SIMPLE)
         made.held = True
+        if isinstance(owner, buffer):
+            (<buffer> owner).exports += 1
     else:
         made.view.buf = <void *> address
         made.view.len = nbytes
@@ -311,7 +329,10 @@ def Free_mem(mem: buffer) -> None:
     if address and allocations.pop(address, None) is None:
         raise MPIException(ERR_BASE, f"mem: memory of Alloc_mem expected, not address {address:#x}")
     forget_registrations(address, len(mem))
-    mem.release()
+    if isinstance(mem, buffer):
+        (<buffer> mem).let_go()                  # as C programs free memory, whoever still looks at it
+    else:
+        mem.release()
 
 
 memory = buffer

@@ -97,13 +97,18 @@ cdef class Message(Handle):
     def Irecv(self, buf: BufSpec) -> Request:
         """Begin to receive the message into a buffer (MPI-4.1, 3.8.3); the handle becomes MESSAGE_NULL."""
         cdef Spec spec
+        cdef CoreMessage message
         cdef CoreRequest request
         if self.message is no_proc:
             self.take(NULL)
             return new_request(nothing_received(), None)
         parse_recv(buf, &spec)
         try:
-            request = pml.imrecv(spec.address, spec.count, <Typemap> spec.typemap, self.take(NULL))
+            message = self.take(NULL)
+            try:
+                request = pml.imrecv(spec.address, spec.count, <Typemap> spec.typemap, message)
+            except MPIError as error:
+                hand_over(error, message.communicator)
         except BaseException:
             release(&spec)
             raise
@@ -119,7 +124,7 @@ cdef class Message(Handle):
         cdef CoreRequest request
         if message is None:
             return None
-        request = pml.imrecv_object(new_block, message)
+        request = begin_to_receive(message)
         return end_object_call(new_object_request(request, None, load_received), status)
 
     def irecv(self) -> Request:
@@ -130,7 +135,7 @@ cdef class Message(Handle):
         cdef CoreMessage message = self.take(NULL)
         if message is None:
             return new_request(nothing_received(), None)
-        return new_object_request(pml.imrecv_object(new_block, message), None, load_received)
+        return new_object_request(begin_to_receive(message), None, load_received)
 
     cdef CoreMessage take(self, StatusRecord *status):
         """The message, which is the caller's from now on; None for MESSAGE_NO_PROC, with `status` filled in."""
@@ -145,6 +150,14 @@ cdef class Message(Handle):
                 status.source = PROC_NULL
             return None
         return <CoreMessage> message
+
+
+cdef CoreRequest begin_to_receive(CoreMessage message):
+    """As an object."""
+    try:
+        return pml.imrecv_object(new_block, message)
+    except MPIError as error:
+        hand_over(error, message.communicator)
 
 
 cdef CoreRequest nothing_received():

@@ -142,6 +142,8 @@ cdef class PartitionedRequest(Request):
             raise MPIError(ERR_REQUEST, "Pready: a partitioned send that was started expected")
         self.check(low)
         self.check(high)
+        if low > high:
+            raise MPIError(ERR_ARG, f"partition_low: at most partition_high, {high}, expected, got {low}")
         for partition in range(low, high + 1):
             if self.is_ready[partition]:
                 raise MPIError(ERR_ARG, f"partition: {partition} is ready already")

@@ -355,7 +355,7 @@ cdef class Grequest(Request):
         cdef CoreRequest core = require(self)
         if core.complete:
             raise MPIException(ERR_REQUEST, "the generalised request is complete already")
-        core.finish()
+        (<GeneralizedRequest> core).complete_now()
 
     def complete(self, obj: object = None) -> None:
         """The operation is complete, and `obj` is what the lower-case waits return (MPI-4.1, 13.2)."""

@@ -8,7 +8,7 @@ from ompy.core.constants cimport UNDEFINED
 from ompy.core.status cimport set_empty
 from ompy.mpi.datatype cimport Datatype
 
-from ompy.core.errors import ERR_TYPE
+from ompy.core.errors import ERR_COUNT, ERR_TYPE
 from ompy.mpi.exceptions import Exception as MPIException
 
 # Where the fields are in the list of integers that stands for a status in Fortran (MPI-4.1, 3.2.5).
@@ -16,6 +16,9 @@ F_SOURCE = 0
 F_TAG = 1
 F_ERROR = 2
 F_STATUS_SIZE = 6
+
+# That a status can tell of.
+MOST_BYTES = 2**63 - 1
 
 
 cdef class Status:
@@ -137,8 +140,15 @@ cdef class Status:
         return UNDEFINED if elements < 0 else elements
 
     def Set_elements(self, Datatype datatype, count: int) -> None:
-        """Say that `count` basic elements of `datatype` arrived: for a generalised request's query (MPI-4.1, 13.3)."""
+        """Say that `count` basic elements of `datatype` arrived: for a generalised request's query (MPI-4.1, 13.3).
+
+        Raises:
+            Exception: ERR_COUNT for a negative count, or more bytes than a status can tell of.
+        """
         check_type(datatype)
+        most = MOST_BYTES // max(<object> datatype.typemap.size, 1)
+        if not 0 <= count <= most:
+            raise MPIException(ERR_COUNT, f"count: 0 to {most} expected, got {count}")
         self.record.nbytes = datatype.typemap.bytes_of(count)
 
     def Is_cancelled(self) -> bool:

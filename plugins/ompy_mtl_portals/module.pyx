@@ -9,7 +9,7 @@ from libc.string cimport memcpy, memset
 
 from ompy.core.constants cimport MODE_READY, OK
 from ompy.core.constants cimport OUT_OF_RESOURCE as NO_ROOM
-from ompy.core.errors import ERR_OTHER, MPIError
+from ompy.core.errors import ERR_OTHER, ERR_REQUEST, MPIError
 from ompy.core.owner cimport enter, leave
 from ompy.core.proc cimport Proc
 from ompy.core.progress cimport progress, wait
@@ -246,7 +246,7 @@ cdef class PortalsMtl(Mtl):
         cdef TakenMessage taken = <TakenMessage?> message
         cdef Letter *letter = taken.letter
         if letter == NULL:
-            raise MPIError(ERR_OTHER, "this message was received already")
+            raise MPIError(ERR_REQUEST, "this message was received already")
         taken.letter = NULL
         (<PortalsRecv> request).context = <PortalContext> (<Communicator> taken.communicator).pml
         try:

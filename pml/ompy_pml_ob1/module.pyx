@@ -9,7 +9,7 @@ from libc.string cimport memcpy
 from ompy.core.board cimport IRECV, ISEND, MRECV, PROBE, RECV, SEND
 from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport MODE_SYNCHRONOUS, OK
-from ompy.core.errors import ERR_INTERN, ERR_PROC_FAILED, MPIError
+from ompy.core.errors import ERR_INTERN, ERR_PROC_FAILED, ERR_REQUEST, MPIError
 from ompy.core.memory cimport address_of
 from ompy.core.owner cimport NOBODY, engine as occupancy, enter, leave
 from ompy.core.proc cimport Proc, table
@@ -602,7 +602,7 @@ cdef class Ob1(Pml):
     cdef Request receive_detached(self, RecvRequest request, DetachedMessage message):
         cdef Unexpected *taken = message.message
         if taken == NULL:
-            raise MPIError(ERR_INTERN, "this message was received already")
+            raise MPIError(ERR_REQUEST, "this message was received already")
         message.message = NULL
         request.operation = MRECV
         enter()

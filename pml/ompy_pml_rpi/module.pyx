@@ -2,7 +2,7 @@
 # distutils: extra_compile_args=-Os
 """pml/rpi: MPI's semantics above a request progression interface."""
 from ompy.core.board cimport IRECV, ISEND, MPROBE, MRECV, PROBE, SEND
-from ompy.core.errors import ERR_INTERN, ERR_UNSUPPORTED_OPERATION, MPIError
+from ompy.core.errors import ERR_REQUEST, ERR_UNSUPPORTED_OPERATION, MPIError
 from ompy.core.owner cimport enter, leave
 from ompy.core.proc cimport Proc
 from ompy.core.progress cimport progress, register_source, unregister_source, wait_until
@@ -221,7 +221,7 @@ cdef class RpiPml(Pml):
         try:
             detached, message.detached = message.detached, None
             if detached is None:
-                raise MPIError(ERR_INTERN, "this message was received already")
+                raise MPIError(ERR_REQUEST, "this message was received already")
             request.expect()
             self.rpi.receive_detached(request, detached)
         finally:

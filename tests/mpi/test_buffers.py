@@ -187,3 +187,35 @@ def test_allocated_memory_is_freed_once():
     MPI.Free_mem(memory)
     with pytest.raises(MPI.Exception, match="Alloc_mem"):
         MPI.Free_mem(twin)
+
+
+@pytest.mark.parametrize("look", [memoryview, lambda memory: memory[2:5], lambda memory: numpy.frombuffer(memory, "u1")])
+def test_memory_that_is_looked_at_is_not_released(look):
+    memory = MPI.memory.allocate(1 << 22, clear=True)
+    view = look(memory)
+    with pytest.raises(BufferError, match="1 views of the memory"):
+        memory.release()
+    assert view[0] == 0
+    del view
+    memory.release()
+    assert memory.nbytes == 0
+
+
+def test_a_part_of_a_buffer_stays_that_part_when_it_becomes_read_only():
+    part = MPI.memory.frombuffer(bytearray(b"abcdefgh"))[2:4]
+    assert bytes(part.toreadonly()) == b"cd" == part.toreadonly().tobytes()
+
+
+@pytest.mark.parametrize(("address", "nbytes"), [(0, 5), (-1, 5), (-1, 0)])
+def test_no_memory_is_at_such_an_address(address, nbytes):
+    with pytest.raises(ValueError, match=f"{nbytes} bytes at address {address}"):
+        MPI.memory.fromaddress(address, nbytes)
+
+
+def test_a_dlpack_producer_may_answer_with_an_older_version_than_was_asked_for():
+    class Older(DLPack):
+        def __dlpack__(self, max_version=None, **options):
+            return self.values.__dlpack__()
+
+    through(Older(numpy.arange(6.0)), got := Older(numpy.zeros(6)))
+    assert (got.values == numpy.arange(6.0)).all()

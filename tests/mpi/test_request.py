@@ -310,3 +310,56 @@ def test_a_collective_under_way_is_neither_cancelled_nor_freed(comm):
     assert total[0] == 2
     persistent = comm.Barrier_init()
     persistent.Free()
+
+
+def test_a_buffered_send_that_finds_no_room_was_not_started():
+    request = MPI.COMM_SELF.Bsend_init(bytearray(b"0123456789"), 0, 1)
+    for buffer in (None, bytearray(5)):
+        if buffer is not None:
+            MPI.Attach_buffer(buffer)
+        with pytest.raises(MPI.Exception) as caught:
+            request.Start()
+        assert caught.value.Get_error_class() == MPI.ERR_BUFFER
+        assert request.Test()
+    MPI.Detach_buffer()
+    MPI.Attach_buffer(MPI.BUFFER_AUTOMATIC)
+    request.Start()
+    MPI.COMM_SELF.Recv(got := bytearray(10), 0, 1)
+    request.Wait()
+    request.Free()
+    MPI.Detach_buffer()
+    assert got == b"0123456789"
+
+
+def test_what_a_generalised_request_holds_is_freed_when_it_is_let_go_of_and_complete():
+    calls = []
+    request = MPI.Grequest.Start(None, lambda: calls.append("free"))
+    other = MPI.Grequest(request)
+    request.Free()
+    assert calls == []
+    other.Complete()
+    assert calls == ["free"]
+
+
+@pytest.mark.parametrize(
+    "take", [lambda m: m.recv(), lambda m: m.irecv(), lambda m: m.Recv(bytearray(9)), lambda m: m.Irecv(bytearray(9))]
+)
+def test_a_message_that_was_received_through_another_handle_is_an_error(take):
+    MPI.COMM_SELF.send("it", 0, 5)
+    message = MPI.COMM_SELF.mprobe(0, 5)
+    other = MPI.Message(message)
+    assert message.recv() == "it"
+    with pytest.raises(MPI.Exception, match="was received already") as caught:
+        take(other)
+    assert caught.value.Get_error_class() == MPI.ERR_REQUEST
+
+
+def test_partitions_of_a_range_that_goes_back_are_refused():
+    request = MPI.COMM_SELF.Psend_init(bytearray(4), 4, 0)
+    request.Start()
+    with pytest.raises(MPI.Exception, match="partition_low: at most partition_high, 1, expected, got 3"):
+        request.Pready_range(3, 1)
+    request.Pready_range(0, 3)
+    receive = MPI.COMM_SELF.Precv_init(bytearray(4), 4, 0, 0)
+    receive.Start()
+    MPI.Request.Waitall([request, receive])

@@ -72,3 +72,10 @@ def test_the_list_of_fortran_has_a_fixed_length():
     assert (numbers[MPI.F_SOURCE], numbers[MPI.F_TAG], numbers[MPI.F_ERROR]) == (3, 9, MPI.ERR_TRUNCATE)
     with pytest.raises(ValueError, match="6 integers"):
         MPI.Status.f2py(numbers[:3])
+
+
+@pytest.mark.parametrize("count", [-1, 1 << 61, 1 << 70])
+def test_no_status_tells_of_so_many_elements(count):
+    with pytest.raises(MPI.Exception, match="count: 0 to") as caught:
+        MPI.Status().Set_elements(MPI.DOUBLE, count)
+    assert caught.value.Get_error_class() == MPI.ERR_COUNT

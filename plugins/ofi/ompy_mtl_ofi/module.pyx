@@ -7,7 +7,7 @@ from libc.stdint cimport uint64_t
 
 from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport OUT_OF_RESOURCE as NO_ROOM
-from ompy.core.errors import ERR_OTHER, MPIError
+from ompy.core.errors import ERR_REQUEST, MPIError
 from ompy.core.owner cimport enter, leave
 from ompy.core.proc cimport Proc
 from ompy.core.progress cimport progress, register_source, unregister_source
@@ -151,7 +151,7 @@ cdef class OfiMtl(Mtl):
         cdef OfiRecv receive = <OfiRecv> request
         cdef Arrival arrival = taken.arrival
         if arrival is None:
-            raise MPIError(ERR_OTHER, "this message was received already")
+            raise MPIError(ERR_REQUEST, "this message was received already")
         taken.arrival = None
         receive.context = <OfiContext> (<Communicator> taken.communicator).pml
         return receive.take(arrival.source, arrival.tag, arrival.number, arrival.length, arrival.body)

@@ -83,11 +83,15 @@ cdef class File:
     cdef public Py_ssize_t pending               # independent non-blocking accesses under way
     cdef Request together                        # the last collective access that goes on by itself, while it does, or None
     cdef public object split                     # (kind, request) of a collective access between its begin and its end, or None
+    cdef Py_ssize_t calls                        # of the program's, under way in this process: it can't be closed meanwhile
+    cdef set callers                             # threads of lanes that are in a function of the program's for an access
     cdef readonly bint freed
 
     # Collective accesses that go on by themselves speak to the other ranks over `communicator`, too: whoever is about to waits
     # until this rank's are over.
     cpdef int settle(self) except -1
+    # Whether a call on it, or a function of the program's for an access to it, is under way: this thread can't close it then.
+    cdef bint in_use(self) except -1
 
     cdef readonly Turn turn
 
@@ -98,3 +102,5 @@ cdef class FileRequest(Request):
     cdef readonly Access access
     cdef public bint taken                       # a lane has it
     cdef object work                             # function(access) -> bytes, which blocks
+
+    cdef Py_ssize_t settled(self, Py_ssize_t nbytes) except -1

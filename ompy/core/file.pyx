@@ -84,6 +84,7 @@ cdef class File:
         self.verdicts = []
         self.attributes = {}
         self.turn = Turn(path)
+        self.callers = set()
 
     cpdef int settle(self) except -1:
         """This rank's collective accesses are over, also those that go on by themselves."""
@@ -91,6 +92,9 @@ cdef class File:
         if under_way is not None and not under_way.complete:
             wait(under_way)
         return 0
+
+    cdef bint in_use(self) except -1:
+        return self.calls > 0 or PyThread_get_thread_ident() in self.callers
 
     def mark_freed(self):
         """No access may begin any more."""
@@ -142,6 +146,14 @@ cdef class FileRequest(Request):
         if raised is not None:
             raise raised
 
+    cdef Py_ssize_t settled(self, Py_ssize_t nbytes) except -1:
+        """What the access has moved of the program's data, of which that may have a function."""
+        self.file.callers.add(PyThread_get_thread_ident())
+        try:
+            return self.access.settle(nbytes)
+        finally:
+            self.file.callers.discard(PyThread_get_thread_ident())
+
     def carry_out(self) -> None:
         """Called once, by the thread that does the work; whoever waits is woken."""
         cdef object error = None
@@ -152,7 +164,7 @@ cdef class FileRequest(Request):
             nbytes = self.work(self.access)
             if self.access.problem is not None:
                 raise self.access.problem
-            self.status.nbytes = nbytes if self.access.settle is None else self.access.settle(nbytes)
+            self.status.nbytes = nbytes if self.access.settle is None else self.settled(nbytes)
         except MPIError as problem:
             error = problem
         except BaseException as problem:

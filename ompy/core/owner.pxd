@@ -18,7 +18,8 @@
 #
 # Signals: while its thread is inside, the interpreter does not take it for the one that runs signal handlers, so that no
 # handler, and no exception from one, interrupts what is half done.  A signal that comes meanwhile is handled when its thread
-# is next in Python outside the engine, or in a wait, between two rounds.
+# is next in Python outside the engine, or in a wait, between two rounds.  Between `forbid_handlers` and `allow_handlers` it is
+# not taken for that one outside either.
 from libc.stdint cimport uint64_t
 
 cdef extern from *:
@@ -39,6 +40,7 @@ cdef struct Ownership:
     int depth                       # of the owner's nested entries
     uint64_t drawn, served          # numbers of those who have had to wait
     uint64_t main                   # the thread that runs signal handlers
+    uint64_t outside                # the same, or NOBODY while handlers are forbidden outside, too
     unsigned long *handling         # the interpreter's note of it
     int *pending                    # not zero: a signal has come
     int reminded                    # the interpreter has been told to look
@@ -48,6 +50,11 @@ cdef Ownership engine
 cdef void wait_for_turn(uint64_t me) noexcept
 cdef void hand_over() noexcept
 cdef void remind() noexcept
+
+# Whether the interpreter runs signal handlers in the main thread while that is outside; called by any thread.  Who allows them
+# has the interpreter look for what has come meanwhile.
+cdef void forbid_handlers() noexcept
+cdef void allow_handlers() noexcept
 
 
 cdef inline void take(uint64_t me) noexcept:
@@ -79,8 +86,8 @@ cdef inline void leave() noexcept:
     engine.depth -= 1
     if probable(engine.depth == 0, 1):
         if probable(engine.owner == engine.main, 1):
-            engine.handling[0] = engine.main
-            if probable(engine.pending[0], 0):
+            engine.handling[0] = engine.outside
+            if probable(engine.pending[0] and engine.outside, 0):
                 remind()
         engine.owner = NOBODY
         if probable(engine.drawn != engine.served, 0):

@@ -70,15 +70,28 @@ cdef int find_signals() except -1:
     engine.handling = handling_thread()
     engine.pending = pending_signals()
     if engine.handling[0] != engine.main:
-        engine.main = NOBODY
         engine.handling = &nowhere
         engine.pending = &never
+    engine.outside = engine.main
     return 0
 
 
 cdef void remind() noexcept:
     if not engine.reminded and Py_AddPendingCall(look_at_signals, &engine.reminded) == 0:
         engine.reminded = True
+
+
+cdef void forbid_handlers() noexcept:
+    if this_thread() == engine.main:
+        engine.outside = NOBODY
+        engine.handling[0] = NOBODY
+
+
+cdef void allow_handlers() noexcept:
+    if this_thread() == engine.main:
+        engine.outside = engine.main
+        if not is_inside():
+            engine.handling[0] = engine.main
 
 
 cdef void wait_for_turn(uint64_t me) noexcept:

@@ -10,7 +10,6 @@
 Where ranks outnumber cores the first three are short: whoever one waits for needs the core.
 """
 from cpython.exc cimport PyErr_CheckSignals
-from cpython.pythread cimport PyThread_get_thread_ident
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from libc.stdint cimport INT64_MAX, int64_t, uint32_t
 from libc.stdlib cimport realloc
@@ -21,7 +20,7 @@ from ompy.core cimport request as life
 from ompy.core.doorbell cimport (
     ARMED_FUTEX, ARMED_PIPE, Bell, Doorbell, after_publishing, arm, disown, futex_wait, own, strike,
 )
-from ompy.core.owner cimport engine, enter, is_inside, leave, try_enter
+from ompy.core.owner cimport allow_handlers, engine, enter, forbid_handlers, is_inside, leave, this_thread, try_enter
 from ompy.core.proc cimport failures
 from ompy.core.trace cimport EVENT_WAITED, is_tracing, record, trace_clock
 
@@ -114,9 +113,9 @@ cdef int64_t next_listening = 0
 cdef unsigned long long sleeps = 0
 cdef Doorbell bell = None                        # from the first sleep on
 cdef int asleep = 0                              # threads for whom it is armed, or was until a ring
-# Threads that keep what signal handlers raise, and the first exception of each.
-cdef dict keepers = {}                           # thread -> how many of its calls keep
-cdef dict kept = {}
+# Calls of the main thread, in which alone handlers run, that keep what these raise, and the first exception.
+cdef int keeping = 0
+cdef object kept = None
 # Of several threads that would sleep in poll(2) one leads; the others sleep behind a bell that it rings when it wakes.
 # If each had the pipe of the doorbell to itself, one could drain what was to wake another.
 cdef bint led = False
@@ -327,31 +326,62 @@ cdef int wait_until(DoneFunction done, void *context, Request what) except -1:
 
 
 cdef int keep_exceptions() except -1:
-    cdef unsigned long me = PyThread_get_thread_ident()
-    keepers[me] = keepers.get(me, 0) + 1
+    global keeping
+    if this_thread() == engine.main:
+        keeping += 1
+        forbid_handlers()
     return 0
 
 
 cdef int raise_kept() except -1:
-    cdef unsigned long me = PyThread_get_thread_ident()
-    keepers[me] -= 1
-    if keepers[me]:
+    global keeping, kept
+    if this_thread() != engine.main:
         return 0
-    del keepers[me]
-    exception = kept.pop(me, None)
+    keeping -= 1
+    if keeping:
+        return 0
+    allow_handlers()
+    exception, kept = kept, None
+    try:
+        PyErr_CheckSignals()
+    except BaseException:
+        if exception is None:
+            raise
     if exception is not None:
         raise exception
     return 0
 
 
-cdef int check_signals() except -1:
-    """Run signal handlers; what they raise ends the wait, unless it is kept."""
-    if not keepers or PyThread_get_thread_ident() not in keepers:
+cdef object exception_kept():
+    check_signals()
+    return kept if this_thread() == engine.main else None
+
+
+cdef int handle_signals() except -1:
+    global keeping, kept
+    if not keeping or this_thread() != engine.main:
         return PyErr_CheckSignals()
+    calls, first = keeping, kept
+    keeping, kept = 0, None
+    allow_handlers()
     try:
         PyErr_CheckSignals()
+    finally:
+        forbid_handlers()
+        keeping, kept = calls, first
+    return 0
+
+
+cdef int check_signals() except -1:
+    """Run signal handlers; what they raise ends the wait, unless it is kept."""
+    global kept
+    try:
+        handle_signals()
     except BaseException as exception:
-        kept.setdefault(PyThread_get_thread_ident(), exception)
+        if not keeping:
+            raise
+        if kept is None:
+            kept = exception
     return 0
 
 

@@ -38,7 +38,8 @@
 #   13 atomic        `set_atomicity` is collective.  While the file is atomic, others see an access whole or not at all
 #                    (14.6.1); where that can't be, it is ERR_UNSUPPORTED_OPERATION.
 #   14 errors        MPIErrors of the classes of 14.7, which name the file.  In a collective call that one rank can't finish, no
-#                    other rank waits for it for ever.
+#                    other rank waits for it for ever.  What signal handlers raise is no concern of a module's: the layer above
+#                    keeps it until a collective call is over.
 #   15 quiet         A component never prints, aborts or exits, nor writes beside memory that is its own or was given to it.
 from ompy.core.file cimport Access, File
 from ompy.core.request cimport Request

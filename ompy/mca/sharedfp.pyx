@@ -47,7 +47,7 @@ cdef class SharedfpModule:
         if comm.rank == 0:
             try:
                 self.put(value)
-            except Exception as error:
+            except BaseException as error:
                 problem = error
         return agree(comm, problem, f"{self.file.path}: the shared pointer can't be set")
 
@@ -73,7 +73,7 @@ cdef class SharedfpModule:
         if comm.rank == 0:
             try:
                 base_and_error[0] = self.advance(total)
-            except Exception as error:
+            except BaseException as error:
                 problem = error
                 base_and_error[1] = code_of(error)
         share(comm, base_and_error, 2)

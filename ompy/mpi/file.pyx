@@ -102,15 +102,25 @@ cdef class File(FileAccess):
         return made
 
     def Close(self) -> None:
-        """Close the file, when what is under way is over; collective; the handle becomes FILE_NULL (MPI-4.1, 14.2.2)."""
+        """Close the file, when what is under way is over; collective; the handle becomes FILE_NULL (MPI-4.1, 14.2.2).
+
+        Raises:
+            Exception: ERR_FILE while another call on the file is under way in this process, as it is to a signal handler or
+                a function of a data representation.  After any other the file is closed.
+        """
         from ompy.runtime import files
 
+        cdef CoreFile file = self.file
         try:
-            files.close_file(self.live())
+            self.live()
+            try:
+                files.close_file(file)
+            finally:
+                if file.freed:
+                    forget(self)
+                    self.file = None
         except MPIError as error:
-            hand_over(error, null_file if self.file is None else self.file)
-        forget(self)
-        self.file = None
+            hand_over(error, null_file if file is None else file)
 
     @classmethod
     def Delete(cls, filename, Info info=None) -> None:
@@ -130,22 +140,28 @@ cdef class File(FileAccess):
 
     def Set_size(self, size: int) -> None:
         """Cut the file off behind `size` bytes, or add zeros; collective (MPI-4.1, 14.2.4)."""
+        cdef CoreFile file
         try:
-            (<IoModule> changeable(self, size, "cut off").module).set_size(size)
+            with self.call(True) as file:
+                (<IoModule> file.module).set_size(agreed_size(file, size, "cut off"))
         except MPIError as error:
             hand_over(error, subject(self))
 
     def Preallocate(self, size: int) -> None:
         """Have the file system set `size` bytes aside; the file is never cut off; collective (MPI-4.1, 14.2.5)."""
+        cdef CoreFile file
         try:
-            (<IoModule> changeable(self, size, "made longer").module).preallocate(size)
+            with self.call(True) as file:
+                (<IoModule> file.module).preallocate(agreed_size(file, size, "made longer"))
         except MPIError as error:
             hand_over(error, subject(self))
 
     def Get_size(self) -> int:
         """Bytes that the file has now (MPI-4.1, 14.2.6)."""
+        cdef CoreFile file
         try:
-            return (<IoModule> self.live().module).size()
+            with self.call(False) as file:
+                return (<IoModule> file.module).size()
         except MPIError as error:
             hand_over(error, subject(self))
 
@@ -197,14 +213,14 @@ cdef class File(FileAccess):
         cdef CoreFile file
         wanted, problem = {}, None
         try:
-            file = self.live()
-            file.settle()
-            try:
-                wanted = hints(info)
-            except Exception as error:
-                problem = error
-            agree(file.communicator, problem, f"{file.path}: info can't be set")
-            file.hints.agree(file.communicator, wanted, "Set_info")
+            with self.call(True) as file:
+                file.settle()
+                try:
+                    wanted = hints(info)
+                except BaseException as error:
+                    problem = error
+                agree(file.communicator, problem, f"{file.path}: info can't be set")
+                file.hints.agree(file.communicator, wanted, "Set_info")
         except MPIError as error:
             hand_over(error, subject(self))
 
@@ -248,20 +264,20 @@ cdef class File(FileAccess):
         if filetype is None:
             filetype = etype
         try:
-            file = self.live()
-            file.settle()
-            if file.mode & MODE_SEQUENTIAL:
-                # What is before this call on any rank has moved the pointer at which the view is to begin.
-                agree(file.communicator, None, file.path)
-            try:
-                view = seen(file, disp, etype, filetype, datarep)
-                wanted = hints(info)
-            except Exception as error:
-                problem = error
-            agree(file.communicator, problem, f"{file.path}: the view can't be set")
-            (<IoModule> file.module).set_view(view)
-            file.hints.agree(file.communicator, wanted, "info of Set_view")
-            remember_view(file, view.displacement, etype, filetype, datarep)
+            with self.call(True) as file:
+                file.settle()
+                if file.mode & MODE_SEQUENTIAL:
+                    # What is before this call on any rank has moved the pointer at which the view is to begin.
+                    agree(file.communicator, None, file.path)
+                try:
+                    view = seen(file, disp, etype, filetype, datarep)
+                    wanted = hints(info)
+                except BaseException as error:
+                    problem = error
+                agree(file.communicator, problem, f"{file.path}: the view can't be set")
+                (<IoModule> file.module).set_view(view)
+                file.hints.agree(file.communicator, wanted, "info of Set_view")
+                remember_view(file, view.displacement, etype, filetype, datarep)
         except MPIError as error:
             hand_over(error, subject(self))
 
@@ -292,8 +308,10 @@ cdef class File(FileAccess):
         Raises:
             Exception: ERR_UNSUPPORTED_OPERATION where the file system has no locks.
         """
+        cdef CoreFile file
         try:
-            (<IoModule> self.live().module).set_atomicity(flag)
+            with self.call(True) as file:
+                (<IoModule> file.module).set_atomicity(flag)
         except MPIError as error:
             hand_over(error, subject(self))
 
@@ -318,8 +336,10 @@ cdef class File(FileAccess):
 
         MPI-4.1, 14.6.1.
         """
+        cdef CoreFile file
         try:
-            (<IoModule> self.live().module).sync()
+            with self.call(True) as file:
+                (<IoModule> file.module).sync()
         except MPIError as error:
             hand_over(error, subject(self))
 
@@ -366,10 +386,9 @@ cdef object subject(File handle):
     return null_file if handle.file is None else handle.file
 
 
-cdef CoreFile changeable(File handle, size, str what):
-    """The core object, whose size may be set to that: on all ranks, or on none."""
-    cdef CoreFile file = handle.live()
-    cdef Py_ssize_t nbytes
+cdef Py_ssize_t agreed_size(CoreFile file, size, str what) except -1:
+    """The size that the file may be set to: on all ranks, or on none."""
+    cdef Py_ssize_t nbytes = 0
     problem = None
     file.settle()
     try:
@@ -380,10 +399,10 @@ cdef CoreFile changeable(File handle, size, str what):
             raise MPIError(ERR_UNSUPPORTED_OPERATION, f"{file.path}: opened with MODE_SEQUENTIAL: its size can't be set")
         if nbytes < 0:
             raise MPIError(ERR_ARG, f"size: {size} is negative")
-    except Exception as error:
+    except BaseException as error:
         problem = error
     agree(file.communicator, problem, f"{file.path}: can't be {what}")
-    return file
+    return nbytes
 
 
 cdef View seen(CoreFile file, disp, Datatype etype, Datatype filetype, str datarep):

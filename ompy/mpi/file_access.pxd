@@ -1,6 +1,5 @@
 # The half of `File` that moves data (MPI-4.1, 14.4).
-from ompy.core.file cimport Access, File as CoreFile
-from ompy.mpi.buffers cimport Spec
+from ompy.core.file cimport File as CoreFile
 from ompy.mpi.handle cimport Handle
 from ompy.mpi.request cimport Request
 from ompy.mpi.status cimport Status
@@ -14,19 +13,24 @@ cdef enum:
     COMMON = 8
 
 
+# With it, a call of the program's on a file is under way, in which nobody closes it.  The other ranks wait for this one's part
+# in a collective one, and so what signal handlers raise comes at its end.
+cdef class Call:
+    cdef CoreFile file
+    cdef bint collective
+
+
 cdef class FileAccess(Handle):
     cdef CoreFile file                           # None: FILE_NULL
 
     # The file; raises ERR_FILE for FILE_NULL.
     cdef CoreFile live(self)
+    # The same, for a call on it: a context manager that gives the file.
+    cdef Call call(self, bint collective)
     cdef int carry_out(self, int how, object offset, object buf, Status status) except -1
     cdef Request begin(self, int how, object offset, object buf)
     cdef int begin_split(self, int how, object offset, object buf) except -1
     cdef int end_split(self, int how, Status status) except -1
-    cdef int finish_split(self, Request request, Status status) except -1
-    cdef int check(self, int how, Py_ssize_t offset) except -1
-    # What the arguments ask for, and `buf` parsed.  Where they are wrong, a collective access has this for its problem.
-    cdef Access prepare(self, int how, object offset, object buf, Spec *spec)
 
 
 # What errors on FILE_NULL happen on: its error handler is that of opening and deleting.

@@ -12,6 +12,7 @@ from ompy.core.basic cimport BASIC_BYTE
 from ompy.core.file cimport (
     EXPLICIT, INDIVIDUAL, MODE_RDONLY, MODE_SEQUENTIAL, MODE_WRONLY, SHARED, Access, File as CoreFile,
 )
+from ompy.core.progress cimport keep_exceptions, raise_kept
 from ompy.core.request cimport Request as CoreRequest
 from ompy.core.status cimport StatusRecord, set_empty
 from ompy.core.typemap cimport Typemap, predefined
@@ -59,6 +60,21 @@ cdef class Decoding:
         return self.datarep.decode(self.data, moved, self.address, self.count, self.typemap)
 
 
+cdef class Call:
+    """See `file_access.pxd`."""
+
+    def __enter__(self):
+        self.file.calls += 1
+        if self.collective:
+            keep_exceptions()
+        return self.file
+
+    def __exit__(self, *raised):
+        self.file.calls -= 1
+        if self.collective:
+            raise_kept()
+
+
 cdef class FileAccess(Handle):
     """What an open file is used for: data between memory and the view.
 
@@ -76,65 +92,35 @@ cdef class FileAccess(Handle):
         if self.file is None:
             raise MPIError(ERR_FILE, "a file expected, not FILE_NULL")
         if self.file.freed:
-            raise MPIError(ERR_FILE, f"{self.file.path}: closed through another handle")
+            raise MPIError(ERR_FILE, f"{self.file.path}: closed through another handle, or by a call that is not over yet")
         return self.file
 
-    cdef int check(self, int how, Py_ssize_t offset) except -1:
-        cdef int mode = self.live().mode
-        if how & WRITING:
-            if mode & MODE_RDONLY:
-                raise MPIError(ERR_READ_ONLY, f"{self.file.path}: opened with MODE_RDONLY")
-        elif mode & MODE_WRONLY:
-            raise MPIError(ERR_ACCESS, f"{self.file.path}: opened with MODE_WRONLY, so it can't be read")
-        if mode & MODE_SEQUENTIAL and not how & COMMON:
-            raise MPIError(ERR_UNSUPPORTED_OPERATION, f"{self.file.path}: opened with MODE_SEQUENTIAL, which leaves the shared "
-                                                      "pointer alone to go by")
-        if offset < 0:
-            raise MPIError(ERR_ARG, f"offset: {offset} is before the start of the view")
-        return 0
-
-    cdef Access prepare(self, int how, object offset, object buf, Spec *spec):
-        cdef Access access
-        cdef Py_ssize_t start
-        cdef bint parsed = False
-        try:
-            start = offset
-            self.check(how, start)
-            if how & WRITING:
-                parse_send(buf, spec)
-            else:
-                parse_recv(buf, spec)
-            parsed = True
-            return access_of(self.file, how, start, spec)
-        except BaseException as error:
-            if parsed:
-                release(spec)
-            if not how & COLLECTIVE:
-                raise
-            memset(spec, 0, sizeof(Spec))
-            access = access_like(self.file, how)
-            access.refuse(error)
-            return access
+    cdef Call call(self, bint collective):
+        cdef Call call = Call.__new__(Call)
+        call.file, call.collective = self.live(), collective
+        return call
 
     cdef int carry_out(self, int how, object offset, object buf, Status status) except -1:
         cdef StatusRecord *record = record_of(status)
+        cdef CoreFile file
         cdef Access access
         cdef Spec spec
         cdef Py_ssize_t moved
         try:
-            self.live()
-            access = self.prepare(how, offset, buf, &spec)
+            file = self.live()
+            file.calls += 1
             try:
-                if how & WRITING:
-                    moved = (<IoModule> self.file.module).write(access)
-                else:
-                    moved = (<IoModule> self.file.module).read(access)
-                if access.problem is not None:
-                    raise access.problem
-                if access.settle is not None:
-                    moved = access.settle(moved)
+                access = prepare(file, how, offset, buf, &spec)
+                try:
+                    moved = move(file, access)
+                    if access.problem is not None:
+                        raise access.problem
+                    if access.settle is not None:
+                        moved = access.settle(moved)
+                finally:
+                    release(&spec)
             finally:
-                release(&spec)
+                file.calls -= 1
             if record != NULL:
                 set_empty(record)
                 record.nbytes = moved
@@ -143,50 +129,46 @@ cdef class FileAccess(Handle):
         return 0
 
     cdef Request begin(self, int how, object offset, object buf):
+        cdef CoreFile file
         cdef Access access
         cdef CoreRequest request
         cdef Spec spec
         try:
-            self.live()
-            access = self.prepare(how, offset, buf, &spec)
-            if access.problem is None:
-                access.owner = (access.owner, keep(&spec))
-            if how & WRITING:
-                request = (<IoModule> self.file.module).iwrite(access)
-            else:
-                request = (<IoModule> self.file.module).iread(access)
-            if access.problem is not None:
-                raise access.problem
+            file = self.live()
+            file.calls += 1
+            try:
+                access = prepare(file, how, offset, buf, &spec)
+                if access.problem is None:
+                    access.owner = (access.owner, keep(&spec))
+                request = started(file, access)
+                if access.problem is not None:
+                    raise access.problem
+            finally:
+                file.calls -= 1
         except MPIError as error:
             hand_over(error, null_file if self.file is None else self.file)
         return new_request(request, access)
 
     cdef int begin_split(self, int how, object offset, object buf) except -1:
+        cdef CoreFile file
         try:
-            if self.live().split is not None:
-                raise MPIError(ERR_OTHER, f"{self.file.path}: a split collective access is under way already")
+            file = self.live()
+            if file.split is not None:
+                raise MPIError(ERR_OTHER, f"{file.path}: a split collective access is under way already")
         except MPIError as error:
             hand_over(error, null_file if self.file is None else self.file)
-        self.file.split = how, self.begin(how, offset, buf)
+        file.split = how, self.begin(how, offset, buf)
         return 0
 
     cdef int end_split(self, int how, Status status) except -1:
+        cdef CoreFile file
         try:
-            if self.live().split is None or self.file.split[0] != how:
-                raise MPIError(ERR_OTHER, f"{self.file.path}: no split collective access of this kind is under way")
+            file = self.live()
+            if file.split is None or file.split[0] != how:
+                raise MPIError(ERR_OTHER, f"{file.path}: no split collective access of this kind is under way")
         except MPIError as error:
             hand_over(error, null_file if self.file is None else self.file)
-        self.finish_split(<Request> self.file.split[1], status)
-        return 0
-
-    cdef int finish_split(self, Request request, Status status) except -1:
-        """What a signal handler's exception leaves under way is ended by the next call."""
-        cdef CoreFile file = self.file
-        try:
-            request.Wait(status)
-        finally:
-            if request.request is None and file.split is not None and file.split[1] is request:
-                file.split = None
+        finish_split(file, <Request> file.split[1], status)
         return 0
 
     # -- explicit offsets
@@ -271,11 +253,13 @@ cdef class FileAccess(Handle):
 
     def Get_byte_offset(self, offset: int) -> int:
         """Where in the file an offset in the view is, in bytes (MPI-4.1, 14.4.3)."""
+        cdef CoreFile file
         try:
-            self.check(AT | WRITING if self.live().mode & MODE_WRONLY else AT, offset)
-            if self.file.view.etype.size and offset > INT64_MAX // self.file.view.etype.size:
+            file = self.live()
+            check(file, AT | WRITING if file.mode & MODE_WRONLY else AT, offset)
+            if file.view.etype.size and offset > INT64_MAX // file.view.etype.size:
                 raise MPIError(ERR_ARG, f"offset: {offset} etypes are more bytes than a file can have")
-            return self.file.view.offset_of(offset * self.file.view.etype.size)
+            return file.view.offset_of(offset * file.view.etype.size)
         except MPIError as error:
             hand_over(error, null_file if self.file is None else self.file)
 
@@ -364,6 +348,79 @@ cdef class FileAccess(Handle):
         self.end_split(COMMON | WRITING | COLLECTIVE, status)
 
 
+cdef int check(CoreFile file, int how, Py_ssize_t offset) except -1:
+    if how & WRITING:
+        if file.mode & MODE_RDONLY:
+            raise MPIError(ERR_READ_ONLY, f"{file.path}: opened with MODE_RDONLY")
+    elif file.mode & MODE_WRONLY:
+        raise MPIError(ERR_ACCESS, f"{file.path}: opened with MODE_WRONLY, so it can't be read")
+    if file.mode & MODE_SEQUENTIAL and not how & COMMON:
+        raise MPIError(ERR_UNSUPPORTED_OPERATION, f"{file.path}: opened with MODE_SEQUENTIAL, which leaves the shared "
+                                                  "pointer alone to go by")
+    if offset < 0:
+        raise MPIError(ERR_ARG, f"offset: {offset} is before the start of the view")
+    return 0
+
+
+cdef Access prepare(CoreFile file, int how, object offset, object buf, Spec *spec):
+    """What the arguments ask for, and `buf` parsed.  Where they are wrong, a collective access has this for its problem."""
+    cdef Access access
+    cdef Py_ssize_t start
+    cdef bint parsed = False
+    try:
+        start = offset
+        check(file, how, start)
+        if how & WRITING:
+            parse_send(buf, spec)
+        else:
+            parse_recv(buf, spec)
+        parsed = True
+        return access_of(file, how, start, spec)
+    except BaseException as error:
+        if parsed:
+            release(spec)
+        if not how & COLLECTIVE:
+            raise
+        memset(spec, 0, sizeof(Spec))
+        access = access_like(file, how)
+        access.refuse(error)
+        return access
+
+
+cdef Py_ssize_t move(CoreFile file, Access access) except -1:
+    """Carry it out; returns bytes of data."""
+    cdef IoModule module = file.module
+    if not access.collective:
+        return module.write(access) if access.writing else module.read(access)
+    keep_exceptions()
+    try:
+        return module.write(access) if access.writing else module.read(access)
+    finally:
+        raise_kept()
+
+
+cdef CoreRequest started(CoreFile file, Access access):
+    """The same, going on by itself."""
+    cdef IoModule module = file.module
+    if not access.collective:
+        return module.iwrite(access) if access.writing else module.iread(access)
+    keep_exceptions()
+    try:
+        return module.iwrite(access) if access.writing else module.iread(access)
+    finally:
+        raise_kept()
+
+
+cdef int finish_split(CoreFile file, Request request, Status status) except -1:
+    """What a signal handler's exception leaves under way is ended by the next call."""
+    try:
+        request.Wait(status)
+    finally:
+        if request.request is None and file.split is not None and file.split[1] is request:
+            file.split = None
+    return 0
+
+
 cdef Access access_like(CoreFile file, int how):
     """An access of that kind, to nothing yet."""
     cdef Access access = Access.__new__(Access)
@@ -422,31 +479,33 @@ cdef int seek(FileAccess handle, offset, whence, bint shared) except -1:
     cdef Py_ssize_t distance = 0
     problem = None
     try:
-        file = handle.live()
-        try:
-            distance = offset
-            if file.mode & MODE_SEQUENTIAL:
-                raise MPIError(ERR_UNSUPPORTED_OPERATION, f"{file.path}: opened with MODE_SEQUENTIAL: no pointer moves")
-            if whence not in (SEEK_SET, SEEK_CUR, SEEK_END):
-                raise MPIError(ERR_ARG, f"whence: SEEK_SET, SEEK_CUR or SEEK_END expected, not {whence}")
-        except Exception as error:
-            problem = error
-        if shared:
-            file.settle()
-            agree(file.communicator, problem, f"{file.path}: the shared pointer can't be moved")
-        elif problem is not None:
-            raise problem
-        (<IoModule> file.module).seek(distance, whence, shared)
+        with handle.call(shared) as file:
+            try:
+                distance = offset
+                if file.mode & MODE_SEQUENTIAL:
+                    raise MPIError(ERR_UNSUPPORTED_OPERATION, f"{file.path}: opened with MODE_SEQUENTIAL: no pointer moves")
+                if whence not in (SEEK_SET, SEEK_CUR, SEEK_END):
+                    raise MPIError(ERR_ARG, f"whence: SEEK_SET, SEEK_CUR or SEEK_END expected, not {whence}")
+            except BaseException as error:
+                problem = error
+            if shared:
+                file.settle()
+                agree(file.communicator, problem, f"{file.path}: the shared pointer can't be moved")
+            elif problem is not None:
+                raise problem
+            (<IoModule> file.module).seek(distance, whence, shared)
     except MPIError as error:
         hand_over(error, null_file if handle.file is None else handle.file)
     return 0
 
 
 cdef Py_ssize_t position(FileAccess handle, bint shared) except -1:
+    cdef CoreFile file
     try:
-        if handle.live().mode & MODE_SEQUENTIAL and not shared:
-            raise MPIError(ERR_UNSUPPORTED_OPERATION, f"{handle.file.path}: opened with MODE_SEQUENTIAL, which leaves the "
-                                                      "shared pointer alone to go by")
-        return (<IoModule> handle.file.module).tell(shared)
+        with handle.call(False) as file:
+            if file.mode & MODE_SEQUENTIAL and not shared:
+                raise MPIError(ERR_UNSUPPORTED_OPERATION, f"{file.path}: opened with MODE_SEQUENTIAL, which leaves the "
+                                                          "shared pointer alone to go by")
+            return (<IoModule> file.module).tell(shared)
     except MPIError as error:
         hand_over(error, null_file if handle.file is None else handle.file)

@@ -7,11 +7,12 @@ from ompy.core.communicator cimport Communicator
 from ompy.core.file cimport (
     MODE_CREATE, MODE_EXCL, MODE_RDONLY, MODE_RDWR, MODE_SEQUENTIAL, MODE_WRONLY, File,
 )
+from ompy.core.progress cimport exception_kept, keep_exceptions, raise_kept
 from ompy.core.typemap cimport predefined
 from ompy.core.view cimport View
 from ompy.mca.agreement cimport agree
 
-from ompy.core.errors import ERR_AMODE, ERR_BAD_FILE, ERR_COMM, ERR_NOT_SAME, MPIError
+from ompy.core.errors import ERR_AMODE, ERR_BAD_FILE, ERR_COMM, ERR_FILE, ERR_NOT_SAME, MPIError
 from ompy.mca import selection
 from ompy.mca.agreement import gathered
 from ompy.mca.hints import Hints
@@ -28,10 +29,19 @@ def open_file(Communicator comm not None, str path not None, int mode, dict hint
 
     Errors: ERR_COMM for an inter-communicator, ERR_NOT_SAME, and what the components find (14.7).
     """
-    cdef Communicator own
-    cdef File file
     if comm.is_inter:
         raise MPIError(ERR_COMM, "comm: an intra-communicator expected for a file")
+    # The others wait for this rank, whatever a signal handler raises.
+    keep_exceptions()
+    try:
+        return opened(comm, path, mode, hints, problem)
+    finally:
+        raise_kept()
+
+
+cdef File opened(Communicator comm, str path, int mode, dict hints, problem):
+    cdef Communicator own
+    cdef File file
     try:
         if problem is None:
             check_mode(mode)
@@ -50,6 +60,11 @@ def open_file(Communicator comm not None, str path not None, int mode, dict hint
         file.hints.agree(own, hints, "info of Open")
         file.module = selection.select_for_file("io", file)
         file.module.open()
+        try:
+            agree(own, exception_kept(), f"{path}: can't be opened")
+        except BaseException:
+            file.module.close()
+            raise
     except BaseException:
         communicators.free_communicator(own)
         raise
@@ -58,15 +73,24 @@ def open_file(Communicator comm not None, str path not None, int mode, dict hint
 
 
 def close_file(File file not None) -> None:
-    """Close it together (MPI-4.1, 14.2.2)."""
+    """Close it together (MPI-4.1, 14.2.2); what a signal handler raises meanwhile comes at the end.
+
+    Errors: ERR_FILE while a call on it is under way in this process; otherwise it is closed, whatever else goes wrong.
+    """
+    if file.in_use():
+        raise MPIError(ERR_FILE, f"{file.path}: a call on it is under way in this process: close it when that has returned")
+    file.mark_freed()
     file.communicator.purpose = FILE_CLOSE
+    keep_exceptions()
     try:
         file.module.close()
     finally:
-        file.mark_freed()
         file.module = None
         file.parts.clear()
-        communicators.free_communicator(file.communicator)
+        try:
+            communicators.free_communicator(file.communicator)
+        finally:
+            raise_kept()
 
 
 def delete_file(str path not None, dict hints not None) -> None:

@@ -2,13 +2,13 @@
 # distutils: extra_compile_args=-Os
 """Bytes of a file by pread and pwrite.  See `module.pxd`."""
 cimport cython
-from cpython.exc cimport PyErr_CheckSignals
 from libc.errno cimport EINTR
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from ompy.core.convertor cimport Convertor, Run
 from ompy.core.file cimport Access, File
+from ompy.core.progress cimport handle_signals
 from ompy.core.view cimport View
 from ompy.mca.fbtl cimport INTERFACE, FbtlModule
 from ompy_fbtl_posix.calls cimport (
@@ -140,7 +140,9 @@ cdef class Posix(FbtlModule):
 
     cpdef bint check_atomicity(self) except -1:
         """Whether the file system has range locks."""
-        cdef int failed = lock_range(self.file.descriptor, SHARED_RANGE if self.file.mode & 2 else EXCLUSIVE_RANGE, 0, 1)
+        cdef int failed = -EINTR
+        while failed == -EINTR:
+            failed = lock_range(self.file.descriptor, SHARED_RANGE if self.file.mode & 2 else EXCLUSIVE_RANGE, 0, 1)
         if failed == 0:
             lock_range(self.file.descriptor, NO_RANGE, 0, 1)
         return failed == 0
@@ -153,7 +155,7 @@ cdef class Posix(FbtlModule):
             with nogil:
                 failed = lock_range(descriptor, kind, offset, length)
             if failed == -EINTR:
-                PyErr_CheckSignals()
+                handle_signals()
         if failed < 0:
             raise file_error(self.file.path, f"lock {length} bytes from byte {offset} on", -failed)
         return 0

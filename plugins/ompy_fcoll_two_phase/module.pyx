@@ -7,7 +7,6 @@ from libc.string cimport memset
 
 from ompy.core.communicator cimport Communicator
 from ompy.core.file cimport MODE_UNIQUE_OPEN, Access, File
-from ompy.core.progress cimport keep_exceptions, raise_kept
 from ompy.mca.agreement cimport gather
 from ompy.mca.fbtl cimport FbtlModule
 from ompy.mca.fcoll cimport INTERFACE, FcollModule
@@ -77,7 +76,7 @@ cdef class TwoPhase(FcollModule):
         try:
             if access.problem is None:
                 self.plan(access, &mine)
-        except Exception as error:
+        except BaseException as error:
             access.refuse(error)
         mine.failed = 0 if access.problem is None else code_of(access.problem)
         gather(comm, <const int64_t *> &mine, <int64_t *> self.plans, sizeof(Plan) // sizeof(int64_t))
@@ -88,16 +87,11 @@ cdef class TwoPhase(FcollModule):
             end = max(end, self.plans[rank].end)
         if not self.is_gathered(&mine, access.writing, start, end):
             return fbtl.pwritev(access) if access.writing else fbtl.preadv(access)
-        # The others wait for this rank from here on, whatever a signal handler raises.
-        keep_exceptions()
-        try:
-            if not self.window.make_room(self.plans[0].window, self.plans[0].part):
-                return fbtl.pwritev(access) if access.writing else fbtl.preadv(access)
-            exchange = (Exchange if self.window.shared else MessageExchange)(self.window, self.file, access)
-            exchange.manner = self.manner(&mine)
-            return exchange.run(start, end, self.plans[0].window, self.is_told(start, end))
-        finally:
-            raise_kept()
+        if not self.window.make_room(self.plans[0].window, self.plans[0].part):
+            return fbtl.pwritev(access) if access.writing else fbtl.preadv(access)
+        exchange = (Exchange if self.window.shared else MessageExchange)(self.window, self.file, access)
+        exchange.manner = self.manner(&mine)
+        return exchange.run(start, end, self.plans[0].window, self.is_told(start, end))
 
     cdef int plan(self, Access access, Plan *mine) except -1:
         cdef Communicator comm = self.file.communicator

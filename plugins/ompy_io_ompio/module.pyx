@@ -43,13 +43,13 @@ cdef class Ompio(IoModule):
                         file.parts["fs"] = self.fs
                         self.fs.open(file, first and file.mode & MODE_CREATE != 0, first and file.mode & MODE_EXCL != 0)
                         opened = True
-                    except Exception as error:
+                    except BaseException as error:
                         problem = error
                 agree(comm, problem, f"{file.path}: can't be opened")
             problem = None
             try:
                 self.select()
-            except Exception as error:
+            except BaseException as error:
                 problem = error
             agree(comm, problem, f"{file.path}: can't be served")
             self.same()
@@ -118,7 +118,7 @@ cdef class Ompio(IoModule):
             if comm.rank == 0:
                 try:
                     self.fs.delete(file.path)
-                except Exception as error:
+                except BaseException as error:
                     problem = error
             agree(comm, problem, f"{file.path}: can't be deleted on close")
         if interruption is not None:
@@ -148,7 +148,7 @@ cdef class Ompio(IoModule):
         if comm.rank == 0:
             try:
                 change(self.file, size)
-            except Exception as error:
+            except BaseException as error:
                 problem = error
         agree(comm, problem, f"{self.file.path}: {words}")
 
@@ -158,7 +158,7 @@ cdef class Ompio(IoModule):
         self.file.settle()
         try:
             self.fs.sync(self.file)
-        except Exception as error:
+        except BaseException as error:
             problem = error
         agree(self.file.communicator, problem, f"{self.file.path}: can't be synced")
         return 0
@@ -200,7 +200,7 @@ cdef class Ompio(IoModule):
                 raise MPIError(ERR_ARG, f"{self.file.path}: offset {offset} leads before the start of the view")
             if base > farthest or offset > farthest - base:
                 raise MPIError(ERR_ARG, f"{self.file.path}: offset {offset} is farther than a file can reach")
-        except Exception as error:
+        except BaseException as error:
             problem = error
         if shared:
             agree(comm, problem, f"{self.file.path}: the shared pointer can't be moved")
@@ -222,9 +222,12 @@ cdef class Ompio(IoModule):
         if [not atomic] in flags:
             raise MPIError(ERR_NOT_SAME, f"{self.file.path}: flag: {bool(atomic)} here, {not atomic} on rank "
                                          f"{flags.index([not atomic])}")
-        if atomic and not self.fbtl.check_atomicity():
-            problem = MPIError(ERR_UNSUPPORTED_OPERATION, f"{self.file.path}: its file system has no range locks, by which "
+        try:
+            if atomic and not self.fbtl.check_atomicity():
+                raise MPIError(ERR_UNSUPPORTED_OPERATION, f"{self.file.path}: its file system has no range locks, by which "
                                                           "atomic mode works")
+        except BaseException as error:
+            problem = error
         agree(self.file.communicator, problem, f"{self.file.path}: no atomic mode")
         self.file.atomic = atomic
         return 0

@@ -786,3 +786,15 @@ def test_who_is_interrupted_in_closing_a_file_closes_it_with_the_others(comm, tm
         file.Close()
     assert not [link for link in os.scandir("/proc/self/fd") if os.path.realpath(link.path) == path]
     comm.Barrier()
+
+
+@pytest.mark.ompy(2)
+def test_a_close_that_fails_has_closed_the_file(comm, tmp_path):
+    path = path_of(comm, tmp_path)
+    file = MPI.File.Open(comm, path, READ_WRITE | MPI.MODE_DELETE_ON_CLOSE)
+    comm.Barrier()
+    if comm.rank == 0:
+        os.unlink(path)
+    assert error_of(file.Close).Get_error_class() == MPI.ERR_NO_SUCH_FILE
+    assert not file
+    assert file == MPI.FILE_NULL

@@ -33,11 +33,12 @@ cdef class Datarep:
         description = None if typemap.description is None else description_of(typemap)
         if description is None or description.predefined:
             size = self.size_of(typemap)
-            return typemap if size == typemap.size else predefined(BASIC_BYTE).create_contiguous(size)
+            return typemap if size == typemap.size == typemap.extent else predefined(BASIC_BYTE).create_contiguous(size)
         types = [self.laid_out(base) for base in description.types]
         arguments = dict(description.parameters)
         if description.combiner == COMBINER_STRUCT:
-            return create_struct(*arguments.values(), types)
+            blocklengths, displacements = arguments.values()
+            return create_struct(blocklengths, displacements, types)
         if "order" in arguments:
             arguments["fortran"] = arguments.pop("order") == ORDER_FORTRAN
         return getattr(types[0], f"create_{COMBINERS[description.combiner].lower()}")(*arguments.values())
@@ -105,7 +106,8 @@ cdef class Registered(Datarep):
                                                "fewer bytes than there are in memory")
             pack_all(<char *> address, count, typemap, PyByteArray_AS_STRING(data))
         else:
-            self.write_fn(buffer_over(address, count * typemap.extent, None, True), datatype_of(typemap), count, data, 0)
+            self.write_fn(buffer_over(address, count * typemap.extent, None, True), datatype_of(typemap), count,
+                          memoryview(data), 0)
         return data
 
     cdef Py_ssize_t decode(self, bytearray data, Py_ssize_t moved, size_t address, Py_ssize_t count, Typemap typemap) except -1:
@@ -113,7 +115,8 @@ cdef class Registered(Datarep):
             return unpack_all(
                 PyByteArray_AS_STRING(data), min(moved, count * typemap.size), <char *> address, count, typemap)
         count = moved // max(1, self.size_of(typemap))
-        self.read_fn(buffer_over(address, count * typemap.extent, None, False), datatype_of(typemap), count, data, 0)
+        self.read_fn(buffer_over(address, count * typemap.extent, None, False), datatype_of(typemap), count,
+                     memoryview(data), 0)
         return count * typemap.size
 
 
@@ -131,7 +134,8 @@ def Register_datarep(datarep: str, read_fn, write_fn, extent_fn) -> None:
         datarep: its name, at most MAX_DATAREP_STRING bytes.
         read_fn: function(memory, datatype, count, data, position) that fills in `count` elements from the file's data; None
             where they are the same.
-        write_fn: function(memory, datatype, count, data, position), the other way.
+        write_fn: function(memory, datatype, count, data, position), the other way.  `data` is a memoryview of as many bytes as
+            extent_fn says.
         extent_fn: function(datatype) that gives a predefined datatype's bytes in the file.
 
     Raises:

@@ -18,3 +18,5 @@ cpdef int meet(Communicator comm, int operation) except -1
 cdef Request begin_meeting(Communicator comm, int operation)
 # All go on, or all raise: `error` is this rank's exception or None, `what` what failed ("run.npy: it can't be opened").
 cpdef int agree(Communicator comm, object error, str what) except -1
+# All say the same of their arguments in `words` ("size 100"), or all raise ERR_NOT_SAME.
+cpdef int same(Communicator comm, str what, str words) except -1

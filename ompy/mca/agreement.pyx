@@ -14,7 +14,7 @@ from ompy.core.segment cimport Segment, attach, create
 from ompy.core.typemap cimport predefined
 from ompy.mca.coll cimport ALLGATHER, BARRIER, BCAST, CollectiveCall, CollModule, CollTable
 
-from ompy.core.errors import MPIError, code_of, error_string
+from ompy.core.errors import ERR_NOT_SAME, MPIError, code_of, error_string
 
 # A segment's location travels as so many numbers.
 cdef int LOCATION_WORDS = 32
@@ -56,11 +56,17 @@ def gathered(Communicator comm not None, numbers) -> list[list[int]]:
     return [received[rank * width:(rank + 1) * width].tolist() for rank in range(comm.size)]
 
 
+cdef list sums(Communicator comm, bytes mine):
+    """Each rank's length and checksum of its bytes, or None where those are the same on all."""
+    rows = gathered(comm, [len(mine), crc32c(0, <const char *> mine, len(mine))])
+    return None if rows.count(rows[0]) == len(rows) else rows
+
+
 def common(Communicator comm not None, str text not None) -> str:
     """Rank 0's text, for all."""
     cdef bytes mine = text.encode(errors="surrogatepass")
-    rows = gathered(comm, [len(mine), crc32c(0, <const char *> mine, len(mine))])
-    if all(row == rows[0] for row in rows):
+    rows = sums(comm, mine)
+    if rows is None:
         return text
     words = array("q", bytes(8 * (rows[0][0] // 8 + 1)) if comm.rank else mine.ljust(8 * (len(mine) // 8 + 1), b"\0"))
     cdef size_t address = words.buffer_info()[0]
@@ -123,3 +129,16 @@ cpdef int agree(Communicator comm, object error, str what) except -1:
         if failed:
             raise MPIError(failed, f"{what} on rank {rank}, which has the reason: {error_string(failed)}")
     return 0
+
+
+cpdef int same(Communicator comm, str what, str words) except -1:
+    cdef bytes mine = words.encode(errors="surrogatepass")
+    rows = sums(comm, mine)
+    if rows is None:
+        return 0
+    longest = max(rows)[0]
+    told = gathered(comm, array("q", mine.ljust(longest + -longest % 8, b"\0")))
+    for rank, (length, _) in enumerate(rows):
+        theirs = array("q", told[rank]).tobytes()[:length]
+        if theirs != mine:
+            raise MPIError(ERR_NOT_SAME, f"{what}: {words} here, {theirs.decode(errors='surrogatepass')} on rank {rank}")

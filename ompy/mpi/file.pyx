@@ -7,8 +7,9 @@ import os
 
 from ompy.core.file cimport File as CoreFile
 from ompy.core.view cimport View
-from ompy.mca.agreement cimport agree
+from ompy.mca.agreement cimport agree, same
 from ompy.mca.io cimport IoModule
+from ompy.mpi.buffers cimport require_committed
 from ompy.mpi.comm cimport Comm
 from ompy.mpi.datarep cimport Datarep, datarep_of
 from ompy.mpi.datatype cimport Datatype, datatype_of
@@ -275,6 +276,7 @@ cdef class File(FileAccess):
                 except BaseException as error:
                     problem = error
                 agree(file.communicator, problem, f"{file.path}: the view can't be set")
+                same(file.communicator, file.path, f"datarep {datarep!r}")
                 (<IoModule> file.module).set_view(view)
                 file.hints.agree(file.communicator, wanted, "info of Set_view")
                 remember_view(file, view.displacement, etype, filetype, datarep)
@@ -402,6 +404,7 @@ cdef Py_ssize_t agreed_size(CoreFile file, size, str what) except -1:
     except BaseException as error:
         problem = error
     agree(file.communicator, problem, f"{file.path}: can't be {what}")
+    same(file.communicator, file.path, f"size {nbytes}")
     return nbytes
 
 
@@ -411,6 +414,8 @@ cdef View seen(CoreFile file, disp, Datatype etype, Datatype filetype, str datar
     cdef View view
     if etype.typemap is None or filetype.typemap is None:
         raise MPIError(ERR_TYPE, "etype, filetype: a datatype expected, not DATATYPE_NULL")
+    require_committed("etype", etype.typemap)
+    require_committed("filetype", filetype.typemap)
     if disp == DISPLACEMENT_CURRENT:
         if not file.mode & MODE_SEQUENTIAL:
             raise MPIError(ERR_ARG, f"{file.path}: disp: DISPLACEMENT_CURRENT is for files opened with MODE_SEQUENTIAL")

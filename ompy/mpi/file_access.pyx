@@ -17,7 +17,7 @@ from ompy.core.request cimport Request as CoreRequest
 from ompy.core.status cimport StatusRecord, set_empty
 from ompy.core.typemap cimport Typemap, predefined
 from ompy.core.view cimport View
-from ompy.mca.agreement cimport agree
+from ompy.mca.agreement cimport agree, same
 from ompy.mca.io cimport IoModule
 from ompy.mpi.buffers cimport Spec, keep, parse_recv, parse_send, release
 from ompy.mpi.datarep cimport Datarep
@@ -491,6 +491,7 @@ cdef int seek(FileAccess handle, offset, whence, bint shared) except -1:
             if shared:
                 file.settle()
                 agree(file.communicator, problem, f"{file.path}: the shared pointer can't be moved")
+                same(file.communicator, file.path, f"offset {distance}, whence {whence}")
             elif problem is not None:
                 raise problem
             (<IoModule> file.module).seek(distance, whence, shared)

@@ -256,7 +256,7 @@ class Program:
             f"{representation} view: disp {disp}, etype {etype.Get_name()}, "
             f"{[(it.offsets[:9].tolist(), it.extent) for it in state.layouts]}"
         )
-        self.file.Set_view(disp, etype, mine.filetype, representation)
+        self.file.Set_view(disp, etype, mine.filetype.Commit(), representation)
 
     def sizes(self) -> None:
         content, size = self.state.content, self.dice.choice([0, 1, 100, 5000])

@@ -144,10 +144,10 @@ def test_views_that_can_t_be_are_refused(comm, tmp_path):
     for disp, etype, filetype, wanted in (
         (-1, MPI.INT, MPI.INT, MPI.ERR_ARG),
         (0, MPI.INT, MPI.SHORT, MPI.ERR_TYPE),
-        (0, MPI.INT, MPI.INT.Create_indexed([1, 1], [3, 0]), MPI.ERR_TYPE),
-        (0, MPI.INT, MPI.INT.Create_indexed([1], [-1]), MPI.ERR_TYPE),
-        (0, MPI.INT, MPI.INT.Create_contiguous(0), MPI.ERR_TYPE),
-        (0, MPI.INT, MPI.INT.Create_contiguous(3).Create_resized(0, 4), MPI.ERR_TYPE),
+        (0, MPI.INT, MPI.INT.Create_indexed([1, 1], [3, 0]).Commit(), MPI.ERR_TYPE),
+        (0, MPI.INT, MPI.INT.Create_indexed([1], [-1]).Commit(), MPI.ERR_TYPE),
+        (0, MPI.INT, MPI.INT.Create_contiguous(0).Commit(), MPI.ERR_TYPE),
+        (0, MPI.INT, MPI.INT.Create_contiguous(3).Create_resized(0, 4).Commit(), MPI.ERR_TYPE),
     ):
         assert error_of(file.Set_view, disp, etype, filetype).Get_error_class() == wanted
     assert error_of(file.Set_view, 0, MPI.INT, MPI.INT, "no such").Get_error_class() == MPI.ERR_UNSUPPORTED_DATAREP
@@ -160,7 +160,7 @@ def test_views_that_can_t_be_are_refused(comm, tmp_path):
 def test_external32_is_big_endian_with_its_own_sizes(comm, tmp_path):
     path = path_of(comm, tmp_path)
     file = MPI.File.Open(comm, path, READ_WRITE)
-    file.Set_view(0, MPI.LONG, MPI.LONG.Create_vector(2, 1, 2), "external32")
+    file.Set_view(0, MPI.LONG, MPI.LONG.Create_vector(2, 1, 2).Commit(), "external32")
     assert file.Get_type_extent(MPI.LONG) == 4
     assert file.Get_view()[3] == "external32"
     status = MPI.Status()
@@ -228,7 +228,7 @@ def test_split_collectives_come_one_at_a_time(comm, tmp_path):
 @pytest.mark.ompy(2)
 def test_a_split_collective_whose_end_a_signal_handler_ends_is_ended_by_the_next_one(comm, tmp_path):
     file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE, MPI.Info.Create({"romio_cb_write": "enable"}))
-    file.Set_view(comm.rank, MPI.BYTE, MPI.BYTE.Create_resized(0, 2))
+    file.Set_view(comm.rank, MPI.BYTE, MPI.BYTE.Create_resized(0, 2).Commit())
     data, status = np.full(100, comm.rank, "u1"), MPI.Status()
     if comm.rank == 0:
         file.Write_all_begin(data)
@@ -294,7 +294,7 @@ def test_a_sequential_view_begins_behind_what_every_rank_wrote_before_it(comm, t
 @pytest.mark.ompy(3)
 def test_what_is_agreed_on_beside_a_collective_access_under_way_is_not_taken_for_a_part_of_it(comm, tmp_path, ompy_rng):
     file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE, MPI.Info.Create({"romio_cb_write": "enable"}))
-    file.Set_view(4 * comm.rank, MPI.INT, MPI.INT.Create_vector(200, 1, comm.size).Create_resized(0, 800 * comm.size))
+    file.Set_view(4 * comm.rank, MPI.INT, MPI.INT.Create_vector(200, 1, comm.size).Create_resized(0, 800 * comm.size).Commit())
     data, got = np.full(200, comm.rank, "i4"), np.zeros(800, "i4")
     for turn in range(200):
         requests = [file.Iwrite_at_all(200 * part, data) for part in range(4)]
@@ -451,7 +451,7 @@ def test_an_atomic_read_of_pieces_that_go_back_waits_for_who_has_one_of_them(com
         data.write(bytes(range(200)))
         data.flush()
         file = MPI.File.Open(comm, path, MPI.MODE_RDONLY)
-        file.Set_view(0, MPI.BYTE, MPI.BYTE.Create_hindexed([4, 4, 4], [100, 50, 0]))
+        file.Set_view(0, MPI.BYTE, MPI.BYTE.Create_hindexed([4, 4, 4], [100, 50, 0]).Commit())
         file.Set_atomicity(True)
         got = bytearray(12)
         for place in (0, 50, 100):
@@ -469,7 +469,7 @@ def test_a_view_of_a_billion_pieces_costs_no_memory(comm, tmp_path):
     resource = pytest.importorskip("resource")
     file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    file.Set_view(0, MPI.BYTE, MPI.BYTE.Create_vector(10**9, 1, 3))
+    file.Set_view(0, MPI.BYTE, MPI.BYTE.Create_vector(10**9, 1, 3).Commit())
     assert file.Get_byte_offset(10**9 - 1) == 3 * (10**9 - 1)
     file.Write_at(7 * 10**8, b"abc")
     got = bytearray(3)
@@ -501,7 +501,7 @@ def test_a_full_device_is_an_error_on_every_rank(comm, tmp_path):
     error = error_of(file.Write_at, 0, b"x")
     assert error.Get_error_class() == MPI.ERR_NO_SPACE
     assert "/dev/full" in str(error)
-    file.Set_view(0, MPI.INT, MPI.INT.Create_hindexed([1], [4 * comm.rank]).Create_resized(0, 8))
+    file.Set_view(0, MPI.INT, MPI.INT.Create_hindexed([1], [4 * comm.rank]).Create_resized(0, 8).Commit())
     error = error_of(file.Write_all, np.arange(1000, dtype="i4"))
     assert error.Get_error_class() == MPI.ERR_NO_SPACE
     assert "/dev/full" in str(error)
@@ -547,7 +547,7 @@ def test_hints_that_differ_are_rank_0_s(comm, tmp_path):
         assert file.info[name] == words[0]
         assert file.info[f"ompy_source_of_{name}"] == ("info of Open" if first else "info of Open of rank 0")
         file.Set_view(
-            0, MPI.INT, MPI.INT.Create_hindexed([1], [4 * comm.rank]).Create_resized(0, 4 * comm.size), "native", info
+            0, MPI.INT, MPI.INT.Create_hindexed([1], [4 * comm.rank]).Create_resized(0, 4 * comm.size).Commit(), "native", info
         )
         data, got = np.arange(5000, dtype="i4") + comm.rank, np.zeros(5000, "i4")
         file.Write_all(data)
@@ -561,7 +561,7 @@ def test_hints_that_give_one_rank_more_to_move_give_it_the_memory(comm, tmp_path
     pieces = 1 << 16
     size = comm.size * 4 * pieces
     file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE)
-    mine = MPI.INT.Create_hindexed([1], [4 * comm.rank]).Create_resized(0, 4 * comm.size)
+    mine = MPI.INT.Create_hindexed([1], [4 * comm.rank]).Create_resized(0, 4 * comm.size).Commit()
     data, got = np.arange(pieces, dtype="i4") * comm.size + comm.rank, np.zeros(pieces, "i4")
     # The same bytes of the file at a time: of all movers, then of fewer and fewer.
     for movers in range(comm.size, 0, -1):
@@ -606,7 +606,7 @@ def moves_once(comm, tmp_path):
 
     size, data = 1 << 20, np.full(1 << 18, comm.rank, "i4")
     file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE)
-    file.Set_view(0, MPI.INT, MPI.INT.Create_hindexed([1], [4 * comm.rank]).Create_resized(0, 4 * comm.size))
+    file.Set_view(0, MPI.INT, MPI.INT.Create_hindexed([1], [4 * comm.rank]).Create_resized(0, 4 * comm.size).Commit())
     with tool.Session() as session:
         handles = [session.handle(f"fbtl_posix_{name}") for name in ("bytes_written", "bytes_read", "calls")]
         session.start()
@@ -637,7 +637,7 @@ def test_pieces_of_every_length_are_read_to_the_end_of_the_file_and_not_beyond(c
         whole.tofile(path)
     comm.Barrier()
     file = MPI.File.Open(comm, path, MPI.MODE_RDWR)
-    file.Set_view(0, MPI.BYTE, MPI.BYTE.Create_hindexed(pieces.tolist(), begins.tolist()).Create_resized(0, extent))
+    file.Set_view(0, MPI.BYTE, MPI.BYTE.Create_hindexed(pieces.tolist(), begins.tolist()).Create_resized(0, extent).Commit())
     some = int(begins[count // 2])
     status = MPI.Status()
     for end in (2 * extent, extent + some + 1, extent + some, some + int(pieces[count // 2]) + 1, int(begins[0])):
@@ -786,6 +786,37 @@ def test_who_is_interrupted_in_closing_a_file_closes_it_with_the_others(comm, tm
         file.Close()
     assert not [link for link in os.scandir("/proc/self/fd") if os.path.realpath(link.path) == path]
     comm.Barrier()
+
+
+@pytest.mark.ompy(2, 3)
+def test_arguments_that_are_to_be_the_same_and_are_not_are_named_on_every_rank(comm, tmp_path):
+    MPI.Register_datarep("one more", None, None, lambda datatype: datatype.size)
+    file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE)
+    last = comm.rank == comm.size - 1
+    for call, words in (
+        (lambda: file.Set_size(100 + last), ("size 100", "size 101")),
+        (lambda: file.Preallocate(100 + last), ("size 100", "size 101")),
+        (lambda: file.Seek_shared(5 + last), ("offset 5", "offset 6")),
+        (lambda: file.Seek_shared(0, MPI.SEEK_END if last else MPI.SEEK_SET), ("whence 600", "whence 604")),
+        (lambda: file.Set_view(0, MPI.INT, MPI.INT, "one more" if last else "native"), ("'native'", "'one more'")),
+    ):
+        error = error_of(call)
+        assert error.Get_error_class() == MPI.ERR_NOT_SAME
+        assert all(word in str(error) for word in words), str(error)
+    assert (file.Get_size(), file.Get_position_shared(), file.Get_view()[3]) == (0, 0, "native")
+    file.Close()
+
+
+@pytest.mark.ompy(1, 2)
+def test_the_datatypes_of_a_view_are_committed(comm, tmp_path):
+    file = MPI.File.Open(comm, path_of(comm, tmp_path), READ_WRITE)
+    kind = MPI.INT.Create_vector(2, 1, 2)
+    for etype, filetype, name in ((kind, kind, "etype"), (MPI.INT, kind, "filetype")):
+        error = error_of(file.Set_view, 0, etype, filetype)
+        assert error.Get_error_class() == MPI.ERR_TYPE
+        assert f"{name}: its datatype is not committed" in str(error)
+    file.Set_view(0, MPI.INT, kind.Commit())
+    file.Close()
 
 
 @pytest.mark.ompy(2)

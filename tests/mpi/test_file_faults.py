@@ -45,7 +45,7 @@ def raised(function, *arguments):
 
 def interleave(comm, file, count=1):
     """Every rank sees every so manyth group of integers."""
-    own = MPI.INT.Create_hindexed([count], [4 * count * comm.rank]).Create_resized(0, 4 * count * comm.size)
+    own = MPI.INT.Create_hindexed([count], [4 * count * comm.rank]).Create_resized(0, 4 * count * comm.size).Commit()
     file.Set_view(0, MPI.INT, own)
 
 
@@ -142,7 +142,7 @@ def leaves_no_lock(comm, tmp_path):
     hints = {"romio_cb_write": "enable", "romio_ds_write": "enable", "cb_buffer_size": "65536"}
     file = MPI.File.Open(comm, path, READ_WRITE, MPI.Info.Create(hints))
     # With holes, which are read and written back under locks.
-    own = MPI.INT.Create_hindexed([1], [4 * comm.rank]).Create_resized(0, 8 * comm.size)
+    own = MPI.INT.Create_hindexed([1], [4 * comm.rank]).Create_resized(0, 8 * comm.size).Commit()
     file.Set_view(0, MPI.INT, own)
     with no_file_longer_than(1000):
         assert error_of(file.Write_at_all, 0, np.arange(50000, dtype="i4")).Get_error_class() == MPI.ERR_NO_SPACE
@@ -226,7 +226,7 @@ def test_a_file_that_may_only_be_written_is_written_around_holes(comm, tmp_path,
         patched.setattr(os, "open", without_permission_to_read)
         assert error_of(MPI.File.Open, comm, path, READ_WRITE).Get_error_class() == MPI.ERR_ACCESS
         file = MPI.File.Open(comm, path, MPI.MODE_WRONLY | MPI.MODE_UNIQUE_OPEN, MPI.Info.Create(hints))
-    file.Set_view(0, MPI.INT, MPI.INT.Create_hindexed([1], [4 * comm.rank]).Create_resized(0, 16))
+    file.Set_view(0, MPI.INT, MPI.INT.Create_hindexed([1], [4 * comm.rank]).Create_resized(0, 16).Commit())
     mine = np.arange(50, dtype="i4") - comm.rank
     file.Write_all(mine)
     file.Write(mine)
@@ -292,7 +292,7 @@ from ompy import MPI
 comm, number, path = MPI.COMM_WORLD, int(sys.argv[1]), sys.argv[2]
 file = MPI.File.Open(comm, path, MPI.MODE_RDWR | MPI.MODE_CREATE, MPI.Info.Create({"romio_ds_write": "enable"}))
 place = 2 * comm.rank + number
-file.Set_view(0, MPI.INT, MPI.INT.Create_hindexed([1], [4 * place]).Create_resized(0, 8 * comm.size))
+file.Set_view(0, MPI.INT, MPI.INT.Create_hindexed([1], [4 * place]).Create_resized(0, 8 * comm.size).Commit())
 for begin in range(0, 3000, 100):
     data = np.arange(begin, begin + 100, dtype="i4") * 4 + place
     if begin % 200:
@@ -364,7 +364,7 @@ for comm, nodes in ((world, 0), (world, 3), (world.Split(rank // 2), 0)):
     os.mkdir(f"{sys.argv[1]}/{rank}-{comm.size}-{nodes}")
     folder = comm.bcast(f"{sys.argv[1]}/{rank}-{comm.size}-{nodes}")
     file = MPI.File.Open(comm, f"{folder}/data", MPI.MODE_RDWR | MPI.MODE_CREATE, MPI.Info.Create({"cb_nodes": str(nodes)}))
-    file.Set_view(0, MPI.INT, MPI.INT.Create_hindexed([1], [4 * comm.rank]).Create_resized(0, 4 * comm.size))
+    file.Set_view(0, MPI.INT, MPI.INT.Create_hindexed([1], [4 * comm.rank]).Create_resized(0, 4 * comm.size).Commit())
     mine, got = np.arange(10_000, dtype="i4"), np.zeros(10_000, "i4")
     with tool.Session() as session:
         calls = session.handle("fbtl_posix_calls")
@@ -461,7 +461,7 @@ import numpy as np
 from ompy import MPI
 comm = MPI.COMM_WORLD
 file = MPI.File.Open(comm, sys.argv[1], MPI.MODE_RDWR | MPI.MODE_CREATE)
-file.Set_view(0, MPI.INT, MPI.INT.Create_hindexed([1], [4 * comm.rank]).Create_resized(0, 4 * comm.size))
+file.Set_view(0, MPI.INT, MPI.INT.Create_hindexed([1], [4 * comm.rank]).Create_resized(0, 4 * comm.size).Commit())
 data = np.arange(1000, dtype="i4")
 file.Write_at_all(0, data)
 request = file.Iwrite_at_all(1000, data)
@@ -537,7 +537,7 @@ def test_a_sparse_file_of_64_gib(comm, tmp_path):
     file.Set_size(size)
     assert file.Get_size() == size
     # A view whose pieces are 4 GiB apart, and one piece of each rank's in each gap.
-    own = MPI.INT.Create_hindexed([1], [4 * comm.rank]).Create_resized(0, 4 << 30)
+    own = MPI.INT.Create_hindexed([1], [4 * comm.rank]).Create_resized(0, 4 << 30).Commit()
     file.Set_view(0, MPI.INT, own)
     data, got, status = np.arange(16, dtype="i4") + comm.rank, np.zeros(20, "i4"), MPI.Status()
     file.Write_at_all(0, data)

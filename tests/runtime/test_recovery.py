@@ -121,7 +121,7 @@ def test_a_collective_write_names_the_file_and_what_was_written_stays(tmp_path, 
     path = str(tmp_path / "data")
     setup = f"""
 file = MPI.File.Open(comm, {path!r}, MPI.MODE_RDWR | MPI.MODE_CREATE, MPI.Info.Create({{"romio_cb_write": {gathered!r}}}))
-file.Set_view(0, MPI.INT, MPI.INT.Create_hindexed([1], [4 * rank]).Create_resized(0, 4 * comm.size))
+file.Set_view(0, MPI.INT, MPI.INT.Create_hindexed([1], [4 * rank]).Create_resized(0, 4 * comm.size).Commit())
 file.Write_at_all(0, mine)
 comm.Barrier()"""
     for words in survivors(survive(setup, "file.Write_at_all(WINDOW // 4, mine)")).values():

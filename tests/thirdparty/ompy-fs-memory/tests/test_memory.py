@@ -19,7 +19,7 @@ def test_ranks_write_and_read_one_file(comm):
 
     path = comm.bcast(f"memory:{os.getpid()}")
     file = MPI.File.Open(comm, path, MPI.MODE_RDWR | MPI.MODE_CREATE | MPI.MODE_DELETE_ON_CLOSE)
-    own = MPI.INT.Create_hindexed([1], [4 * comm.rank]).Create_resized(0, 4 * comm.size)
+    own = MPI.INT.Create_hindexed([1], [4 * comm.rank]).Create_resized(0, 4 * comm.size).Commit()
     file.Set_view(0, MPI.INT, own)
     data, got = array.array("i", range(comm.rank, 1000 * comm.size, comm.size)), array.array("i", bytes(4000))
     file.Write_all(data)

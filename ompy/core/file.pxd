@@ -57,6 +57,7 @@ cdef class Access:
 cdef class Turn:
     cdef object lock
     cdef unsigned long holder                    # the thread, or 0
+    cdef unsigned long forks                     # that this process comes from, as the lock was made
     cdef str path
 
     # Waits for other threads.  A signal handler that asks for what its own thread holds has ERR_OTHER: nobody would ever let

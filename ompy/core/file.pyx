@@ -4,6 +4,7 @@
 cimport cython
 from cpython.pythread cimport PyThread_get_thread_ident
 
+import os
 from _thread import allocate_lock
 
 from ompy.core.board cimport FILE_READ, FILE_WRITE, OPERATION_NONE
@@ -25,6 +26,18 @@ cdef class Access:
         return 0
 
 
+cdef unsigned long forks = 0                     # that this process comes from
+
+
+def in_child() -> None:
+    """Of the process that comes from a fork: locks that threads of its parent's held then would be held for ever."""
+    global forks
+    forks += 1
+
+
+os.register_at_fork(after_in_child=in_child)
+
+
 cdef class Turn:
     """One thread's turn at a file's bytes.
 
@@ -35,6 +48,7 @@ cdef class Turn:
     def __init__(self, str path not None):
         self.path = path
         self.lock = allocate_lock()
+        self.forks = forks
 
     cpdef int acquire(self) except -1:
         """Wait until no other thread has it."""
@@ -42,6 +56,9 @@ cdef class Turn:
         if self.holder == thread:
             raise MPIError(ERR_OTHER, f"{self.path}: a signal handler can't use the file in the middle of an access that "
                                       "it has interrupted: let that end first")
+        if self.forks != forks:
+            self.lock = allocate_lock()
+            self.forks = forks
         self.lock.acquire()
         self.holder = thread
         return 0

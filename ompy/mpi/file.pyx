@@ -21,7 +21,7 @@ from ompy.mpi.group cimport Group, new_group
 from ompy.mpi.handle cimport forget, predefine
 from ompy.mpi.info cimport Info, hints, new_info
 
-from ompy.core.errors import ERR_ARG, ERR_COMM, ERR_READ_ONLY, ERR_TYPE, ERR_UNSUPPORTED_OPERATION, MPIError
+from ompy.core.errors import ERR_ARG, ERR_READ_ONLY, ERR_TYPE, ERR_UNSUPPORTED_OPERATION, MPIError
 from ompy.core.file import (
     MODE_APPEND, MODE_CREATE, MODE_DELETE_ON_CLOSE, MODE_EXCL, MODE_RDONLY, MODE_RDWR, MODE_SEQUENTIAL, MODE_UNIQUE_OPEN,
     MODE_WRONLY,
@@ -87,8 +87,7 @@ cdef class File(FileAccess):
         cdef int mode = 0
         path, wanted, problem = str(filename), {}, None
         try:
-            if comm.comm is None:
-                raise MPIError(ERR_COMM, "comm: a communicator expected, not COMM_NULL")
+            comm.live()
             try:
                 path, mode, wanted = os.fsdecode(filename), amode, hints(info)
             except Exception as error:

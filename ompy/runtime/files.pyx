@@ -58,7 +58,11 @@ cdef File opened(Communicator comm, str path, int mode, dict hints, problem):
     file = made(own, path, mode)
     try:
         file.hints.agree(own, hints, "info of Open")
-        file.module = selection.select_for_file("io", file)
+        try:
+            file.module = selection.select_for_file("io", file)
+        except BaseException as error:
+            problem = error
+        agree(own, problem, f"{path}: can't be served")
         file.module.open()
         try:
             agree(own, exception_kept(), f"{path}: can't be opened")

@@ -25,5 +25,7 @@ cdef class Ompio(IoModule):
     # What goes on by itself is over, as far as what comes must stand behind it.
     cdef int drain(self) except -1
     cdef Py_ssize_t together(self, Access access) except -1
+    # Both pointers, while nobody writes yet.
+    cdef int go_to_end(self) except -1
     cdef int select(self) except -1
     cdef int abandon(self) except -1

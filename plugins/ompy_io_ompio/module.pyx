@@ -56,15 +56,24 @@ cdef class Ompio(IoModule):
             file.view.plain = file.view.contiguous
             self.sharedfp.open()
             if file.mode & MODE_APPEND:
-                try:
-                    self.seek(0, SEEK_END, True)
-                    self.pointer = self.sharedfp.get()
-                except MPIError:                 # there is no shared pointer, which whoever uses it is told
-                    self.seek(0, SEEK_END, False)
+                self.go_to_end()
         except BaseException:
             if opened:
                 self.abandon()
             raise
+        return 0
+
+    cdef int go_to_end(self) except -1:
+        problem = None
+        try:
+            self.seek(0, SEEK_END, False)
+        except BaseException as error:
+            problem = error
+        agree(self.file.communicator, problem, f"{self.file.path}: its end can't be found")
+        try:
+            self.sharedfp.set(self.pointer)
+        except MPIError:                         # there is no shared pointer, which whoever uses it is told
+            pass
         return 0
 
     cdef int select(self) except -1:

@@ -788,6 +788,35 @@ def test_who_is_interrupted_in_closing_a_file_closes_it_with_the_others(comm, tm
     comm.Barrier()
 
 
+@pytest.mark.ompy(2, mca={"sharedfp": "lockedfile"})
+def test_who_appends_begins_at_the_end_that_was_found_at_the_opening(comm, tmp_path, monkeypatch):
+    """Rank 1 writes at the shared pointer before rank 0 can look at it."""
+    from ompy_sharedfp_lockedfile.module import LockedFile
+
+    path = path_of(comm, tmp_path)
+    file = MPI.File.Open(comm, path, READ_WRITE)
+    file.Write_ordered(b"abcde")
+    file.Close()
+    get = LockedFile.get
+
+    def look(pointer):
+        comm.recv(source=1)
+        return get(pointer)
+
+    with monkeypatch.context() as patch:
+        if comm.rank == 0:
+            patch.setattr(LockedFile, "get", look)
+        file = MPI.File.Open(comm, path, READ_WRITE | MPI.MODE_APPEND)
+    if comm.rank == 1:
+        file.Write_shared(b"abc")
+        comm.send(None, 0)
+    assert file.Get_position() == 10
+    if comm.rank == 0:
+        comm.recv(source=1)
+    assert file.Get_position_shared() == 13
+    file.Close()
+
+
 @pytest.mark.ompy(2, 3)
 def test_arguments_that_are_to_be_the_same_and_are_not_are_named_on_every_rank(comm, tmp_path):
     MPI.Register_datarep("one more", None, None, lambda datatype: datatype.size)
@@ -817,6 +846,15 @@ def test_the_datatypes_of_a_view_are_committed(comm, tmp_path):
         assert f"{name}: its datatype is not committed" in str(error)
     file.Set_view(0, MPI.INT, kind.Commit())
     file.Close()
+
+
+@pytest.mark.ompy(1, 2)
+def test_no_file_is_opened_over_a_communicator_that_was_freed_through_another_handle(comm, tmp_path):
+    freed = comm.Dup()
+    other = MPI.Intracomm(freed)
+    freed.Free()
+    for gone in (other, MPI.COMM_NULL):
+        assert error_of(MPI.File.Open, gone, path_of(comm, tmp_path), READ_WRITE).Get_error_class() == MPI.ERR_COMM
 
 
 @pytest.mark.ompy(2)

@@ -16,6 +16,7 @@ import pytest
 from late_signals import Late
 
 from ompy import MPI
+from ompy.mca import selection
 
 READ_WRITE = MPI.MODE_RDWR | MPI.MODE_CREATE
 NOBODY = 65534
@@ -673,3 +674,18 @@ def test_ranks_whose_files_other_components_serve_are_told(tmp_path, framework, 
     assert each.returncode == 0, errors
     assert out.count("told") == 3, out
     assert out.count(f"{framework}/{other}") == 1
+
+
+@pytest.mark.ompy(2, 3)
+def test_who_finds_no_component_for_a_file_is_an_error_on_every_rank(comm, tmp_path, monkeypatch):
+    path = path_of(comm, tmp_path)
+    if comm.rank == 1:
+        with monkeypatch.context() as patch:
+            patch.setattr(selection, "candidates", lambda framework: ([], {}))
+            error = error_of(MPI.File.Open, comm, path, READ_WRITE)
+            assert "no io component" in str(error)
+    else:
+        error = error_of(MPI.File.Open, comm, path, READ_WRITE)
+        assert "rank 1" in str(error)
+    assert path in str(error)
+    MPI.File.Open(comm, path, READ_WRITE).Close()

@@ -199,3 +199,39 @@ except MPI.Exception as error:
     found = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=60)
     assert "MPI was finalised" in found.stdout, found.stderr
     assert found.returncode == 0
+
+
+@pytest.mark.ompy(1, mca={"sharedfp": "lockedfile"})
+def test_a_child_uses_a_file_that_another_thread_was_using_when_it_was_made(tmp_path, monkeypatch):
+    import signal
+    import threading
+
+    from ompy_sharedfp_lockedfile.module import LockedFile
+
+    from ompy import MPI
+
+    file = MPI.File.Open(MPI.COMM_SELF, str(tmp_path / "data"), MPI.MODE_RDWR | MPI.MODE_CREATE)
+    file.Set_atomicity(True)
+    inside, over = threading.Event(), threading.Event()
+
+    def load(pointer):
+        inside.set()
+        over.wait()
+        return 0
+
+    def body():
+        signal.alarm(30)
+        file.Write_at(0, b"child")
+
+    monkeypatch.setattr(LockedFile, "load", load)
+    thread = threading.Thread(target=file.Get_position_shared)
+    thread.start()
+    inside.wait()
+    try:
+        assert child(body) == 0
+    finally:
+        over.set()
+        thread.join()
+    monkeypatch.undo()
+    assert (tmp_path / "data").read_bytes() == b"child"
+    file.Close()

@@ -247,6 +247,40 @@ def test_a_port_is_under_its_name_only_when_it_is_whole(tmp_path: Path) -> None:
     assert (status, output) == (0, "0\n1 True\n0\n")
 
 
+@pytest.mark.parametrize("how", ["launcher", "alone"])
+@pytest.mark.parametrize("word", [1, 2])
+def test_who_is_interrupted_while_it_meets_those_it_has_spawned_spawns_again(tmp_path: Path, how: str, word: int) -> None:
+    # Instead of its introduction, or of its consent, the first child's root sends its parent a signal, and nothing more.
+    silent = program(
+        tmp_path,
+        "silent.py",
+        "import os, signal, sys\nfrom ompy.runtime.dpm import channel\n"
+        "send, words = channel.Channel.send, []\n"
+        "def interrupt(*words_of_one):\n"
+        "    words.append(words_of_one)\n"
+        f"    if len(words) < {word}: return send(*words_of_one)\n"
+        "    os.kill(int(sys.argv[1]), signal.SIGUSR1)\n"
+        "    signal.pause()\n"
+        "channel.Channel.send = interrupt\n" + CHILD,
+    )
+    late = program(tmp_path, "child.py", CHILD + "parent.send('here', 0)\nparent.Disconnect()\n")
+    text = PARENT + (
+        "import os, signal\n"
+        "class Interruption(Exception): pass\n"
+        "def interrupt(*_): raise Interruption\n"
+        "signal.signal(signal.SIGUSR1, interrupt)\n"
+        "for turn in range(2):\n"
+        "    try: world.Spawn(sys.executable, [sys.argv[1], str(os.getpid())], 1)\n"
+        "    except Interruption: print('interrupted', flush=True)\n"
+        "    child = spawn(world, sys.argv[2], 1)\n"
+        "    print(child.recv(), flush=True)\n"
+        "    child.Disconnect()\n"
+    )
+    path = program(tmp_path, "parent.py", text)
+    status, output = ended(job(1, path, silent, late) if how == "launcher" else alone(path, silent, late))
+    assert (status, output) == (0, "interrupted\nhere\n" * 2)
+
+
 def test_a_spawned_rank_that_fails_ends_the_job(tmp_path: Path) -> None:
     child = program(tmp_path, "child.py", CHILD + "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
     text = PARENT + "child = spawn(world, sys.argv[1], 1)\nchild.recv()\n"

@@ -25,11 +25,18 @@ if TYPE_CHECKING:
 LIMIT = 60.0  # seconds for the other group's next word, once its root has proved itself
 
 
-def meet(instance: Instance, local: Communicator, root: int, open_channel: Callable[[], Channel]) -> Communicator:
+def meet(
+    instance: Instance,
+    local: Communicator,
+    root: int,
+    open_channel: Callable[[], Channel],
+    interrupted: Callable[[], None] = lambda: None,
+) -> Communicator:
     """An inter-communicator between the group of `local` and the one whose root is at the other end of the root's channel.
 
     Parameters:
         open_channel: called on the root alone; gives the channel.  What it raises is raised by every rank.
+        interrupted: called where a signal handler ends the meeting, before the other group can notice.
 
     Collective over `local`.
     """
@@ -64,7 +71,9 @@ def meet(instance: Instance, local: Communicator, root: int, open_channel: Calla
             outcome = None
         check(communicators.share_value(local, outcome, root))
         return communicators.bridge(news["context"], news["local context"], local, indices)
-    except BaseException:
+    except BaseException as problem:
+        if not isinstance(problem, MPIError):
+            interrupted()
         if new:
             instance.part_from(new)
         raise

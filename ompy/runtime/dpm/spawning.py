@@ -19,14 +19,11 @@ from ompy.runtime.dpm.meeting import meet
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import TypeVar
 
     from ompy.core.communicator import Communicator
     from ompy.mca.rte import Order
     from ompy.runtime.dpm.channel import Channel
     from ompy.runtime.instance import Instance
-
-    Result = TypeVar("Result")
 
 # Between the news that all new processes have begun MPI (or, of launchers that do not tell, that they were started) and the
 # call of their root, in seconds.
@@ -42,40 +39,45 @@ def spawn(
         orders: asked on the root alone.
     """
     codes: list[list[int]] = []
+    port: ports.Port | None = None
+    is_asked = False
 
     def opened() -> Channel:
+        nonlocal port, is_asked
         wanted = orders()
         show_call("Comm_spawn", wanted[0].command)
         port = ports.Port(everywhere=not instance.rte.is_on_one_host)
+        instance.modex.ask_ahead()
+        with instance.launcher_lock:
+            is_asked = True
+            started = instance.rte.spawn(wanted, port.name)
+        found = iter(started.codes)
+        codes.extend([next(found, SUCCESS) for _ in range(order.count)] for order in wanted)
+
+        def look() -> None:
+            if how := acquaintances.failure_in(started.job):
+                raise MPIError(ERR_SPAWN, f"{wanted[0].command}: {how} before it met those who have spawned it")
+
+        return port.accept(LIMIT, look)
+
+    def cancel() -> None:
+        """Nobody waits for the processes any more, because a signal handler has raised: they are to end."""
+        if port is not None and is_asked:
+            instance.rte.cancel_spawn(port.name)
+
+    try:
+        made = meet(instance, comm, root, opened, cancel)
         try:
-            instance.modex.ask_ahead()
-            with instance.launcher_lock:
-                started = cancelled_on_interruption(instance, port.name, lambda: instance.rte.spawn(wanted, port.name))
-            found = iter(started.codes)
-            codes.extend([next(found, SUCCESS) for _ in range(order.count)] for order in wanted)
-
-            def look() -> None:
-                if how := acquaintances.failure_in(started.job):
-                    raise MPIError(ERR_SPAWN, f"{wanted[0].command}: {how} before it met those who have spawned it")
-
-            return cancelled_on_interruption(instance, port.name, lambda: port.accept(LIMIT, look))
-        finally:
+            return made, communicators.share_value(comm, codes, root)
+        except MPIError:
+            raise
+        except BaseException:
+            cancel()
+            raise
+    finally:
+        if port is not None:
             port.close()
             show_running()
-
-    made = meet(instance, comm, root, opened)
-    return made, communicators.share_value(comm, codes, root)
-
-
-def cancelled_on_interruption(instance: Instance, port: str, call: Callable[[], Result]) -> Result:
-    """The processes that nobody waits for any more, because a signal handler has raised, are to end."""
-    try:
-        return call()
-    except MPIError:
-        raise
-    except BaseException:
-        instance.rte.cancel_spawn(port)
-        raise
 
 
 def meet_parent(instance: Instance) -> Communicator | None:

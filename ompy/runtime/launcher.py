@@ -87,6 +87,7 @@ class Launcher:
         self.loop = Loop()
         self.streams = Forwarder(self.loop, job)
         self.exit_code: int | None = None
+        self.has_failed = False
         self.broken_off: dict[tuple[str, str], set[int]] = {}
         self.told_to_end: int | None = None
         self.found: list[str] = []
@@ -235,7 +236,7 @@ class Launcher:
         )
 
     def on_misuse(self, job: int, rank: int, message: str) -> None:
-        self.fail(1, message)
+        self.fail_with_partners(self.ranks[job, rank], 1, message)
 
     def on_refused(self, job: int, rank: int, is_left: bool) -> None:
         it = self.ranks.get((job, rank))
@@ -276,7 +277,8 @@ class Launcher:
         for rank in self.ranks.values():
             if rank.job == job and rank.status == 0 and not rank.initialised:
                 waiting = ", ".join(map(str, space.waiting_ranks))
-                self.fail(1, f"{rank.name} exited without initialising MPI, and others wait for it (rank {waiting})")
+                words = f"{rank.name} exited without initialising MPI, and others wait for it (rank {waiting})"
+                self.fail_with_partners(rank, 1, words)
 
     def on_hosts_lost(self, hosts: list[str], reason: str) -> None:
         """Their ranks have ended, as far as anybody here can know.
@@ -418,17 +420,22 @@ class Launcher:
     # -- the end
 
     def fail_with_partners(self, it: Rank, code: int, message: str, goes_on: bool = False) -> None:
-        """A rank has failed, and with it all with whom it is connected (MPI-4.1, 11.10.4); the person's own job is with all."""
+        """A rank has failed, and with it all with whom it is connected (MPI-4.1, 11.10.4)."""
         if goes_on:
             self.note(code, message)
         elif not self.spawned.is_alone(it):
-            self.fail(code, message)
+            self.fail_connected(it, code, message)
         elif self.spawned.end(it.job):
             self.note(code, message)
 
+    def fail_connected(self, it: Rank, code: int, message: str) -> None:
+        """One that is connected with others has failed: the person's own job is with all."""
+        self.fail(code, message)
+
     def fail(self, code: int, message: str) -> None:
         """The job has failed; the first reason counts."""
-        if self.exit_code is None or (self.job.goes_on and self.told_to_end is None):
+        if not self.has_failed and self.told_to_end is None:
+            self.has_failed = True
             self.note(code, message)
             # At once, for what waits on the failed rank soon hears of it and waits no more; and again when all of them do.
             self.ask_boards(False, self.look_at_files)
@@ -481,6 +488,8 @@ class Launcher:
     def remind(self) -> None:
         """Say whom the end waits for."""
         left = ", ".join(str(rank.number) for rank in self.ranks.values() if rank.status is None)
+        if not left:  # of one that a person began without ompyrun, who goes on
+            return
         seconds = self.job.grace - REMIND_AFTER
         self.streams.say(
             f"rank {left} still runs {REMIND_AFTER:g} s after {name_of(self.told_to_end or 0)}: SIGKILL in {seconds:g} s "

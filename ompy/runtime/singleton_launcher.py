@@ -5,6 +5,8 @@ python prog.py                     launcher                     ranks of spawned
   PMI over the descriptor     <->    | starts and serves   <->
   finalises                    ->    | stays until they have ended
   or goes without a word       ->    | ends them
+
+A spawned job that fails ends those among the others with which it is connected, and the launcher starts the next.
 """
 
 from __future__ import annotations
@@ -13,8 +15,12 @@ import os
 import sys
 
 from ompy.runtime.job import Job, Share
-from ompy.runtime.launcher import JobSpace, Launcher
+from ompy.runtime.launcher import SAME_FAILURE, JobSpace, Launcher
 from ompy.runtime.pmi_server import Session
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ompy.runtime.rank import Rank
 
 
 class SingletonLauncher(Launcher):
@@ -47,6 +53,11 @@ class SingletonLauncher(Launcher):
 
     def is_running(self) -> bool:
         return self.descriptor >= 0 or super().is_running()
+
+    def fail_connected(self, it: Rank, code: int, message: str) -> None:
+        """The process that was there before goes on, and so does what it has spawned beside."""
+        if not self.has_failed and self.told_to_end is None and self.spawned.end_connected(it.job, SAME_FAILURE):
+            self.note(code, message)
 
     def on_words(self) -> None:
         try:

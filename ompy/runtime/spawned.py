@@ -119,6 +119,7 @@ class SpawnedJob(Job):
 
     Attributes:
         is_refused, is_ending: it could not begin; it has failed, and its ranks have been told to end.
+        parent: name of the job of the rank that has asked.
         connected: the other jobs that each rank is connected with, of those that have told.
     """
 
@@ -134,6 +135,7 @@ class SpawnedJob(Job):
         self.goes_on = first.goes_on
         self.values = request.values
         self.session: Session | None = session
+        self.parent = session.space.name
         self.is_refused = self.is_ending = False
         self.connected: dict[int, set[str]] = {}
 
@@ -219,6 +221,34 @@ class SpawnedJobs:
         self.launcher.loop.set_timer(f"part {job}", PARTING, partial(self.end_now, job))
         self.look_if_parted(job)
         return True
+
+    def end_connected(self, job: int, delay: float) -> bool:
+        """A job has failed: it ends, and all with whom it is connected; False where that is under way.
+
+        Parameters:
+            delay: seconds that its ranks have to say the same.
+        """
+        if self.jobs[job].is_ending:
+            return False
+        for number in self.connected_with(job):
+            self.jobs[number].is_ending = True
+            self.launcher.loop.set_timer(f"part {number}", delay, partial(self.end_now, number))
+        return True
+
+    def connected_with(self, job: int) -> set[int]:
+        """A spawned job and those that it is connected with, directly or through others of them."""
+        numbers = {it.name: number for number, it in self.jobs.items()}
+        links = {
+            # Who has not told what he is connected with has not met more than those who have asked for him.
+            number: {numbers.get(name) for rank in range(it.size) for name in it.connected.get(rank, {it.parent})}
+            for number, it in self.jobs.items()
+        }
+        found: set[int] = set()
+        new = {job}
+        while new:
+            found |= new
+            new = {one for one in links if any(one in links[it] or it in links[one] for it in found)} - found
+        return found
 
     def look_if_parted(self, job: int) -> None:
         """Nobody of a job that ends is still at it, or needed by others that are."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -112,6 +113,71 @@ def test_a_job_that_is_connected_with_another_one_does_not_fail_alone() -> None:
     it = run(*LIMIT, "-n", "1", *python(PARENT + parent), child, other)
     assert it.process.returncode == 128 + signal.SIGKILL
     assert "time is over" not in it.stderr
+
+
+def test_a_rank_that_fails_after_a_job_that_had_disconnected_ends_the_others() -> None:
+    child = HEAD + CHILD + "parent.Disconnect()\nos._exit(3)\n"
+    parent = (
+        "import os, signal\nchild = spawn(sys.argv[1])\nchild.Disconnect()\n"
+        "launcher = os.getppid()\n"
+        "def others():\n"
+        "    return len(open(f'/proc/{launcher}/task/{launcher}/children').read().split()) - 1 - world.size\n"
+        "while others(): pass\n"
+        f"world.barrier()\nif world.rank == 0: {DIES}signal.pause()\n"
+    )
+    it = job(child, parent)
+    assert it.process.returncode == 3, it.stderr
+    assert re.search(r"rank 0 \(.*\) killed by SIGKILL", it.stderr)
+
+
+# Of a process without a launcher.
+AWAITS = "import os, select\ndef await_end(process): select.select([process], [], [])\n"
+ANSWERS = CHILD + "parent.send(parent.recv(source=0), 0)\nparent.Disconnect()\n"
+ASK = (
+    "def ask(child):\n    for rank in (0, 1): child.send('here', rank)\n    print(child.recv(source=0), child.recv(source=1))\n"
+)
+
+
+def test_a_spawned_job_that_fails_ends_nothing_that_its_parent_has_spawned_beside_it() -> None:
+    fails = HEAD + CHILD + "if world.rank == 0: parent.recv(source=0), os._exit(3)\n"
+    fails += "parent.send(os.getpid(), 0)\nsignal.pause()\n"
+    parent = PARENT + AWAITS + ASK
+    parent += (
+        "first, second = spawn(sys.argv[1]), spawn(sys.argv[2])\n"
+        "other = os.pidfd_open(first.recv(source=1))\nfirst.send(1, 0)\nawait_end(other)\n"
+        "third = spawn(sys.argv[2])\n"
+        "for child in second, third: ask(child), child.Disconnect()\n"
+    )
+    with Launch(fails, ANSWERS, command=python(parent)) as it:
+        assert it.finish(70) == 0, it.stderr
+        assert it.wait_until_gone() == []
+    assert it.stdout == "here here\n" * 2
+    assert it.stderr.count("rank 0 of spawned job 1") == 1
+
+
+def test_a_spawned_job_that_fails_ends_one_that_has_met_it() -> None:
+    fails = HEAD + CHILD
+    fails += (
+        "port = MPI.Open_port()\nif world.rank == 0: parent.send(port, 0)\nserved = world.Accept(port)\nserved.barrier()\n"
+        "if world.rank == 0: parent.recv(source=0), os._exit(3)\nsignal.pause()\n"
+    )
+    meets = HEAD + CHILD
+    meets += (
+        "met = world.Connect(parent.recv(source=0) if world.rank == 0 else None)\nmet.barrier()\n"
+        "parent.send(os.getpid(), 0)\nsignal.pause()\n"
+    )
+    parent = PARENT + AWAITS + ASK
+    parent += (
+        "first, second = spawn(sys.argv[1]), spawn(sys.argv[2])\n"
+        "second.send(first.recv(source=0), 0)\nothers = [os.pidfd_open(second.recv(source=rank)) for rank in (0, 1)]\n"
+        "first.send(1, 0)\n"
+        "for other in others: await_end(other)\n"
+        "third = spawn(sys.argv[3])\nask(third)\nthird.Disconnect()\n"
+    )
+    with Launch(fails, meets, ANSWERS, command=python(parent)) as it:
+        assert it.finish(70) == 0, it.stderr
+        assert it.wait_until_gone() == []
+    assert it.stdout == "here here\n"
 
 
 def test_children_end_with_a_parent_that_dies() -> None:

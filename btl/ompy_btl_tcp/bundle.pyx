@@ -99,8 +99,9 @@ cdef class Bundle:
         cdef Parcel parcel
         cdef size_t total = size + payload_size
         cdef bint asks = must
-        if not self.turns or (not must and self.kept and (self.copied + total > self.window
-                                                          or self.following - self.acknowledged >= FARTHEST)):
+        # Where nothing was asked about, nothing will be acknowledged that would make room: this one is taken, and asks.
+        if not self.turns or (not must and self.asked != self.acknowledged
+                              and (self.copied + total > self.window or self.following - self.acknowledged >= FARTHEST)):
             self.held_back = True
             return OUT_OF_RESOURCE
         parcel = Parcel.__new__(Parcel)

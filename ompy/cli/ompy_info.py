@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import click
@@ -40,7 +41,7 @@ class Component:
             self.version = component.version
             self.summary = component.summary
             self.problem = interface_mismatch(found, component)
-            self.interface = str(sys.modules[f"ompy.mca.{found.framework}"].interface) if not self.problem else ""
+            self.interface = "" if self.problem else str(import_module(f"ompy.mca.{found.framework}").interface)
         except Exception as error:
             self.problem = f"{type(error).__name__}: {error}"
 

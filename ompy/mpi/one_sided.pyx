@@ -16,7 +16,9 @@ from ompy.core.constants cimport PROC_NULL, UNDEFINED
 from ompy.core.convertor cimport share_memory
 from ompy.core.request cimport CompletedRequest, Request as CoreRequest
 from ompy.core.typemap cimport Typemap
-from ompy.core.window cimport LOCK_EXCLUSIVE as EXCLUSIVE, Window
+from ompy.core.window cimport (
+    ASSERT_NOCHECK, ASSERT_NOPRECEDE, ASSERT_NOPUT, ASSERT_NOSTORE, ASSERT_NOSUCCEED, LOCK_EXCLUSIVE as EXCLUSIVE, Window,
+)
 from ompy.mca.accumulate cimport NO_OP
 from ompy.mca.osc cimport Access, OscModule
 from ompy.mca.pml cimport closed
@@ -26,7 +28,7 @@ from ompy.mpi.group cimport Group, checked
 from ompy.mpi.op cimport Op
 from ompy.mpi.request cimport Request, new_request
 
-from ompy.core.errors import ERR_BUFFER, ERR_GROUP, ERR_OP, ERR_OTHER, ERR_RANK, ERR_TYPE, ERR_WIN, MPIError
+from ompy.core.errors import ERR_ASSERT, ERR_BUFFER, ERR_GROUP, ERR_OP, ERR_OTHER, ERR_RANK, ERR_TYPE, ERR_WIN, MPIError
 from ompy.mpi.exceptions import hand_over
 from ompy.mpi.op import SUM as SUM_OP
 
@@ -228,7 +230,7 @@ cdef class OneSided(Handle):
             assertion: MODE_NOSTORE, MODE_NOPUT, MODE_NOPRECEDE, MODE_NOSUCCEED or'ed together.
         """
         try:
-            (<OscModule> self.live().module).fence(assertion)
+            (<OscModule> self.live().module).fence(checked_assertion(assertion))
         except MPIError as error:
             hand_over(error, self.window)
 
@@ -239,7 +241,7 @@ cdef class OneSided(Handle):
             assertion: MODE_NOCHECK: they have called it already, and said the same.
         """
         try:
-            (<OscModule> self.live().module).start(ranks_of(self.window, group), assertion)
+            (<OscModule> self.live().module).start(ranks_of(self.window, group), checked_assertion(assertion))
         except MPIError as error:
             hand_over(error, self.window)
 
@@ -257,7 +259,7 @@ cdef class OneSided(Handle):
             assertion: MODE_NOCHECK, MODE_NOSTORE, MODE_NOPUT or'ed together.
         """
         try:
-            (<OscModule> self.live().module).post(ranks_of(self.window, group), assertion)
+            (<OscModule> self.live().module).post(ranks_of(self.window, group), checked_assertion(assertion))
         except MPIError as error:
             hand_over(error, self.window)
 
@@ -288,7 +290,7 @@ cdef class OneSided(Handle):
         try:
             self.live()
             if self.checked_rank(rank) != PROC_NULL:
-                (<OscModule> self.window.module).lock(rank, lock_type, assertion)
+                (<OscModule> self.window.module).lock(rank, lock_type, checked_assertion(assertion))
         except MPIError as error:
             hand_over(error, self.window)
 
@@ -304,7 +306,7 @@ cdef class OneSided(Handle):
     def Lock_all(self, assertion: int = 0) -> None:
         """A shared lock of every process of the window (MPI-4.1, 12.5.3).  Not collective."""
         try:
-            (<OscModule> self.live().module).lock_all(assertion)
+            (<OscModule> self.live().module).lock_all(checked_assertion(assertion))
         except MPIError as error:
             hand_over(error, self.window)
 
@@ -317,19 +319,19 @@ cdef class OneSided(Handle):
 
     def Flush(self, rank: int) -> None:
         """Complete the accesses to a process here and there, within the epoch (MPI-4.1, 12.5.4)."""
-        flush(self, rank, False)
+        flush_rank(self, rank, False)
 
     def Flush_all(self) -> None:
         """Complete the accesses to every process here and there (MPI-4.1, 12.5.4)."""
-        flush(self, -1, False)
+        flush(self, ALL, False)
 
     def Flush_local(self, rank: int) -> None:
         """Complete the accesses to a process on this side: buffers may be used again (MPI-4.1, 12.5.4)."""
-        flush(self, rank, True)
+        flush_rank(self, rank, True)
 
     def Flush_local_all(self) -> None:
         """Complete all accesses on this side (MPI-4.1, 12.5.4)."""
-        flush(self, -1, True)
+        flush(self, ALL, True)
 
     def Sync(self) -> None:
         """Order this process's loads and stores with the accesses of others (MPI-4.1, 12.5.4)."""
@@ -338,6 +340,19 @@ cdef class OneSided(Handle):
         except MPIError as error:
             hand_over(error, self.window)
 
+
+# All that there are.
+cdef int ASSERTIONS = ASSERT_NOCHECK | ASSERT_NOPRECEDE | ASSERT_NOPUT | ASSERT_NOSTORE | ASSERT_NOSUCCEED
+
+
+cdef int checked_assertion(object assertion) except -1:
+    if not 0 <= assertion <= ASSERTIONS:
+        raise MPIError(ERR_ASSERT, f"assertion: MODE_NOCHECK, MODE_NOSTORE, ... or'ed together expected, got {assertion}")
+    return assertion
+
+
+# Targets of a flush.
+cdef int ALL = -1
 
 cdef enum Kind:
     PUT, GET, ACCUMULATE, GET_ACCUMULATE, COMPARE_AND_SWAP
@@ -372,11 +387,20 @@ cdef Request request_of(Window window, Kind kind, Access access):
 cdef int flush(OneSided handle, int rank, bint local) except -1:
     try:
         handle.live()
-        if rank == -1 or handle.checked_rank(rank) != PROC_NULL:
-            (<OscModule> handle.window.module).flush(rank, local)
+        (<OscModule> handle.window.module).flush(rank, local)
     except MPIError as error:
         hand_over(error, handle.window)
     return 0
+
+
+cdef int flush_rank(OneSided handle, int rank, bint local) except -1:
+    try:
+        handle.live()
+        if handle.checked_rank(rank) == PROC_NULL:
+            return 0
+    except MPIError as error:
+        hand_over(error, handle.window)
+    return flush(handle, rank, local)
 
 
 cdef Access with_operation(Access access, Op op):

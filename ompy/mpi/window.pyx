@@ -195,8 +195,8 @@ cdef class Win(OneSided):
 
     def __getbuffer__(self, Py_buffer *view, int flags):
         cdef Window window = self.window
-        if window is None:
-            raise BufferError("WIN_NULL has no memory")
+        if window is None or window.freed:
+            raise BufferError("WIN_NULL, or a window that was freed, has no memory")
         PyBuffer_FillInfo(view, self, <void *> window.base, window.size, 0, flags)
 
     # -- group

@@ -231,6 +231,22 @@ def test_a_peer_that_does_not_read_holds_its_sender_back(kind: dict[str, int]) -
     run(body, failover_window=window, **kind)
 
 
+@SEVERAL
+def test_what_does_not_fit_beside_a_little_that_nothing_was_asked_about_goes_all_the_same(kind: dict[str, int]) -> None:
+    messages = [bytes(10), bytes(65536), bytes(10), bytes(200_000)]
+
+    def body(rank: Rank) -> None:
+        if rank.rank == 0:
+            for message in messages:
+                rank.post(1, message)
+        else:
+            rank.wait_for(len(messages))
+            assert [len(data) for data in rank.inbox.messages] == [len(message) for message in messages]
+        rank.meet()
+
+    run(body, failover_window=65536, max_send_size=1 << 20, **kind)
+
+
 def test_a_peer_may_keep_65536_messages_unacknowledged_and_no_more() -> None:
     def body(rank: Rank) -> None:
         if rank.rank == 0:

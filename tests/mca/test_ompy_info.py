@@ -26,6 +26,11 @@ def test_a_component_that_can_not_be_used_says_why(outside: Outside, info) -> No
     assert any("owl" in line and "built for interface 99" in line for line in lines)
 
 
+def test_every_component_of_the_tree_can_be_used(info) -> None:
+    told = info()
+    assert "can't be used" not in told.stdout
+
+
 def test_parameters_up_to_a_level(outside: Outside, info) -> None:
     outside.component("pigeon")
     assert "btl_pigeon_depth" not in info("--param", "btl", "pigeon").stdout

@@ -114,3 +114,32 @@ def test_by_remote_access(comm, program):
 @by_every_program
 def test_by_messages(comm, program):
     program(comm)
+
+
+@pytest.mark.ompy(1, 2)
+def test_ranks_and_assertions_that_there_are_none_of_are_refused(comm):
+    win = MPI.Win.Allocate(8, 8, comm=comm)
+    win.Lock_all()
+    for flush in (win.Flush, win.Flush_local):
+        for rank in (-1, -3, comm.size):
+            refused(MPI.ERR_RANK, f"rank {rank}", flush, rank)
+    win.Unlock_all()
+    for assertion in (-1, 1 << 5, 1 << 20):
+        words = f"got {assertion}"
+        refused(MPI.ERR_ASSERT, words, win.Fence, assertion)
+        refused(MPI.ERR_ASSERT, words, win.Lock, 0, MPI.LOCK_SHARED, assertion)
+        refused(MPI.ERR_ASSERT, words, win.Lock_all, assertion)
+        refused(MPI.ERR_ASSERT, words, win.Post, comm.group, assertion)
+        refused(MPI.ERR_ASSERT, words, win.Start, comm.group, assertion)
+    win.Fence(MPI.MODE_NOSTORE | MPI.MODE_NOPUT | MPI.MODE_NOPRECEDE | MPI.MODE_NOSUCCEED)
+    win.Free()
+
+
+@pytest.mark.ompy(1, 2)
+def test_a_window_that_was_freed_through_another_handle_has_no_memory(comm):
+    win = MPI.Win.Allocate(8, 8, comm=comm)
+    other = MPI.Win(win)
+    win.Free()
+    for gone in (win, other):
+        with pytest.raises(BufferError, match="has no memory"):
+            memoryview(gone)

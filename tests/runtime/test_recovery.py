@@ -44,9 +44,9 @@ COLLECTIVES = {
 }
 
 
-def survive(setup: str, call: str, *options: str, ranks: int = 4, dies: str = DIES) -> Launch:
-    """A job of which rank 1 fails before `call`, which the others try."""
-    source = f"{SURVIVOR}{setup}\n{AFTER_ALL}\nif rank == 1: {dies}\ntried(lambda: ({call}))"
+def survive(setup: str, call: str, *options: str, ranks: int = 4, dies: str = DIES, before: str = AFTER_ALL) -> Launch:
+    """A job of which rank 1 fails, after what they do `before`, and the others try `call`."""
+    source = f"{SURVIVOR}{setup}\n{before}\nif rank == 1: {dies}\ntried(lambda: ({call}))"
     return launch("-n", str(ranks), "--enable-recovery", "--timeout", "60", *options, *mpi(source))
 
 
@@ -202,3 +202,26 @@ def test_who_only_looks_now_and_then_is_told_of_a_failed_rank_too(look: str, btl
     setup = f"look = None if rank == 1 else {look}\ndef often():\n    while not look(): time.sleep(0.01)"
     told = survivors(survive(setup, "often()", "--mca", "btl", btl, ranks=2), 2)
     assert all(words.startswith("True") for words in told.values())
+
+
+@pytest.mark.parametrize("btl", ["self,sm", "self,tcp", "self,zmq"])
+def test_requests_with_living_ranks_complete_though_one_that_is_written_to_fails(btl: str) -> None:
+    setup = (
+        "LONG = 4_000_000\n"
+        "from threading import Timer\n"
+        "peers = [peer for peer in range(3) if peer != rank]\n"
+        "def begin():\n"
+        "    for tag in range(4):\n"
+        "        for peer in peers:\n"
+        "            yield peer, comm.Isend(bytes(LONG), peer, tag)\n"
+        "            yield peer, comm.Irecv(bytearray(LONG), peer, tag)\n"
+        "requests = list(begin())\n"
+        "def wait():\n"
+        "    for peer, request in requests:\n"
+        "        try: request.Wait()\n"
+        "        except MPI.Exception:\n"
+        "            if peer != 1: raise\n"
+    )
+    # Rank 1 dies in the middle of it.
+    job = survive(setup, "wait()", "--mca", "btl", btl, ranks=3, dies=f"comm.Iprobe(), {DIES}", before="")
+    assert set(survivors(job, 3).values()) == {"done"}

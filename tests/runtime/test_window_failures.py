@@ -117,8 +117,8 @@ MIDDLES = {
         False,
     ),
     "a lock: a number drawn": ("rank or win.Lock(0)", DRAW, OWNER_UNLOCKS, True),
-    "a lock: in line, the guard held": ("rank or win.Lock(0)", f"{DRAW}; {TURN}", OWNER_UNLOCKS, False),
-    "a lock: in line": ("rank or win.Lock(0)", f"{DRAW}; {TURN}; guard.value = 0", OWNER_UNLOCKS, False),
+    "a lock: in line, the guard held": ("rank or win.Lock(0)", f"{DRAW}; {TURN}", OWNER_UNLOCKS, True),
+    "a lock: in line": ("rank or win.Lock(0)", f"{DRAW}; {TURN}; guard.value = 0", OWNER_UNLOCKS, True),
     "an unlock: given back, not counted": ("rank == 2 and win.Lock(0)", "guard.value = 3; turns[2].value = 0", LOCK, True),
     "an unlock: counted, not handed over": (
         "rank == 2 and win.Lock(0)",

@@ -134,26 +134,28 @@ class Agents:
         self.on_end(running.agent, f"{shlex.join(running.agent.words[:-1][:4])} ... {words}")
 
     def end(self, lost: Collection[str]) -> None:
-        """Wait for them, not for ever.
+        """Wait for them, not for ever, nor for one that may not be killed.
 
         Parameters:
             lost: hosts that can't be reached any more: an agent that has no other one is not waited for.
         """
         self.kill(lost)
-        deadline = time.monotonic() + LINGER
-        while any(running.status is None for running in self.running):
-            self.local.reap()
-            if time.monotonic() > deadline:
-                self.kill([host for running in self.running for host in running.agent.hosts])
-                deadline += LINGER
-            self.loop.turn(PAUSE)
+        self.linger()
+        self.kill([host for running in self.running for host in running.agent.hosts])
+        self.linger()
         for running in self.running:
             if running.output >= 0:
                 self.hear(running)
+
+    def linger(self) -> None:
+        deadline = time.monotonic() + LINGER
+        while any(running.status is None for running in self.running) and time.monotonic() < deadline:
+            self.local.reap()
+            self.loop.turn(PAUSE)
 
     def kill(self, hosts: Collection[str]) -> None:
         """End those that have no other hosts than these."""
         for running in self.running:
             if running.status is None and set(hosts).issuperset(running.agent.hosts):
-                with contextlib.suppress(ProcessLookupError):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(running.pid, signal.SIGKILL)

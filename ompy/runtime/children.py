@@ -26,7 +26,7 @@ from ompy.runtime.reception import Reception, addresses
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any, Protocol
 
     from ompy.mca.plm import Agent, Plm
@@ -172,19 +172,25 @@ class Children:
 
     # -- the end
 
-    def end(self, has_failed: bool, has_reader: bool) -> None:
+    def end(self, has_failed: Callable[[], bool], has_reader: bool) -> None:
         """Whatever runs on all those hosts ends at once, and then the proxies.
 
         Parameters:
-            has_failed: the job has.
+            has_failed: whether the job has, as a time limit or a signal may say meanwhile.
             has_reader: somebody takes what the ranks have written.
         """
         if self.reception is not None:
             self.reception.close()
-        for link in self.links.values():
-            link.send("end", has_failed=has_failed, has_reader=has_reader)
+        told = self.tell_end(has_failed(), has_reader)
         while any(link.is_open and child not in self.done for child, link in self.links.items()):
             self.superior.turn()
+            if has_failed() != told:
+                told = self.tell_end(has_failed(), has_reader)
         for link in self.links.values():
             link.close()
         self.agents.end(self.links.keys() - self.done)
+
+    def tell_end(self, has_failed: bool, has_reader: bool) -> bool:
+        for link in self.links.values():
+            link.send("end", has_failed=has_failed, has_reader=has_reader)
+        return has_failed

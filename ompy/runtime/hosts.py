@@ -170,6 +170,6 @@ class Hosts:
 
     # -- the end
 
-    def end(self, has_failed: bool) -> None:
+    def end(self, has_failed: Callable[[], bool]) -> None:
         """Whatever runs there ends at once, and then the proxies."""
         self.children.end(has_failed, True)

@@ -108,7 +108,7 @@ class Launcher:
                     self.turn()
         finally:
             if self.hosts is not None:
-                self.hosts.end(bool(self.exit_code))
+                self.hosts.end(lambda: bool(self.exit_code))
                 self.hosts = None  # a time limit or a signal while output is waited for asks nobody there
             self.local.end()
             self.streams.drain(lambda: bool(self.exit_code))

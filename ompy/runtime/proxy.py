@@ -224,7 +224,7 @@ class Proxy:
         finally:
             if self.children is not None:
                 self.local.signal(signal.SIGKILL)
-                self.children.end(self.has_failed, self.streams.has_reader)
+                self.children.end(lambda: self.has_failed, self.streams.has_reader)
             self.local.end()
             self.streams.drain(lambda: self.has_failed)
             self.local.close()

@@ -28,6 +28,13 @@ for name in os.listdir("/proc"):
 print(len(secret))
 """
 
+# Starts the command behind it without the right to signal processes of other users (CAP_KILL, in PR_CAPBSET_DROP).
+POWERLESS = """
+import ctypes, os, sys
+assert ctypes.CDLL(None).prctl(24, 5, 0, 0, 0) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
 
 class Launch:
     """A started `ompyrun`; as a context manager it ends the job whatever the test does.

@@ -9,7 +9,7 @@ import signal
 import time
 
 import pytest
-from launching import OMPYRUN, Launch, launch, mpi, python
+from launching import OMPYRUN, POWERLESS, Launch, launch, mpi, python
 
 # Far less than what the programs would wait for, and more than a machine under load takes.
 SOON = 15.0
@@ -298,12 +298,6 @@ def test_signals_that_were_blocked_before_the_launcher_began_reach_it() -> None:
         assert job.finish() == 128 + signal.SIGTERM
 
 
-# Starts the command behind it without the right to signal processes of other users (CAP_KILL, in PR_CAPBSET_DROP).
-POWERLESS = """
-import ctypes, os, sys
-assert ctypes.CDLL(None).prctl(24, 5, 0, 0, 0) == 0
-os.execv(sys.argv[1], sys.argv[1:])
-"""
 ENDS_ALONE = "import os, time\nif os.environ['PMI_RANK'] == '0': os.setuid(1)\nprint('up', flush=True)\ntime.sleep(60)"
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 import signal
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import srun
-from launching import LOOKS_FOR_SECRET, OMPYRUN, Launch, launch, mpi, python
+from launching import LOOKS_FOR_SECRET, OMPYRUN, POWERLESS, Launch, launch, mpi, python
 
 from ompy.runtime import hostfile, mapping
 from ompy.runtime.hostfile import Host
@@ -207,6 +208,17 @@ def test_an_agent_that_fails_is_told_with_its_words() -> None:
     assert job.process.returncode == 1
     assert "host a: no way" in job.stderr
     assert "exited with code 5" in job.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a process of another user is wanted")
+def test_an_agent_that_may_not_be_killed_does_not_hold_up_the_end() -> None:
+    agent = f"{sys.executable} -c 'import os, time; os.setuid(1); time.sleep(600)'"
+    words = ("--launch-agent", agent, "--mca", "ompyrun_start_timeout", "1", "--host", "a:1", "true")
+    with Launch(*words, command=(*python(POWERLESS), *OMPYRUN)) as job:
+        assert job.finish() == 1
+        assert "no proxy has called back within 1 s" in job.stderr
+        assert "Traceback" not in job.stderr
+        assert len(job.living()) == 1
 
 
 def test_an_agent_that_is_not_there_is_named() -> None:

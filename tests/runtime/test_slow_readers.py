@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 from launching import DEADLINE, OMPYRUN, python
 
@@ -43,6 +44,25 @@ def test_job_ends_when_it_is_interrupted_while_nobody_reads() -> None:
     job.send_signal(signal.SIGINT)
     assert job.wait(DEADLINE) == 130
     os.close(reader)
+
+
+def test_job_whose_ranks_have_ended_elsewhere_is_interrupted_while_nobody_reads(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    # More than the launcher takes ahead of its reader, and less than it and the other hosts do.
+    rank = f"echo $$ > {tmp_path}/new.$PMI_RANK; mv {tmp_path}/new.$PMI_RANK {tmp_path}/$PMI_RANK; yes | head -c 900000"
+    command = [*OMPYRUN, "--mca", "plm", "local", "--host", "a:1,b:1", "sh", "-c", rank]
+    job = subprocess.Popen(command, stdout=writer, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    os.close(writer)
+    for path in (tmp_path / "0", tmp_path / "1"):
+        while not path.exists() or os.path.exists(f"/proc/{path.read_text().strip()}"):
+            assert job.poll() is None
+            time.sleep(0.01)
+    job.send_signal(signal.SIGINT)
+    try:
+        assert job.wait(DEADLINE) == 130
+    finally:
+        job.kill()
+        os.close(reader)
 
 
 def test_regular_file_as_output(tmp_path: object) -> None:

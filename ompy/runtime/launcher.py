@@ -231,12 +231,15 @@ class Launcher:
 
     def on_abort(self, job: int, rank: int, code: int, message: str) -> None:
         words = f"{self.ranks[job, rank].name} aborted the job (MPI_Abort, code {code})"
-        self.fail_with_partners(
-            self.ranks[job, rank], code & 0xFF or (1 if code else 0), f"{words}: {message}" if message else words
-        )
+        self.break_off(self.ranks[job, rank], code & 0xFF or (1 if code else 0), f"{words}: {message}" if message else words)
 
     def on_misuse(self, job: int, rank: int, message: str) -> None:
-        self.fail_with_partners(self.ranks[job, rank], 1, message)
+        self.break_off(self.ranks[job, rank], 1, message)
+
+    def break_off(self, it: Rank, code: int, message: str) -> None:
+        """A job can't go on, by what a rank of it says or does; where it has not begun, only whoever has asked for it hears."""
+        if not self.spawned.give_up(it.job, message):
+            self.fail_with_partners(it, code, message)
 
     def on_refused(self, job: int, rank: int, is_left: bool) -> None:
         it = self.ranks.get((job, rank))
@@ -278,7 +281,7 @@ class Launcher:
             if rank.job == job and rank.status == 0 and not rank.initialised:
                 waiting = ", ".join(map(str, space.waiting_ranks))
                 words = f"{rank.name} exited without initialising MPI, and others wait for it (rank {waiting})"
-                self.fail_with_partners(rank, 1, words)
+                self.break_off(rank, 1, words)
 
     def on_hosts_lost(self, hosts: list[str], reason: str) -> None:
         """Their ranks have ended, as far as anybody here can know.
@@ -338,7 +341,7 @@ class Launcher:
     def on_signal(self) -> None:
         for number in self.signals.take():
             if number == signal.SIGCHLD:
-                self.local.reap()
+                self.local.on_child()
             elif number == signal.SIGINT:
                 self.on_interrupt()
             elif number in (signal.SIGTERM, signal.SIGHUP):

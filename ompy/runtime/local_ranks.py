@@ -257,6 +257,10 @@ class LocalRanks:
             process.session.aborted = None
             self.overseer.on_abort(process.job, process.rank, code, message)
 
+    def on_child(self) -> None:
+        """A child has ended: to be dealt with behind what ranks have said, one of which may want it no more."""
+        self.loop.set_timer("reap", 0.0, self.reap)
+
     def reap(self) -> None:
         """Deal with the ranks that have ended, and with whatever else has become a child of this process."""
         with contextlib.suppress(ChildProcessError):

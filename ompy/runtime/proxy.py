@@ -401,7 +401,7 @@ class Proxy:
     def on_signal(self) -> None:
         for number in self.signals.take():
             if number == signal.SIGCHLD:
-                self.local.reap()
+                self.local.on_child()
             elif number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
                 self.link.send("signalled", number=int(number))
 

@@ -130,6 +130,78 @@ def test_a_rank_that_fails_after_a_job_that_had_disconnected_ends_the_others() -
     assert re.search(r"rank 0 \(.*\) killed by SIGKILL", it.stderr)
 
 
+# A launcher that does nothing as long as a file is there, and says by another one that it has begun to.
+HELD = """
+import os, sys, time
+from ompy.cli.ompyrun import main
+from ompy.runtime.loop import Loop
+turn = Loop.turn
+def held(loop, limit=None):
+    while os.path.exists("hold"):
+        open("held", "w").close()
+        time.sleep(0.01)
+    turn(loop, limit)
+Loop.turn = held
+sys.argv[0] = "ompyrun"
+sys.exit(main())
+"""
+UNTIL = "import os, time\ndef until(condition):\n    while not condition(): time.sleep(0.01)\n"
+HOLDS = UNTIL + (
+    "def hold():\n"
+    "    open('hold', 'w').close()\n    print('wakes', flush=True)\n    until(lambda: os.path.exists('held'))\n"
+    "def has_ended(pid): return open(f'/proc/{pid}/stat').read().rpartition(')')[2].split()[0] == 'Z'\n"
+)
+
+
+@pytest.mark.parametrize("end", ["exits", "aborts"])
+def test_children_that_fail_when_they_have_been_given_up_are_no_failure(
+    end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though the launcher is slow, and hears of all of it at once."""
+    fail = {"exits": "told(), os._exit(3)", "aborts": "instance.rte.wire.tell('abort exitcode=3'), told(), signal.pause()"}
+    child = HEAD + UNTIL
+    child += (
+        "from ompy.runtime.dpm import spawning\n"
+        "def told(): print(os.getpid(), file=open('new', 'w'), flush=True), os.rename('new', 'told')\n"
+        f"def fail(instance): until(lambda: os.path.exists('given up')), {fail[end]}\n"
+        "spawning.meet_parent = fail\n" + CHILD
+    )
+    ended = "until(lambda: has_ended(int(open('told').read())))\n" if end == "exits" else ""
+    parent = PARENT + HOLDS
+    parent += (
+        "from ompy.runtime.dpm.port import Port\naccept = Port.accept\n"
+        "def interrupted(*_):\n    hold()\n    raise TimeoutError\n"
+        "Port.accept = interrupted\n"
+        "try: world.Spawn(sys.executable, ['-c', sys.argv[1]], 1)\n"
+        "except TimeoutError: open('given up', 'w').close()\n"
+        "until(lambda: os.path.exists('told'))\n" + ended + "os.unlink('hold')\n"
+        "Port.accept = accept\nspawn(sys.argv[2]).Disconnect()\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    command = (*LIMIT, "-n", "1", *python(parent), child, CHILD + "parent.Disconnect()\n")
+    with Launch(*command, command=python(HELD)) as it:
+        it.finish(70)
+        assert it.wait_until_gone() == []
+    assert (it.process.returncode, it.stdout) == (0, "wakes\n"), it.stderr
+
+
+def test_a_program_that_ends_without_mpi_while_another_one_waits_for_it_is_an_error_of_spawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = "cmd=init pmi_version=1 pmi_subversion=1\\ncmd=barrier_in\\n"
+    waits = HEAD + f"os.write(int(os.environ['PMI_FD']), b'{words}')\nos.mkdir('waits')\nsignal.pause()\n"
+    ends = "until [ -d waits ]; do sleep 0.01; done"
+    parent = (
+        "both = [sys.executable, 'sh'], [['-c', argument] for argument in sys.argv[1:]]\n"
+        "tried(lambda: world.Spawn_multiple(*both, [1, 1]))\nprint(world.allreduce(1))\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    it = run(*LIMIT, "-n", "1", *python(PARENT + parent), waits, ends)
+    assert it.process.returncode == 0, it.stderr
+    assert "exited with code 0 before all had begun MPI" in it.stdout
+    assert it.stdout.endswith("\n1\n")
+
+
 # Of a process without a launcher.
 AWAITS = "import os, select\ndef await_end(process): select.select([process], [], [])\n"
 ANSWERS = CHILD + "parent.send(parent.recv(source=0), 0)\nparent.Disconnect()\n"

@@ -56,7 +56,7 @@ def blocks(orders: Sequence[Order], values: Mapping[str, str], is_own: bool) -> 
             raise MPIError(
                 ERR_ARG, f"command, argument or hint {line.partition('=')[2]!r}: a launcher takes no line ends in it"
             )
-        if len(line) > LONGEST:
+        if len(line.encode("utf-8", "surrogateescape")) > LONGEST:
             raise MPIError(
                 ERR_ARG,
                 f"command, argument or hint {line.partition('=')[2][:40]!r}..: a launcher takes at most {LONGEST} bytes",

@@ -183,7 +183,7 @@ class RemoteRanks:
             self.launcher.on_misuse(job, rank, str(error))
 
     def answer(self, job: int, rank: int, data: bytes) -> None:
-        self.send("answer", job=job, rank=rank, line=data.decode().rstrip("\n"))
+        self.send("answer", job=job, rank=rank, line=data.decode("utf-8", "surrogateescape").rstrip("\n"))
 
     def hear_board(
         self,

@@ -69,7 +69,7 @@ class CommandLine:
         words = [str(self.folder / "file") if word == "FILE" else word for word in words]
         try:
             segments = self.line.parse(words)
-            if path := segments[0].last("app"):
+            if path := self.line.whole(segments).last("app"):
                 segments = self.run.read_programs(path[0], segments)
             job = self.run.job_of(segments)
             if not 1 <= job.size == sum(program.count for program in job.programs):

@@ -224,6 +224,16 @@ def test_more_arguments_than_the_launcher_takes_are_an_error_and_the_job_goes_on
     assert "70001 arguments" in output
 
 
+def test_an_argument_that_is_longer_in_bytes_than_in_signs_is_an_error_and_the_job_goes_on(tmp_path: Path) -> None:
+    text = (
+        "from ompy import MPI\n"
+        "try: MPI.COMM_WORLD.Spawn('true', ['\u20ac' * 30000], 1)\n"
+        "except MPI.Exception as error: print(error.Get_error_class() == MPI.ERR_ARG, 'at most 60000 bytes' in str(error))\n"
+    )
+    status, output = ended(job(1, program(tmp_path, "parent.py", text)))
+    assert (status, output) == (0, "True True\n")
+
+
 def test_a_port_is_under_its_name_only_when_it_is_whole(tmp_path: Path) -> None:
     # What others on this host find there while it is written.
     text = PARENT + (

@@ -133,8 +133,9 @@ class Process:
         self.stacks_from = -1
         if self.status is None and self.stack_file >= 0 and self.session.initialised:
             with contextlib.suppress(PermissionError):
+                size = os.fstat(self.stack_file).st_size
                 os.kill(self.pid, STACKS_SIGNAL)
-                self.stacks_from = os.fstat(self.stack_file).st_size
+                self.stacks_from = size
 
     def stacks(self) -> bytes:
         """The Python stacks of a rank that was asked for them, or why there are none."""

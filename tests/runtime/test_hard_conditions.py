@@ -130,7 +130,7 @@ def deaf(launcher):
 Launcher.start = deaf
 sys.exit(main())
 """
-    with Launch("-n", "2", *python("pass"), command=python(source)) as job:
+    with Launch("-n", "2", *python("import time; time.sleep(600)"), command=python(source)) as job:
         assert job.finish() == 1
         assert "pipe through which signals are heard" in job.stderr
         assert job.wait_until_gone() == []

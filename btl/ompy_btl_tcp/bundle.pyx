@@ -100,7 +100,7 @@ cdef class Bundle:
         cdef size_t total = size + payload_size
         cdef bint asks = must
         # Where nothing was asked about, nothing will be acknowledged that would make room: this one is taken, and asks.
-        if not self.turns or (not must and self.asked != self.acknowledged
+        if not self.turns or (not must and <int32_t> (self.asked - self.acknowledged) > 0
                               and (self.copied + total > self.window or self.following - self.acknowledged >= FARTHEST)):
             self.held_back = True
             return OUT_OF_RESOURCE

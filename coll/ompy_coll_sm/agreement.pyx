@@ -8,14 +8,33 @@ cdef int meet(Area area, size_t total) except -1:
     """Every rank's contribution is there and of this length; otherwise all ranks find out here and stop alike."""
     cdef int rank, other = -1
     for rank in range(area.size):
-        if area.length_of(rank) != total and (rank != area.rank or other < 0):
+        if rank != area.rank and area.length_of(rank) != total:
             other = rank
     area.met()
     if other >= 0:
         length = area.line(other).length
         area.end()
-        check_own(area, length if other == area.rank else total, total)
         raise MPIError(ERR_TRUNCATE, f"rank {other} has {length} bytes in this collective, rank {area.rank} has {total}")
+    return 0
+
+
+cdef int meet_both(Area area, size_t own, size_t total) except -1:
+    meet(area, total)
+    if own != total:
+        area.end()
+    return check_own(area, own, total)
+
+
+cdef int put_up_one_way(Area area, bint contributes, size_t total, size_t piece, size_t offset) except -1:
+    cdef bint begins_several = offset == 0 and piece < total
+    cdef int other
+    if contributes or begins_several:
+        area.put_up(total)
+    if begins_several:
+        other = one_that_differs(area, total, area.size)
+        if other >= 0:
+            area.end()
+        differs(area, other, total)
     return 0
 
 
@@ -27,11 +46,12 @@ cdef int one_that_differs(Area area, size_t total, int count) except -2:
     return other
 
 
-cdef int agree_on_steps(Area area, size_t total) except -1:
+cdef int one_of_all_that_differs(Area area, size_t total) except -2:
     cdef int other = one_that_differs(area, total, area.size)
+    area.met()
     if other >= 0:
-        area.end()
-    return differs(area, other, total)
+        area.put_up(total)
+    return other
 
 
 cdef int differs(Area area, int rank, size_t total) except -1:

@@ -9,13 +9,14 @@ from ompy.core.convertor cimport Convertor
 from ompy.core.typemap cimport Typemap
 
 from ompy_coll_sm.agreement cimport (
-    agree_on_steps,
     check_own,
     differs,
     meet,
-    one_that_differs,
+    meet_both,
+    one_of_all_that_differs,
     part_of,
     piece_of,
+    put_up_one_way,
     slot,
     too_long,
     whole,
@@ -75,19 +76,12 @@ cdef int gather(Area area, CollectiveCall call) except -1:
         place = area.claim(0 if is_root else piece)
         if not is_root:
             load(call.send_address, sent, offset, place, nbytes)
-        if not is_root or (offset == 0 and piece < total):
-            area.put_up(total)
-        if offset == 0 and piece < total:
-            agree_on_steps(area, total)
+        put_up_one_way(area, not is_root, total, piece, offset)
         if is_root:
-            other = one_that_differs(area, total, area.size)
-            area.met()
-            if other >= 0:
-                area.put_up(total)
-            else:
-                for rank in range(area.size):
-                    if rank != area.rank:
-                        store(call.recv_address + rank * stride, received[rank], offset, area.place(rank, piece), nbytes)
+            other = one_of_all_that_differs(area, total)
+            for rank in range(area.size if other < 0 else 0):
+                if rank != area.rank:
+                    store(call.recv_address + rank * stride, received[rank], offset, area.place(rank, piece), nbytes)
         area.end()
         offset += nbytes
         if offset >= total:
@@ -172,7 +166,7 @@ cdef int allgather(Area area, CollectiveCall call) except -1:
         if own == total and not call.send_in_place:
             store(call.recv_address + area.rank * stride, None if received is None else received[area.rank], offset,
                   <char *> (source + offset) if sent is None else area.place(area.rank, piece), nbytes)
-        meet(area, total)
+        meet_both(area, own, total)
         for rank in range(area.size):
             if rank != area.rank:
                 store(call.recv_address + rank * stride, None if received is None else received[rank], offset,
@@ -212,7 +206,7 @@ cdef int alltoall(Area area, CollectiveCall call) except -1:
         if offset == 0 and own == total and not call.send_in_place:
             copy_own(source + area.rank * source_stride, None if sent is None else sent[area.rank],
                      call.recv_address + area.rank * stride, None if received is None else received[area.rank], total)
-        meet(area, total)
+        meet_both(area, own, total)
         for rank in range(area.size):
             if rank != area.rank:
                 store(call.recv_address + rank * stride, None if received is None else received[rank], offset,

@@ -10,7 +10,17 @@ from libc.string cimport memcpy
 from ompy.core.operation cimport Operation
 from ompy.core.typemap cimport Typemap
 
-from ompy_coll_sm.agreement cimport agree_on_steps, differs, meet, one_that_differs, part_of, piece_of, slot, whole
+from ompy_coll_sm.agreement cimport (
+    differs,
+    meet,
+    one_of_all_that_differs,
+    one_that_differs,
+    part_of,
+    piece_of,
+    put_up_one_way,
+    slot,
+    whole,
+)
 from ompy_coll_sm.area cimport SHORT
 
 # Bytes that are reduced over all ranks at a time: what stays in the first cache meanwhile.
@@ -54,29 +64,23 @@ cdef int reduce(Area area, CollectiveCall call) except -1:
     cdef size_t total = (call.recv_count if in_place else call.send_count) * typemap.size
     cdef size_t piece = piece_of(total, whole(area.chunk, typemap.size)), offset = 0, nbytes
     cdef size_t source = call.recv_address if in_place else call.send_address
-    cdef bint is_root = area.rank == call.root, copies
+    cdef bint is_root = area.rank == call.root
+    # In place the result overwrites this rank's operand, which may be needed after that.
+    cdef bint copies = in_place or not is_root
     cdef const char *own
     cdef char *place
     cdef int other = -1
     while True:
         nbytes = min(piece, total - offset)
-        # In place the result overwrites this rank's operand, which may be needed after that.
-        copies = in_place or not is_root
         place = area.claim(piece if copies else 0)
         own = <const char *> (source + offset)
         if copies:
             memcpy(place, own, nbytes)
             own = place
-        if not is_root or (offset == 0 and piece < total):
-            area.put_up(total)
-        if offset == 0 and piece < total:
-            agree_on_steps(area, total)
+        put_up_one_way(area, not is_root, total, piece, offset)
         if is_root:
-            other = one_that_differs(area, total, area.size)
-            area.met()
-            if other >= 0:
-                area.put_up(total)
-            else:
+            other = one_of_all_that_differs(area, total)
+            if other < 0:
                 fold(area, <char *> (call.recv_address + offset), own, 0, 0, nbytes, piece, area.size, typemap, call.operation)
         area.end()
         offset += nbytes
@@ -238,15 +242,8 @@ cdef int scan(Area area, CollectiveCall call, bint inclusive) except -1:
         place = area.claim(0 if is_last else piece)
         if not is_last:
             memcpy(place, <char *> (source + offset), nbytes)
-        if not is_last or (offset == 0 and piece < total):
-            area.put_up(total)
-        if offset == 0 and piece < total:
-            agree_on_steps(area, total)
-        other = one_that_differs(area, total, count)
-        if is_last:
-            area.met()
-            if other >= 0:
-                area.put_up(total)
+        put_up_one_way(area, not is_last, total, piece, offset)
+        other = one_of_all_that_differs(area, total) if is_last else one_that_differs(area, total, count)
         if count > 0 and other < 0:
             fold(area, <char *> (call.recv_address + offset), <char *> (source + offset), 0, 0, nbytes, piece, count, typemap,
                  call.operation)

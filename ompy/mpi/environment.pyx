@@ -160,8 +160,10 @@ def leave() -> None:
 
 
 def take_down() -> None:
-    running, state.instance = state.instance, None
-    running.close()
+    try:
+        state.instance.close()
+    finally:
+        state.instance = None
 
 
 def begin_session() -> None:

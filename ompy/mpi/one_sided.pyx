@@ -319,19 +319,19 @@ cdef class OneSided(Handle):
 
     def Flush(self, rank: int) -> None:
         """Complete the accesses to a process here and there, within the epoch (MPI-4.1, 12.5.4)."""
-        flush_rank(self, rank, False)
+        flush(self, False, rank, False)
 
     def Flush_all(self) -> None:
         """Complete the accesses to every process here and there (MPI-4.1, 12.5.4)."""
-        flush(self, ALL, False)
+        flush(self, True, 0, False)
 
     def Flush_local(self, rank: int) -> None:
         """Complete the accesses to a process on this side: buffers may be used again (MPI-4.1, 12.5.4)."""
-        flush_rank(self, rank, True)
+        flush(self, False, rank, True)
 
     def Flush_local_all(self) -> None:
         """Complete all accesses on this side (MPI-4.1, 12.5.4)."""
-        flush(self, ALL, True)
+        flush(self, True, 0, True)
 
     def Sync(self) -> None:
         """Order this process's loads and stores with the accesses of others (MPI-4.1, 12.5.4)."""
@@ -350,9 +350,6 @@ cdef int checked_assertion(object assertion) except -1:
         raise MPIError(ERR_ASSERT, f"assertion: MODE_NOCHECK, MODE_NOSTORE, ... or'ed together expected, got {assertion}")
     return assertion
 
-
-# Targets of a flush.
-cdef int ALL = -1
 
 cdef enum Kind:
     PUT, GET, ACCUMULATE, GET_ACCUMULATE, COMPARE_AND_SWAP
@@ -384,23 +381,14 @@ cdef Request request_of(Window window, Kind kind, Access access):
     return new_request(CompletedRequest() if request is None else request, None)
 
 
-cdef int flush(OneSided handle, int rank, bint local) except -1:
+cdef int flush(OneSided handle, bint everywhere, int rank, bint local) except -1:
     try:
         handle.live()
-        (<OscModule> handle.window.module).flush(rank, local)
+        if everywhere or handle.checked_rank(rank) != PROC_NULL:
+            (<OscModule> handle.window.module).flush(-1 if everywhere else rank, local)
     except MPIError as error:
         hand_over(error, handle.window)
     return 0
-
-
-cdef int flush_rank(OneSided handle, int rank, bint local) except -1:
-    try:
-        handle.live()
-        if handle.checked_rank(rank) == PROC_NULL:
-            return 0
-    except MPIError as error:
-        hand_over(error, handle.window)
-    return flush(handle, rank, local)
 
 
 cdef Access with_operation(Access access, Op op):

@@ -233,14 +233,21 @@ def test_a_peer_that_does_not_read_holds_its_sender_back(kind: dict[str, int]) -
 
 @SEVERAL
 def test_what_does_not_fit_beside_a_little_that_nothing_was_asked_about_goes_all_the_same(kind: dict[str, int]) -> None:
-    messages = [bytes(10), bytes(65536), bytes(10), bytes(200_000)]
+    # Answers acknowledge what nothing was asked about, too.
+    messages = [bytes(10), bytes(65536), bytes(10), bytes(20), bytes(200_000), bytes(10), bytes(70_000)]
 
     def body(rank: Rank) -> None:
-        if rank.rank == 0:
-            for message in messages:
+        for turn, message in enumerate(messages):
+            if rank.rank == 0:
                 rank.post(1, message)
-        else:
-            rank.wait_for(len(messages))
+            else:
+                rank.wait_for(turn + 1)
+            if turn % 2:
+                if rank.rank == 1:
+                    rank.post(0, message[:10])
+                else:
+                    rank.wait_for(turn // 2 + 1)
+        if rank.rank == 1:
             assert [len(data) for data in rank.inbox.messages] == [len(message) for message in messages]
         rank.meet()
 

@@ -11,22 +11,13 @@ import threading
 
 import numpy as np
 import pytest
+from file_calls import error_of, path_of
 from late_signals import Late, raise_late, until_late
 
 from ompy import MPI
 from ompy.core.lane import Lane
 
 READ_WRITE = MPI.MODE_RDWR | MPI.MODE_CREATE
-
-
-def path_of(comm, tmp_path, name="data"):
-    return os.path.join(comm.bcast(str(tmp_path)), name)
-
-
-def error_of(function, *arguments):
-    with pytest.raises(MPI.Exception) as caught:
-        function(*arguments)
-    return caught.value
 
 
 @pytest.mark.ompy(1, 2)

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from file_calls import error_of, path_of
 from late_signals import Late
 
 from ompy import MPI
@@ -20,19 +21,6 @@ from ompy.mca import selection
 
 READ_WRITE = MPI.MODE_RDWR | MPI.MODE_CREATE
 NOBODY = 65534
-
-
-def path_of(comm, tmp_path, name="data"):
-    return os.path.join(comm.bcast(str(tmp_path)), name)
-
-
-def error_of(function, *arguments):
-    """What a call raises.  Imports nothing, so that it can be called without permissions."""
-    try:
-        function(*arguments)
-    except MPI.Exception as error:
-        return error
-    raise AssertionError("no error")
 
 
 def raised(function, *arguments):

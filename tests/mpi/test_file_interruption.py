@@ -12,6 +12,7 @@ import struct
 
 import numpy as np
 import pytest
+from file_calls import error_of, path_of
 from late_signals import Late, until_late
 
 from ompy import MPI
@@ -38,19 +39,6 @@ COLLECTIVE = {
     "Write_at_all": lambda file: file.Write_at_all(0, DATA),
     "Read_at_all": lambda file: file.Read_at_all(0, DATA),
 }
-
-
-def path_of(comm, tmp_path, name="data"):
-    return os.path.join(comm.bcast(str(tmp_path)), name)
-
-
-def error_of(function, *arguments):
-    """What a call raises.  Imports nothing, which would take time in which a signal comes."""
-    try:
-        function(*arguments)
-    except MPI.Exception as error:
-        return error
-    raise AssertionError("no error")
 
 
 def opened(comm, path):

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import struct
 
 import numpy as np
 import pytest
+from file_calls import path_of
 
 from ompy import MPI
 
 READ_WRITE = MPI.MODE_RDWR | MPI.MODE_CREATE
-
-
-def path_of(comm, tmp_path):
-    return os.path.join(comm.bcast(str(tmp_path)), "data")
 
 
 def contents(path):

@@ -57,6 +57,8 @@ cdef class Session(Handle):
     cdef OpenSession live(self):
         if self.session is None:
             raise MPIException(ERR_SESSION, "a session expected, not SESSION_NULL")
+        if not self.session.is_open:
+            raise MPIException(ERR_SESSION, "the session was finalised through another handle")
         return self.session
 
     @classmethod
@@ -82,9 +84,8 @@ cdef class Session(Handle):
         cdef OpenSession session = self.live()
         forget(self)
         self.session = None
-        if session.is_open:
-            session.is_open = False
-            end_session()
+        session.is_open = False
+        end_session()
 
     def Get_num_psets(self, Info info=None) -> int:
         """Number of process sets that have a name (MPI-4.1, 11.3.2)."""

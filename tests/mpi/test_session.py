@@ -29,3 +29,13 @@ def test_an_unknown_process_set_is_named():
     with pytest.raises(MPI.Exception) as caught:
         session.Get_num_psets()
     assert caught.value.Get_error_class() == MPI.ERR_SESSION
+
+
+def test_a_session_that_was_finalised_through_another_handle_is_an_error():
+    session = MPI.Session.Init()
+    other = MPI.Session(session)
+    session.Finalize()
+    for call in (other.Get_num_psets, other.Get_info, lambda: other.Create_group("mpi://SELF"), other.Finalize):
+        with pytest.raises(MPI.Exception, match="through another handle") as caught:
+            call()
+        assert caught.value.Get_error_class() == MPI.ERR_SESSION

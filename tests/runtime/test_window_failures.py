@@ -58,7 +58,7 @@ def test_the_dead_are_named(place: str, component: str) -> None:
 #    share (`rank_state.pxd`) as they are there, and is killed
 
 STATES = """
-import ctypes, gc
+import ctypes, gc, select
 size = comm.size
 window = next(it for it in gc.get_objects() if type(it).__name__ == "SmWindow")
 stride = -(-(256 + 16 * size) // 64) * 64
@@ -77,6 +77,11 @@ turns = [word(0, 256 + 8 * each, ctypes.c_uint64) for each in range(size)]
 def stands_in_line(rank):
     while not turns[rank].value:
         comm.Iprobe()
+
+
+def await_end(rank):  # of the victim: what is handed to it before has reached somebody alive
+    victim = os.pidfd_open(comm.recv(source=rank))
+    select.select([victim], [], [])
 """
 MIDDLE = """
 win = MPI.Win.Allocate(1 << 16, 8, comm=comm)
@@ -88,8 +93,8 @@ comm.Barrier()
 if rank == 2:
     {middle}
     os.kill(os.getppid(), signal.SIGSTOP)
-    comm.Send(b"x", 0)
-    comm.Send(b"x", 1)
+    comm.send(os.getpid(), 0)
+    comm.send(os.getpid(), 1)
     os.kill(os.getpid(), signal.SIGKILL)
 try:
     {others}
@@ -101,7 +106,7 @@ comm.Send(b"x", 1 - rank)
 comm.Recv(bytearray(1), 1 - rank)
 os.kill(os.getppid(), signal.SIGCONT)
 """
-GONE = "comm.Recv(bytearray(1), 2)"
+GONE = "await_end(2)"
 LOCK = f"{GONE}; win.Lock(0); win.Unlock(0)"
 DRAW = "guard.value = 3; tickets.value += 1; waiting.value += 1"
 TURN = "turns[2].value = tickets.value * TICKET | EXCLUSIVE"

@@ -58,7 +58,10 @@ cdef class Incoming:
             release32(&self.reader.header.wants_space, 0)
             if self.doorbell is None:
                 card = self.reader.header.doorbell[:strnlen(self.reader.header.doorbell, CARD_SIZE)]
-                self.doorbell = RemoteDoorbell(card)
+                try:
+                    self.doorbell = RemoteDoorbell(card)
+                except MPIError:
+                    return 0                     # it has died, or looks for space by itself at its back-stop
             ring(self.doorbell)
         return 0
 

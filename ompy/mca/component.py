@@ -109,9 +109,11 @@ class Offer:
         functions: of a `coll` component, the names that it serves (`bcast`: all forms; `ibcast`, `bcast_init`: that
             form alone); None for all.
         again: of a `coll` component: `again(communicator)` makes the module for another communicator of the first one's kind:
-            as many ranks on each side, a topology or none, as much known of their hosts (`Communicator.placement`).  To it the
-            component's answer would be the same as long as no parameter is set, and it is not asked.  None where that can't be
-            promised.
+            as many ranks on each side, a topology or none, as much known of their hosts (`Communicator.placement`).
+            Of an `osc` component: `again(window)`, for a window of the first one's flavor over a communicator of such a kind;
+            its answer may be a Refusal, the same on every rank.
+            The priority would be the same as long as no parameter is set, and the component is not asked.  None where that
+            can't be promised.
         certain: False where a transport may turn out not to reach a peer that its `reach` includes: those that reach
             farther are then opened too.
     """
@@ -138,8 +140,8 @@ class Refusal:
 
     Parameters:
         reason: a sentence for people, with the remedy where there is one.
-        lasting: of a `coll` component: it holds for every communicator of this one's kind, as `Offer.again` has it, as long as
-            no parameter is set.
+        lasting: of a `coll` or `osc` component: it holds for every communicator or window of this one's kind, as `Offer.again`
+            has it, as long as no parameter is set.
     """
 
     __slots__ = ("lasting", "reason")

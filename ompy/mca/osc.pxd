@@ -6,7 +6,8 @@
 #    1 choice        When a window is made, on every rank of it, each component's `query` sees it (`context.window`), and the
 #                    one with the highest priority serves it: the same one on every rank, so a query depends only on what all
 #                    ranks know (flavor, sizes, units, parameters), or what they tell one another in it: it is collective, and
-#                    `window.parent`, from which the window is made, can carry collectives meanwhile.  The capability
+#                    `window.parent`, from which the window is made, can carry collectives meanwhile.  By `Offer.again` the one
+#                    that serves is given later windows of the kind without a query.  The capability
 #                    `flavors` names the kinds of window that are served; others are refused with the reason.
 #    2 open          `open` is called on the module that was chosen: from there on, other ranks may ask for its memory.  By then
 #                    the window's private communicator carries messages and collectives.  Windows are made and freed in any

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ompy.core.file import File
     from ompy.core.window import Window
     from ompy.mca.discovery import Found
-    from ompy.mca.osc import OscModule
 
 
 class Candidate:
@@ -222,29 +221,14 @@ def load_watchers() -> None:
             hooks.register(loaded.plugin)
 
 
-def select_onesided(window: Window) -> OscModule:
-    """Choose who serves one window: the highest priority.
-
-    Raises ComponentError when nobody can, with every component's reason.
-    """
-    declare()
-    found, by_name = candidates("osc")
-    offers = [candidate for it in found if (candidate := ask(it, by_name, window=window))]
-    if not offers:
-        raise ComponentError(f"no osc component can serve the window:{record.table('osc')}")
-    module: OscModule = highest("osc", offers)
-    module.open()
-    return module
-
-
-def highest(framework: str, offers: list[Candidate]) -> Any:
-    """The module of the candidate with the highest priority; a verdict on each."""
+def highest(framework: str, offers: list[Candidate]) -> Candidate:
+    """The one with the highest priority; a verdict on each."""
     winner = max(offers, key=lambda candidate: candidate.offer.priority)
     for candidate in offers:
         chosen = candidate is winner
         reason = "highest priority" if chosen else f"{winner.component.name} has priority {winner.offer.priority}"
         record.add(framework, candidate.component.name, chosen, candidate.offer.priority, reason)
-    return winner.offer.modules[0]
+    return winner
 
 
 def select_for_file(framework: str, file: File) -> Any:
@@ -257,7 +241,7 @@ def select_for_file(framework: str, file: File) -> Any:
     offers = [candidate for it in found if (candidate := ask(it, by_name, file=file))]
     if not offers:
         raise ComponentError(f"{file.path}: no {framework} component can serve the file:{record.table(framework)}")
-    module = highest(framework, offers)
+    module = highest(framework, offers).offer.modules[0]
     file.verdicts += [(framework, it.component, it.priority, it.chosen, it.reason) for it in verdicts(framework)]
     return module
 

@@ -25,7 +25,7 @@ from ompy.core.progress import (
     shutdown,
     unregister_source,
 )
-from ompy.mca import coll_selection, selection
+from ompy.mca import coll_selection, osc_selection, selection
 from ompy.mca import pml as pml_framework
 from ompy.mca.hook import hooks
 from ompy.mca.params import registry
@@ -178,6 +178,7 @@ class Instance:
         self.rte.finalize()
         selection.forget()
         coll_selection.forget()
+        osc_selection.forget()
 
     def hear_launcher(self) -> None:
         """Hear in waits that last which ranks have failed, and that the launcher has gone with its keeper.

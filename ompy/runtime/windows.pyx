@@ -10,7 +10,7 @@ from ompy.runtime.communicators cimport allgather
 
 from ompy.core.errors import ERR_COMM, ERR_DISP, ERR_RMA_SHARED, ERR_SIZE, MPIError
 from ompy.core.host import host_number
-from ompy.mca import selection
+from ompy.mca.osc_selection import select_onesided
 from ompy.mca.window_hints import WindowHints
 from ompy.runtime import communicators
 
@@ -74,7 +74,7 @@ cdef object opened(Communicator comm, int flavor, list rows, list addresses, obj
     own.name = "MPI_WIN"
     window.attributes["hints"] = hints
     window.parent = comm
-    window.module = selection.select_onesided(window)
+    window.module = select_onesided(window)
     window.parent = None
     return window
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 from ompy.core.clock import is_simulated
 from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ompy.core.window import Window
+
 COMPONENT = Component(
     framework="osc",
     name="portals",
@@ -53,6 +57,14 @@ def ompy_query(context: Context) -> Offer | Refusal:
         return Refusal("the portals' kernel needs a bml with BTLs, and there is none")
     from ompy_osc_portals.module import PortalsWindow
 
-    module = PortalsWindow(window, bmls[0], rte.rank, rte.size, context.value("regions"))
-    reason = module.reach()
-    return Refusal(reason) if reason else Offer(modules=[module], priority=context.value("priority"))
+    bml, regions = bmls[0], context.value("regions")
+
+    def serve(window: Window) -> PortalsWindow | Refusal:
+        module = PortalsWindow(window, bml, rte.rank, rte.size, regions)
+        reason = module.reach()
+        return Refusal(reason) if reason else module
+
+    answer = serve(window)
+    if isinstance(answer, Refusal):
+        return answer
+    return Offer(modules=[answer], priority=context.value("priority"), again=serve)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ompy.core.window import Window
+
 COMPONENT = Component(
     framework="osc",
     name="pt2pt",
@@ -45,5 +49,9 @@ def ompy_query(context: Context) -> Offer | Refusal:
 
     if context.window is None:
         return Refusal("one-sided communication is offered to a window, and none was named")
-    module = Pt2pt(context.window, context.value("inline_limit"))
-    return Offer(modules=[module], priority=context.value("priority"))
+    inline_limit = context.value("inline_limit")
+
+    def serve(window: Window) -> Pt2pt:
+        return Pt2pt(window, inline_limit)
+
+    return Offer(modules=[serve(context.window)], priority=context.value("priority"), again=serve)

@@ -5,6 +5,10 @@ from __future__ import annotations
 from ompy.core.clock import is_simulated
 from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ompy.core.window import Window
+
 COMPONENT = Component(
     framework="osc",
     name="rdma",
@@ -50,5 +54,9 @@ def ompy_query(context: Context) -> Offer | Refusal:
         return Refusal("there are no BTLs: the PML has a network of its own")
     from ompy_osc_rdma.module import RdmaWindow
 
-    module = RdmaWindow(context.window, modules[0], context.value("native") == "auto")
-    return Offer(modules=[module], priority=context.value("priority"))
+    bml, native = modules[0], context.value("native") == "auto"
+
+    def serve(window: Window) -> RdmaWindow:
+        return RdmaWindow(window, bml, native)
+
+    return Offer(modules=[serve(context.window)], priority=context.value("priority"), again=serve)

@@ -5,6 +5,10 @@ from __future__ import annotations
 from ompy.core.clock import is_simulated
 from ompy.mca.component import Component, Context, Offer, Parameter, Refusal, hookimpl
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ompy.core.window import Window
+
 # Microseconds: some round trips between two cores.
 PATIENCE = 2.0
 
@@ -80,13 +84,19 @@ def ompy_query(context: Context) -> Offer | Refusal:
     if is_simulated():
         return Refusal("time is simulated: loads and stores would pass by the simulated network")
     if size > context.value("max_procs"):
-        return Refusal(f"{size} processes are more than osc_sm_max_procs, {context.value('max_procs')}")
+        return Refusal(f"{size} processes are more than osc_sm_max_procs, {context.value('max_procs')}", lasting=True)
     from ompy_osc_sm.module import SmWindow
 
-    crowded = rte.is_crowded
-    patience = context.value("patience")
-    if patience < 0:
-        patience = 0.0 if crowded else PATIENCE
-    module = SmWindow(window, context.value("spins"), crowded, patience)
-    reason = module.share(context.value("single_copy") == "auto")
-    return Refusal(reason) if reason else Offer(modules=[module], priority=context.value("priority"))
+    spins, given, by_kernel = context.value("spins"), context.value("patience"), context.value("single_copy") == "auto"
+
+    def serve(window: Window) -> SmWindow | Refusal:
+        crowded = rte.is_crowded
+        patience = given if given >= 0 else 0.0 if crowded else PATIENCE
+        module = SmWindow(window, spins, crowded, patience)
+        reason = module.share(by_kernel)
+        return Refusal(reason) if reason else module
+
+    answer = serve(window)
+    if isinstance(answer, Refusal):
+        return answer
+    return Offer(modules=[answer], priority=context.value("priority"), again=serve)

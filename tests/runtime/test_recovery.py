@@ -204,6 +204,23 @@ def test_who_only_looks_now_and_then_is_told_of_a_failed_rank_too(look: str, btl
     assert all(words.startswith("True") for words in told.values())
 
 
+def test_what_a_rank_sent_before_it_died_waiting_for_room_is_received() -> None:
+    setup = (
+        "import select\n"
+        "if rank == 1:\n"
+        "    comm.send(os.getpid(), 0)\n"
+        "    flood = [comm.Isend(mine[:1024], 0) for _ in range(20_000)]\n"
+        "elif rank == 0:\n"
+        "    select.select([os.pidfd_open(comm.recv(source=1))], [], [])\n"
+        "def receive():\n"
+        "    if rank == 0:\n"
+        "        for _ in range(100): comm.Recv(all, 1)\n"
+        "    comm.Sendrecv(mine, 2 - rank, 0, all, 2 - rank)\n"
+    )
+    job = survive(setup, "receive()", "--mca", "btl", "self,sm", ranks=3, before="")
+    assert set(survivors(job, 3).values()) == {"done"}
+
+
 @pytest.mark.parametrize("btl", ["self,sm", "self,tcp", "self,zmq"])
 def test_requests_with_living_ranks_complete_though_one_that_is_written_to_fails(btl: str) -> None:
     setup = (

@@ -37,6 +37,8 @@ cdef class Inbox:
     cdef uint32_t seen                           # value of `changes` when the slots were last scanned
 
     cdef list arrivals(self)                     # (slot, pid, location, ring size) of each new ring
+    # An arrival is to be one again at the next look.
+    cdef int postpone(self, int slot) except -1
     cdef int release_slot(self, int slot) except -1
     cpdef int close(self) except -1
 

@@ -48,6 +48,10 @@ cdef class Inbox:
                 release32(&slot.state, SLOT_TAKEN)
         return found
 
+    cdef int postpone(self, int slot) except -1:
+        release32(&self.slots[slot].state, SLOT_ANNOUNCED)
+        return 0
+
     cdef int release_slot(self, int slot) except -1:
         release32(&self.slots[slot].state, SLOT_FREE)
         return 0

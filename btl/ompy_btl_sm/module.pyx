@@ -1,6 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 # distutils: extra_compile_args=-O3
 """Shared memory between processes of one user on one host."""
+from errno import EMFILE, ENFILE, ENOMEM
 from time import monotonic, sleep
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -45,6 +46,8 @@ cdef extern from *:
 cdef enum:
     LONGEST_FETCHED = 9000                       # bytes; what is longer the processor fetches as well in one go
 
+# Of these there may be enough another time.
+LACK = (EMFILE, ENFILE, ENOMEM)
 RING_COPIES = {"auto": MEASURED, "cached": CACHED, "streaming": STREAMING}
 WORDS = {CACHED: "by ordinary stores", STREAMING: "past the caches"}
 
@@ -268,6 +271,7 @@ cdef class SmBtl(Btl):
         cdef Incoming incoming
         cdef SmEndpoint endpoint
         cdef int count = 0
+        cdef object lacking = None
         self.see_off()
         arrivals = self.inbox.arrivals()
         self.watched.seen = self.inbox.seen
@@ -275,6 +279,10 @@ cdef class SmBtl(Btl):
             try:
                 incoming = Incoming(slot, pid, location, size)
             except MPIError as error:
+                if isinstance(error.__cause__, OSError) and error.__cause__.errno in LACK:
+                    self.inbox.postpone(slot)
+                    lacking = error
+                    continue
                 self.inbox.release_slot(slot)
                 endpoint = self.endpoints.get(pid)
                 if endpoint is not None:
@@ -290,6 +298,10 @@ cdef class SmBtl(Btl):
             self.watched.readers[self.watched.reader_count] = &incoming.reader
             self.watched.reader_count += 1
             count += 1
+        if lacking is not None:
+            # Who waits here hears it, whoever it waits for; the next look tries again.
+            self.watched.seen -= 1
+            raise lacking
         return count
 
     cdef int drop_incoming(self, Incoming incoming) except -1:

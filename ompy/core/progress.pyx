@@ -634,7 +634,12 @@ cdef int sleep(int *word, unsigned long long before, long nanoseconds, bint awai
     gather(&descriptors)
     if not descriptors.complete:
         nanoseconds = shortest_sleep
-    bell = own()
+    try:
+        bell = own()
+    except (MPIError, OSError):
+        with nogil:                              # no descriptor is left for one, and nobody can ring: look again soon
+            poll_for(descriptors.list, descriptors.count, shortest_sleep)
+        return 0
     cdef bint leads = descriptors.count > 0 and not led
     cdef bint follows = descriptors.count > 0 and led
     cdef Bell *here = &behind if follows else bell.bell

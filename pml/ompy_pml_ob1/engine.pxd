@@ -1,5 +1,5 @@
 # What the requests of both sides share: names for requests on the wire, first contact, control messages, retries.
-from libc.stdint cimport uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from ompy.core.convertor cimport Convertor
 from ompy.core.message_request cimport MessageRequest
@@ -19,6 +19,9 @@ cdef class Transfer(MessageRequest):
     cdef bint queued                # stands in the engine's retry queue
     # Send what can be sent now; OUT_OF_RESOURCE when something had to stay.
     cdef int push(self) except -1
+    # Has it a place in the order of messages to the peer, after that one, which nobody has heard of yet?
+    cdef bint is_behind(self, Matching matching, int peer, uint32_t sequence) noexcept
+    cdef int move_up(self) except -1
 
 
 cdef struct Scratch:
@@ -49,6 +52,8 @@ cdef class Engine(ProgressSource):
     cdef PeerRoutes contact(self, Matching matching, int rank)
     # Have it pushed again, after what waits for the same peer.
     cdef int retry(self, Transfer transfer) except -1
+    # A place in the order that no message has after all: what waits behind it moves up, so that the peer misses none.
+    cdef int give_back(self, Matching matching, int peer, uint32_t sequence, PeerRoutes routes) except -1
     # Does anything wait for resources towards this peer?  What is sent now has its place behind it.
     cdef bint holds_back(self, PeerRoutes routes) except -1
     cdef int try_again(self, object queue) except -1

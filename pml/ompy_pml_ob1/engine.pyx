@@ -17,6 +17,12 @@ cdef class Transfer(MessageRequest):
     cdef int push(self) except -1:
         raise NotImplementedError
 
+    cdef bint is_behind(self, Matching matching, int peer, uint32_t sequence) noexcept:
+        return False
+
+    cdef int move_up(self) except -1:
+        raise NotImplementedError
+
     def describe(self):
         """One line for people who ask what hangs."""
         return f"{type(self).__name__} peer {self.peer} tag {self.tag} {self.nbytes} bytes"
@@ -127,6 +133,19 @@ cdef class Engine(ProgressSource):
             self.has_waiting = True
         if not queue or queue[0] is not transfer:
             queue.append(transfer)               # else it is being tried, and keeps its place
+        return 0
+
+    cdef int give_back(self, Matching matching, int peer, uint32_t sequence, PeerRoutes routes) except -1:
+        cdef Transfer transfer
+        cdef list behind = []
+        for transfer in self.waiting.get(routes, ()):
+            if transfer.is_behind(matching, peer, sequence):
+                behind.append(transfer)
+        if matching.peers[peer].next_sequence != <uint32_t> (sequence + 1 + <uint32_t> len(behind)):
+            return 0                             # another thread's has left meanwhile
+        for transfer in behind:
+            transfer.move_up()
+        matching.peers[peer].next_sequence = <uint32_t> (matching.peers[peer].next_sequence - 1)
         return 0
 
     cpdef int progress(self) except -1:

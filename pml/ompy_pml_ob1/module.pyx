@@ -283,12 +283,16 @@ cdef bint send_at_once(Ob1 ob1, size_t address, Py_ssize_t count, Typemap typema
     if typemap.contiguous:
         peer.next_sequence += 1
         (<Route> route).btl.deferrable = deferrable
-        taken = (<Route> route).btl.sendi((<Route> route).endpoint, <char *> &envelope, sizeof(Envelope),
-                                          <const char *> address, length, TAG_PML)
+        try:
+            taken = (<Route> route).btl.sendi((<Route> route).endpoint, <char *> &envelope, sizeof(Envelope),
+                                              <const char *> address, length, TAG_PML)
+        except BaseException:
+            ob1.engine.give_back(<Matching> comm.pml, dest, envelope.sequence, <PeerRoutes> peer.routes)
+            raise
         if deferrable and taken == OK and (<Route> route).btl.departure is not None:
             ob1.departure = (<Route> route).btl.departure
     else:
-        taken = send_packed(ob1, address, count, typemap, <Route> route, peer, &envelope)
+        taken = send_packed(ob1, address, count, typemap, <Route> route, <Matching> comm.pml, dest, &envelope)
     if taken == OK:
         if is_tracing():
             record(EVENT_SENT, 0, NULL, envelope.context, envelope.source, dest, tag, envelope.sequence, length, begun)
@@ -297,13 +301,16 @@ cdef bint send_at_once(Ob1 ob1, size_t address, Py_ssize_t count, Typemap typema
     return False
 
 
-cdef int send_packed(Ob1 ob1, size_t address, Py_ssize_t count, Typemap typemap, Route route, Peer *peer,
+cdef int send_packed(Ob1 ob1, size_t address, Py_ssize_t count, Typemap typemap, Route route, Matching matching, int dest,
                      Envelope *envelope) except -1:
     """Typed data in a row, in memory of the engine's."""
     cdef char *packed = ob1.engine.packed(<char *> address, count, typemap)
-    peer.next_sequence += 1
+    matching.peers[dest].next_sequence += 1
     try:
         return route.btl.sendi(route.endpoint, <char *> envelope, sizeof(Envelope), packed, count * typemap.size, TAG_PML)
+    except BaseException:
+        ob1.engine.give_back(matching, dest, envelope.sequence, <PeerRoutes> matching.peers[dest].routes)
+        raise
     finally:
         ob1.engine.return_scratch(packed)
 

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 # distutils: extra_compile_args=-falign-jumps -falign-labels
 """The sender's half of ob1's protocols; pictured in `send_request.pxd`."""
-from libc.stdint cimport uint32_t
+from libc.stdint cimport int32_t, uint32_t
 from libc.string cimport memcpy, memset
 
 from ompy.core.checksum cimport crc32c
@@ -74,8 +74,19 @@ cdef class SendRequest(Transfer):
         self.envelope.context = self.matching.communicator.context
         if is_tracing():
             self.trace(EVENT_STARTED, 0, self.length)
-        if self.engine.holds_back(self.routes) or self.push() == OUT_OF_RESOURCE:
-            self.engine.retry(self)
+        try:
+            if self.engine.holds_back(self.routes) or self.push() == OUT_OF_RESOURCE:
+                self.engine.retry(self)
+        except Exception as error:
+            self.fail(error)
+        return 0
+
+    cdef bint is_behind(self, Matching matching, int peer, uint32_t sequence) noexcept:
+        return (self.stage == STAGE_ANNOUNCE and not self.complete and self.matching is matching and self.peer == peer
+                and <int32_t> (self.envelope.sequence - sequence) > 0)
+
+    cdef int move_up(self) except -1:
+        self.envelope.sequence = <uint32_t> (self.envelope.sequence - 1)
         return 0
 
     cpdef int abandon(self, object memory) except -1:
@@ -157,6 +168,7 @@ cdef class SendRequest(Transfer):
     cdef int announce_rendezvous(self, Route route) except -1:
         cdef RendezvousHeader header
         cdef uint64_t first = self.length
+        cdef int taken
         if first + sizeof(header) > route.btl.eager_limit:
             first = min(<uint64_t> route.btl.rndv_eager_limit, <uint64_t> (route.btl.eager_limit - sizeof(header)))
             first = min(first, self.length)
@@ -169,7 +181,12 @@ cdef class SendRequest(Transfer):
         # Set before the send: a BTL may bring the answer before it returns.
         self.announced = self.done = first
         self.stage = STAGE_WAIT
-        if self.send_first(route, <char *> &header, sizeof(header), first) != OK:
+        try:
+            taken = self.send_first(route, <char *> &header, sizeof(header), first)
+        except BaseException:
+            self.stage = STAGE_ANNOUNCE
+            raise
+        if taken != OK:
             self.stage = STAGE_ANNOUNCE
             return OUT_OF_RESOURCE
         if is_tracing():
@@ -180,6 +197,7 @@ cdef class SendRequest(Transfer):
         cdef char packet[PACKET_SIZE]
         cdef GetHeader *header = <GetHeader *> packet
         cdef size_t handle_length
+        cdef int taken
         self.reader = reader
         if self.get_handle is None and reader.btl.flags & FLAG_NEEDS_REGISTRATION:
             self.get_handle = reader.btl.hold_mem(reader.endpoint, self.address, self.length)
@@ -197,7 +215,12 @@ cdef class SendRequest(Transfer):
         if handle_length:
             memcpy(packet + sizeof(GetHeader), <const char *> self.get_handle, handle_length)
         self.stage = STAGE_WAIT
-        if route.btl.sendi(route.endpoint, packet, sizeof(GetHeader) + handle_length, NULL, 0, TAG_PML) != OK:
+        try:
+            taken = route.btl.sendi(route.endpoint, packet, sizeof(GetHeader) + handle_length, NULL, 0, TAG_PML)
+        except BaseException:
+            self.stage = STAGE_ANNOUNCE
+            raise
+        if taken != OK:
             self.stage = STAGE_ANNOUNCE
             return OUT_OF_RESOURCE
         if is_tracing():
@@ -415,6 +438,8 @@ cdef class SendRequest(Transfer):
 
     cpdef int fail(self, object error) except -1:
         """Complete with an error."""
+        if self.stage == STAGE_ANNOUNCE and not self.complete and self.routes.proc.failure is None:
+            self.engine.give_back(self.matching, self.peer, self.envelope.sequence, self.routes)
         self.total = 0
         self.shares = []
         self.puts = None

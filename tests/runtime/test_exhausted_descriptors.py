@@ -1,0 +1,92 @@
+"""A process that is out of file descriptors for a while: what fails is told, and what does not fail arrives, once, in order."""
+
+from __future__ import annotations
+
+import pytest
+from launching import launch, mpi
+
+EXHAUST = """
+import resource
+held = []
+def exhaust(left):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+    try:
+        while True: held.append(os.open("/dev/null", os.O_RDONLY))
+    except OSError: pass
+    for _ in range(left): os.close(held.pop())
+def release():
+    while held: os.close(held.pop())
+"""
+SENDER = """
+LONG = 500_000
+pairs = MPI.BYTE.Create_vector(2, 1, 2).Commit()
+def send_init(data):
+    request = comm.Send_init(data, 1)
+    request.Start(), request.Wait(), request.Free()
+def send(number):
+    data = bytes([number] * 3)
+    {call}
+if rank == 0:
+    exhaust({left})
+    for number in range(4):
+        if number == 1: release()
+        try: send(number)
+        except MPI.Exception as error: print("failed", number)
+    comm.Send(b"", 1, 1)
+else:
+    status, buffer = MPI.Status(), bytearray(LONG)
+    while True:
+        comm.Recv(buffer, 0, MPI.ANY_TAG, status)
+        if status.tag == 1: break
+        print("received", buffer[0])
+"""
+CALLS = {
+    "Send": "comm.Send(data, 1)",
+    "Isend": "comm.Isend(data, 1).Wait()",
+    "Ssend": "comm.Ssend(data, 1)",
+    "persistent": "send_init(data)",
+    "with gaps": "comm.Send([data, 1, pairs], 1)",
+    "long": "comm.Send(data * (LONG // 3), 1)",
+}
+
+
+@pytest.mark.parametrize("left", [0, 1, 2, 3])
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_a_send_that_fails_leaves_the_order_of_messages_as_it_is(call: str, left: int) -> None:
+    job = launch("-n", "2", "--timeout", "30", "--mca", "btl", "self,sm", *mpi(EXHAUST + SENDER.format(call=call, left=left)))
+    assert job.process.returncode == 0, job.stderr
+    lines = job.stdout.splitlines()
+    received = [line for line in lines if line.startswith("received")]
+    assert received in ([f"received {number}" for number in range(first, 4)] for first in (0, 1)), lines
+    # That an error means that nothing was sent holds for who has not to wait for an answer, which can fail as well.
+    if "Ssend" not in call and "LONG" not in call:
+        assert ("failed 0" in lines) == ("received 0" not in lines)
+
+
+def test_a_message_whose_sender_can_not_be_woken_by_a_doorbell_of_its_own_arrives_once() -> None:
+    source = EXHAUST + SENDER.format(call=CALLS["Ssend"], left=1)
+    job = launch("-n", "2", "--timeout", "30", "--mca", "btl", "self,tcp", *mpi(source))
+    assert job.process.returncode == 0, job.stderr
+    assert job.stdout.splitlines() == [f"received {number}" for number in range(4)]
+
+
+RECEIVER = """
+buffer = bytearray({length})
+if rank == 0:
+    comm.Send(b"y" * {length}, 1)
+else:
+    exhaust(0)
+    try: comm.Recv(buffer, 0)
+    except MPI.Exception as error: print(error)
+    release()
+    comm.Recv(buffer, 0)
+    assert buffer == b"y" * {length}
+"""
+
+
+@pytest.mark.parametrize("length", [8, 1_000_000])
+def test_who_can_not_open_what_a_peer_sends_by_is_told_and_receives_it_later(length: int) -> None:
+    source = EXHAUST + RECEIVER.format(length=length)
+    job = launch("-n", "2", "--timeout", "30", "--mca", "btl", "self,sm", *mpi(source))
+    assert job.process.returncode == 0, job.stderr
+    assert "of a peer can't be opened: Too many open files" in job.stdout

@@ -130,7 +130,7 @@ def test_connections_that_never_introduce_themselves_are_closed_and_counted() ->
         if rank.rank == 0:
             files = len(os.listdir("/proc/self/fd"))
             rank.progress_until(lambda: rank.btl.statistics()["connections rejected"] == 50)
-            rank.progress_until(lambda: len(os.listdir("/proc/self/fd")) == files, sleep=False)
+            rank.progress_until(lambda: len(os.listdir("/proc/self/fd")) <= files, sleep=False)
         else:
             silent = [socket.create_connection(port_of(card.url)) for _ in range(50)]
             for caller in silent:

@@ -2,12 +2,15 @@
 from ompy.core.request cimport Request as CoreRequest
 from ompy.core.status cimport StatusRecord
 from ompy.mca.pml cimport Message as CoreMessage
+from ompy.mpi.buffers cimport Spec
 from ompy.mpi.handle cimport Handle
 
 cdef class Message(Handle):
     cdef object message                          # CoreMessage, a NoProc, or None when null
 
     cdef CoreMessage take(self, StatusRecord *status)
+    cdef CoreRequest begin(self, CoreMessage message, const Spec *spec)
+    cdef CoreRequest begin_object(self, CoreMessage message)
 
 
 # A handle on a message; None makes it one on MESSAGE_NO_PROC.

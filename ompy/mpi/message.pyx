@@ -87,7 +87,7 @@ cdef class Message(Handle):
         try:
             message = self.take(NULL)
             communicator = message.communicator
-            request = pml.imrecv(spec.address, spec.count, <Typemap> spec.typemap, message)
+            request = self.begin(message, &spec)
             end_call(request, &spec, None, record_of(status))
         except MPIError as error:
             hand_over(error, communicator)
@@ -106,7 +106,7 @@ cdef class Message(Handle):
         try:
             message = self.take(NULL)
             try:
-                request = pml.imrecv(spec.address, spec.count, <Typemap> spec.typemap, message)
+                request = self.begin(message, &spec)
             except MPIError as error:
                 hand_over(error, message.communicator)
         except BaseException:
@@ -124,7 +124,7 @@ cdef class Message(Handle):
         cdef CoreRequest request
         if message is None:
             return None
-        request = begin_to_receive(message)
+        request = self.begin_object(message)
         return end_object_call(new_object_request(request, None, load_received), status)
 
     def irecv(self) -> Request:
@@ -135,7 +135,7 @@ cdef class Message(Handle):
         cdef CoreMessage message = self.take(NULL)
         if message is None:
             return new_request(nothing_received(), None)
-        return new_object_request(begin_to_receive(message), None, load_received)
+        return new_object_request(self.begin_object(message), None, load_received)
 
     cdef CoreMessage take(self, StatusRecord *status):
         """The message, which is the caller's from now on; None for MESSAGE_NO_PROC, with `status` filled in."""
@@ -151,13 +151,20 @@ cdef class Message(Handle):
             return None
         return <CoreMessage> message
 
+    cdef CoreRequest begin(self, CoreMessage message, const Spec *spec):
+        """A receive that can't begin leaves the message to the handle."""
+        try:
+            return pml.imrecv(spec.address, spec.count, <Typemap> spec.typemap, message)
+        except MPIError:
+            self.message = message
+            raise
 
-cdef CoreRequest begin_to_receive(CoreMessage message):
-    """As an object."""
-    try:
-        return pml.imrecv_object(new_block, message)
-    except MPIError as error:
-        hand_over(error, message.communicator)
+    cdef CoreRequest begin_object(self, CoreMessage message):
+        try:
+            return pml.imrecv_object(new_block, message)
+        except MPIError as error:
+            self.message = message
+            hand_over(error, message.communicator)
 
 
 cdef CoreRequest nothing_received():

@@ -63,5 +63,7 @@ cdef class Engine(Process):
     cdef int push_all(self) except -1
     # A send's turn has come: OK, or OUT_OF_RESOURCE when it must wait.
     cdef int launch(self, MtlSend request) except -1
+    # The error of who found too few, having got one of them perhaps; -1: it has not.
+    cdef object no_room(self, int entry, int descriptor)
     cdef int first(self) noexcept                # entry of the receive portal's list
     cdef int fail_stalled(self, int node, object error) except -1

@@ -9,7 +9,7 @@ from libc.string cimport memcpy, memset
 
 from ompy.core.constants cimport OK
 from ompy.core.constants cimport OUT_OF_RESOURCE as NO_ROOM
-from ompy.core.errors import ERR_ARG, ERR_OTHER, MPIError
+from ompy.core.errors import ERR_ARG, ERR_NO_MEM, ERR_OTHER, MPIError
 from ompy.core.proc cimport table
 
 from ompy_mtl_portals.context cimport ASKED, UNKNOWN
@@ -275,6 +275,14 @@ cdef class Engine(Process):
 
     cdef int launch(self, MtlSend request) except -1:
         raise NotImplementedError
+
+    cdef object no_room(self, int entry, int descriptor):
+        if entry >= 0:
+            self.free_entry(entry)
+        if descriptor >= 0:
+            self.free_descriptor(descriptor)
+        return MPIError(ERR_NO_MEM, f"the {self.entry_count} match entries for receives, and for sends that are long or "
+                                    f"synchronous, are in use: complete some, or set mtl_portals_requests higher")
 
     cdef int first(self) noexcept:
         return self.portals[PORTAL_RECEIVE].index

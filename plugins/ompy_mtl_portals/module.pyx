@@ -247,6 +247,8 @@ cdef class PortalsMtl(Mtl):
         cdef Letter *letter = taken.letter
         if letter == NULL:
             raise MPIError(ERR_REQUEST, "this message was received already")
+        if letter.header.match_bits & TYPE_LONG:
+            (<PortalsRecv> request).link()       # where there is no room, the message can still be received
         taken.letter = NULL
         (<PortalsRecv> request).context = <PortalContext> (<Communicator> taken.communicator).pml
         try:

@@ -6,7 +6,7 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from ompy.core.constants cimport ANY_SOURCE, ANY_TAG
-from ompy.core.errors import ERR_NO_MEM, ERR_OTHER, MPIError
+from ompy.core.errors import ERR_OTHER, MPIError
 from ompy.core.proc cimport table
 from ompy.mca.mtl cimport loss
 
@@ -77,8 +77,7 @@ cdef class PortalsRecv(MtlRecv):
         cdef int entry = engine.new_entry()
         cdef int descriptor = engine.new_descriptor()
         if entry < 0 or descriptor < 0:
-            raise MPIError(ERR_NO_MEM, f"{engine.entry_count // 2} sends and receives are under way: complete some, or set "
-                                       f"mtl_portals_requests higher")
+            raise engine.no_room(entry, descriptor)
         self.entry = entry
         engine.entries[entry].invalid = LINK_NEXT
         engine.entries[entry].descriptor = descriptor

@@ -7,7 +7,7 @@ from libc.string cimport memcpy, memset
 from ompy.core.board cimport SEND
 from ompy.core.constants cimport MODE_READY, MODE_SYNCHRONOUS, OK
 from ompy.core.constants cimport OUT_OF_RESOURCE as NO_ROOM
-from ompy.core.errors import ERR_NO_MEM, ERR_OTHER, MPIError
+from ompy.core.errors import ERR_OTHER, MPIError
 from ompy.core.proc cimport table
 
 from ompy_mtl_portals.context cimport ASKED, UNKNOWN
@@ -60,7 +60,12 @@ cdef class PortalsSend(MtlSend):
         header.match_bits = match_bits(self.tag, self.context.communicator.rank, self.context.theirs[self.peer], kind)
         self.awaited = AWAIT_SENT
         if is_long or synchronous:
-            self.expect(is_long)
+            try:
+                self.expect(is_long)
+            except MPIError as error:            # it is this request's, and of nobody who has it launched later
+                self.awaited = 0
+                self.fail(error)
+                return OK
         if synchronous:
             header.user_data[0] = PROTOCOL_SYNCHRONOUS
             self.awaited |= AWAIT_WORD
@@ -138,8 +143,7 @@ cdef class PortalsSend(MtlSend):
         cdef int descriptor = engine.new_descriptor()
         cdef MatchEntry *made
         if entry < 0 or descriptor < 0:
-            raise MPIError(ERR_NO_MEM, f"{engine.entry_count // 2} sends and receives are under way: complete some, or set "
-                                       f"mtl_portals_requests higher")
+            raise engine.no_room(entry, descriptor)
         made = &engine.entries[entry]
         made.match_bits = self.bits
         made.mask = <uint64_t> -1

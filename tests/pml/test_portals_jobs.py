@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import re
 import subprocess
@@ -139,3 +140,70 @@ except MPI.Exception as error:
     assert result.returncode != 0
     assert "rank 1" in result.stderr
     assert "killed by SIGKILL" in result.stderr
+
+
+FEW = {**PORTALS, "mtl_portals_requests": "16"}
+LONG = 800_000
+
+
+def error_of(request):
+    from ompy import MPI
+
+    try:
+        request.Wait()
+    except MPI.Exception as error:
+        return error.Get_error_class()
+    return MPI.SUCCESS
+
+
+@pytest.mark.ompy(2, mca=FEW, timeout=60)
+def test_a_send_that_waited_and_finds_no_room_is_an_error_of_its_own_request(comm):
+    from ompy import MPI
+
+    if comm.rank == 0:
+        requests = [comm.Issend(bytes(8), 1, tag) for tag in range(100)]
+        comm.send(None, 1, 1000)
+        errors = [error_of(request) for request in requests]
+        assert set(errors) == {MPI.SUCCESS, MPI.ERR_NO_MEM}
+        failed = [tag for tag, error in enumerate(errors) if error]
+        comm.send(failed, 1, 1001)
+        return
+    received, status = [], MPI.Status()
+    while status.tag != 1001:
+        comm.Probe(0, MPI.ANY_TAG, status)
+        if status.tag < 1000:
+            received.append(status.tag)
+            comm.Recv(bytearray(8), 0, status.tag)
+        elif status.tag == 1000:
+            comm.recv(source=0, tag=1000)
+    failed = comm.recv(source=0, tag=1001)
+    assert received == [tag for tag in range(100) if tag not in failed]
+
+
+@pytest.mark.ompy(2, mca=FEW, timeout=60)
+@pytest.mark.parametrize("call", ["Recv", "Irecv", "recv", "irecv"])
+def test_a_matched_message_can_be_received_when_there_is_room_again(comm, call):
+    from ompy import MPI
+
+    buffer = bytearray(LONG)
+    arguments = [] if call in ("recv", "irecv") else [buffer]
+
+    if comm.rank == 0:
+        request = comm.Isend(b"y" * LONG, 1)
+        comm.Barrier()
+        request.Wait()
+        return
+    message, receives = comm.Mprobe(0), []
+    with contextlib.suppress(MPI.Exception):
+        while True:
+            receives.append(MPI.COMM_SELF.Irecv(bytearray(1), 0))
+    for _ in range(2):
+        with pytest.raises(MPI.Exception, match="mtl_portals_requests"):
+            getattr(message, call)(*arguments)
+        assert message != MPI.MESSAGE_NULL
+    for request in receives:
+        request.Cancel()
+        request.Wait()
+    message.Recv(buffer)
+    assert buffer == b"y" * LONG
+    comm.Barrier()

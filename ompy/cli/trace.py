@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import click
@@ -12,11 +14,40 @@ import click
 from ompy.mca.params import use
 from ompy.runtime import timeline
 
+# What asks a job to end.
+ENDING = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
+
+
+def run(command: tuple[str, ...]) -> int:
+    """Run a command to its end and return its status; what this process is told by a signal, the command is told too."""
+    watched = {*ENDING, signal.SIGCHLD}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
+    try:
+        process = subprocess.Popen(command, preexec_fn=partial(signal.pthread_sigmask, signal.SIG_SETMASK, before))
+    except BaseException:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        raise
+    while process.poll() is None:
+        told = signal.sigwaitinfo(watched)
+        # The terminal's signals (si_code above 0) reach the command by themselves.
+        if told.si_signo != signal.SIGCHLD and told.si_code <= 0:
+            process.send_signal(told.si_signo)
+    return process.returncode
+
+
+def state(path: Path) -> tuple[int, int] | None:
+    """Equal as long as nobody writes the file anew."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_ino, status.st_mtime_ns
+
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), default=Path("trace.json"), show_default=True,
               help="File to write.")  # fmt: skip
-@click.option("--events", type=click.IntRange(1), default=1 << 16, show_default=True,
+@click.option("--events", type=click.IntRange(2, 1 << 24), default=1 << 16, show_default=True,
               help="Events that each rank keeps, the latest; rounded up to a power of two.")  # fmt: skip
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def trace(output: Path, events: int, command: tuple[str, ...]) -> None:
@@ -29,19 +60,19 @@ def trace(output: Path, events: int, command: tuple[str, ...]) -> None:
     The exit status is the command's.  A rank that was killed is drawn up to its end.
     """
     output = output.resolve()
-    if not os.access(output.parent, os.W_OK):
-        raise click.UsageError(f"{output.parent} is no folder that can be written in")
+    if reason := timeline.refusal(str(output)):
+        raise click.UsageError(f"--output: {reason}")
     for left_over in timeline.rings(str(output)):
         os.remove(left_over)
-    output.unlink(missing_ok=True)
+    before = state(output)
     use((("trace_output", str(output)), ("trace_events", str(1 << (events - 1).bit_length()))))
     try:
-        status = subprocess.run(command, check=False).returncode
+        status = run(command)
     except OSError as error:
         raise click.UsageError(f"{command[0]} can't be run: {error.strerror}") from None
     if timeline.rings(str(output)):
         timeline.collect(str(output))
-    if output.exists():
+    if state(output) != before:
         click.echo(f"ompy trace: {output} ({output.stat().st_size} bytes): open it at https://ui.perfetto.dev", err=True)
     else:
         click.echo("ompy trace: no rank of ompy's ran, nothing was recorded", err=True)

@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset, strncpy
 
 import os
+import stat
 
 from ompy.core.errors import ERR_ARG, MPIError
 from ompy.core.memory cimport address_of
@@ -53,9 +54,14 @@ cdef void record(int kind, int detail, void *request, uint64_t context, int sour
 
 
 def create(str path not None) -> int:
-    """A new file under a name that others can foresee, for reading and writing: what is there goes, no link is followed."""
+    """A new file under a name that others can foresee, for reading and writing: a file or link there goes, none is followed.
+
+    Errors: FileExistsError for a device, a pipe, a socket or a folder of that name.
+    """
     try:
-        os.unlink(path)
+        kind = os.lstat(path).st_mode
+        if stat.S_ISREG(kind) or stat.S_ISLNK(kind):
+            os.unlink(path)
     except FileNotFoundError:
         pass
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

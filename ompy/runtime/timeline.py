@@ -196,6 +196,18 @@ def timeline(recordings: list[Recording]) -> Iterator[dict[str, Any]]:
         yield arrow | {"ph": "f", "bp": "e", "pid": receiver.rank, "tid": receive.thread, "ts": at(receive.matched)}
 
 
+def refusal(output: str) -> str:
+    """Why a file of that name can't be written, before anything is recorded for it; empty where it can."""
+    folder = os.path.dirname(output) or "."
+    if not os.path.isdir(folder):
+        return f"there is no folder {folder}"
+    if not os.access(folder, os.W_OK):
+        return f"no file can be made in {folder}"
+    if os.path.lexists(output) and not stat.S_ISREG(os.lstat(output).st_mode) and not os.path.islink(output):
+        return f"{output} is no regular file"
+    return ""
+
+
 def rings(output: str) -> list[str]:
     """The recordings that wait to be put together into `output`: this user's files, not what others have put there."""
     found = []

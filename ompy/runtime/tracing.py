@@ -7,6 +7,7 @@ ended badly, `ompy trace` does.
 from __future__ import annotations
 
 from ompy.core import trace
+from ompy.mca.errors import ParameterError
 from ompy.mca.params import registry
 
 TYPE_CHECKING = False
@@ -20,6 +21,10 @@ def configure(rte: Rte) -> None:
     if output:
         import os
 
+        from ompy.runtime.timeline import refusal
+
+        if reason := refusal(output):
+            raise ParameterError(f"parameter trace_output ({registry.lookup('trace_output').source}): {reason}")
         trace.start(f"{output}.{rte.rank}.ring", rte.rank, os.uname().nodename, registry.value("trace_events"))
 
 

@@ -26,6 +26,8 @@ with one folder at one time would take it from one another.
 
 from __future__ import annotations
 
+import inspect
+import math
 import os
 import pickle
 import random
@@ -49,6 +51,8 @@ DEFAULT_TIMEOUT = 60.0
 KILL_MARGIN = 15.0
 MARKER = "ompy"
 RANKS = "ompy_ranks"
+# Of the marker, besides numbers of ranks.
+OPTIONS = ("mca", "timeout", "options")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -64,6 +68,9 @@ def pytest_configure(config: pytest.Config) -> None:
         "ompy(*ranks, mca={}, timeout=60, options=()): run the test body on so many ranks, each number a case of its own; "
         "mca: parameters, timeout: seconds, options: more arguments for ompyrun",
     )
+    factor = config.getoption("--ompy-timeout-factor")
+    if not 0 < factor < math.inf:
+        raise pytest.UsageError(f"--ompy-timeout-factor: a number above 0 is expected, found {factor}")
     seed = config.getoption("--ompy-seed")
     config.stash[SEED] = random.SystemRandom().randrange(2**32) if seed is None else seed
     shared = config.getoption("basetemp", None)
@@ -88,7 +95,9 @@ def ompy_rng(ompy_seed: int) -> random.Random:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """What a failure's report shows first of a test that is random."""
+    """What a failure's report shows first of a test that is random; and no test runs on one rank that was to run on several."""
+    if item.get_closest_marker(MARKER) and not hasattr(item, "callspec"):
+        pytest.fail("ompy() marks functions, and methods of classes that are no unittest.TestCase", pytrace=False)
     if "ompy_seed" in getattr(item, "fixturenames", ()):
         print(f"--ompy-seed {item.config.stash[SEED]}")
 
@@ -122,8 +131,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if marker is None:
         return
     counts = marker.args or (2,)
-    if not all(isinstance(count, int) and count > 0 for count in counts):
-        raise pytest.UsageError(f"{metafunc.definition.nodeid}: ompy() takes numbers of ranks, found {counts}")
+    if problem := problem_of(marker):
+        raise pytest.UsageError(f"{metafunc.definition.nodeid}: {problem}")
     names = [RANKS, COMMUNICATOR] if COMMUNICATOR in metafunc.fixturenames else [RANKS]
     if RANKS not in metafunc.fixturenames:
         metafunc.fixturenames.append(RANKS)
@@ -132,11 +141,27 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize(names, values, ids=[f"n{count}" for count in counts])
 
 
+def problem_of(marker: pytest.Mark) -> str:
+    """What is wrong with a marker's arguments; empty where nothing is."""
+    if not all(type(count) is int and count > 0 for count in marker.args):
+        return f"ompy() takes numbers of ranks, found {marker.args}"
+    if unknown := sorted(set(marker.kwargs) - set(OPTIONS)):
+        return f"ompy() has no option {unknown[0]!r}; known: {', '.join(OPTIONS)}"
+    if not isinstance(marker.kwargs.get("mca") or {}, dict):
+        return f"ompy(mca=...) takes a dict of parameters, found {marker.kwargs['mca']!r}"
+    timeout = marker.kwargs.get("timeout", DEFAULT_TIMEOUT)
+    if not (isinstance(timeout, int | float) and 0 < timeout < math.inf):
+        return f"ompy(timeout=...) takes seconds, found {timeout!r}"
+    return ""
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     marker = pyfuncitem.get_closest_marker(MARKER)
     if marker is None:
         return None
+    if inspect.iscoroutinefunction(pyfuncitem.obj) or inspect.isasyncgenfunction(pyfuncitem.obj):
+        pytest.fail("async def: ranks run functions only; have one run the coroutine, as by asyncio.run()", pytrace=False)
     run_on_ranks(pyfuncitem, int(str(pyfuncitem.callspec.params[RANKS])), **marker.kwargs)
     return True
 

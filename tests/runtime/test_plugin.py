@@ -233,3 +233,51 @@ def test_ranks_that_share_a_basetemp_have_a_folder_each(tmp_path: Path) -> None:
     assert sorted(re.findall("folder (.*)", told)) == [f"{base}/rank{rank}" for rank in range(3)]
     alone = pytest_in(tmp_path, "-s", f"--basetemp={base}")
     assert f"folder {base}\n" in alone
+
+
+def of_tests(folder: Path, source: str, *options: str) -> subprocess.CompletedProcess[str]:
+    (folder / "test_sample.py").write_text(f"import pytest, unittest\n{source}")
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rA", *options, "test_sample.py"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_coroutine_that_ranks_would_not_run_fails(tmp_path: Path) -> None:
+    result = of_tests(tmp_path, "@pytest.mark.ompy(2)\nasync def test(): pass\n")
+    assert "1 failed" in result.stdout
+    assert "ranks run functions only" in result.stdout
+
+
+def test_a_method_of_a_unittest_fails_rather_than_run_on_one_rank(tmp_path: Path) -> None:
+    source = "class Test(unittest.TestCase):\n    @pytest.mark.ompy(2)\n    def test(self): pass\n"
+    result = of_tests(tmp_path, source)
+    assert "1 error" in result.stdout
+    assert "no unittest.TestCase" in result.stdout
+
+
+def test_what_ranks_can_not_import_skips(tmp_path: Path) -> None:
+    result = of_tests(tmp_path, "@pytest.mark.ompy(2)\ndef test(): pytest.importorskip('no_such_module')\n")
+    assert "1 skipped" in result.stdout, result.stdout
+    assert "could not import 'no_such_module'" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("marker", "words"),
+    [
+        ("True", "numbers of ranks"),
+        ("0", "numbers of ranks"),
+        ("2, nosuch=1", "no option 'nosuch'; known: mca, timeout, options"),
+        ("2, mca='btl self'", "a dict of parameters"),
+        ("2, timeout='long'", "takes seconds"),
+    ],
+)
+def test_a_marker_that_is_wrong_is_said_at_collection(tmp_path: Path, marker: str, words: str) -> None:
+    result = of_tests(tmp_path, f"@pytest.mark.ompy({marker})\ndef test(): pass\n")
+    assert result.returncode == pytest.ExitCode.INTERRUPTED
+    assert words in result.stdout
+
+
+@pytest.mark.parametrize("factor", ["-1", "0", "nan", "inf"])
+def test_a_factor_of_timeouts_is_a_number_above_0(tmp_path: Path, factor: str) -> None:
+    result = of_tests(tmp_path, "", "--ompy-timeout-factor", factor)
+    assert result.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "--ompy-timeout-factor: a number above 0" in result.stderr

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+OMPYRUN = (sys.executable, "-m", "ompy.cli.ompyrun")
+TRACE = (sys.executable, "-m", "ompy", "trace")
 PROGRAM = """
 from ompy import MPI
 comm = MPI.COMM_WORLD
@@ -214,3 +219,57 @@ def test_files_that_others_have_put_there_are_neither_written_to_nor_read(tmp_pa
     assert not output.is_symlink()
     assert json.loads(output.read_text())["traceEvents"]
     assert output.stat().st_mode & 0o077 == 0
+
+
+SAVES = """
+import os, signal, sys
+from ompy import MPI
+def save(number, frame):
+    open(f"saved.{MPI.COMM_WORLD.rank}", "w").close()
+    sys.exit(0)
+for number in (signal.SIGINT, signal.SIGTERM): signal.signal(number, save)
+MPI.COMM_WORLD.Barrier()
+print("ready", flush=True)
+signal.pause()
+"""
+
+
+@pytest.mark.parametrize("whole_group", [True, False], ids=["from the terminal", "to this process alone"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_job_that_is_told_to_end_has_its_time_and_is_drawn(tmp_path: Path, number: signal.Signals, whole_group: bool) -> None:
+    words = [*TRACE, "-o", "run.json", "--", *OMPYRUN, "-n", "2", sys.executable, "-c", SAVES]
+    job = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, start_new_session=True)
+    assert job.stdout is not None
+    assert [job.stdout.readline() for _ in range(2)] == [b"ready\n"] * 2
+    os.killpg(job.pid, number) if whole_group else job.send_signal(number)
+    assert job.wait(60) == 128 + number
+    assert {path.name for path in tmp_path.iterdir()} >= {"saved.0", "saved.1", "run.json"}
+    assert not list(tmp_path.glob("*.ring"))
+
+
+def make_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, make_pipe], ids=["a folder", "a pipe"])
+@pytest.mark.parametrize("by_parameter", [True, False])
+def test_what_is_no_regular_file_is_refused_and_stays(tmp_path: Path, make: Callable[[Path], None], by_parameter: bool) -> None:
+    place = tmp_path / "place"
+    make(place)
+    before = place.stat()
+    program = [sys.executable, "-c", "from ompy import MPI"]
+    command = [*OMPYRUN, "-n", "2", "--mca", "trace_output", str(place), *program]
+    words = command if by_parameter else [*TRACE, "-o", str(place), "--", *OMPYRUN, "-n", "2", *program]
+    job = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert job.returncode != 0
+    assert f"{place} is " in job.stderr or f"'{place}' is " in job.stderr
+    assert (place.stat().st_ino, place.stat().st_mode) == (before.st_ino, before.st_mode)
+    assert [it.name for it in tmp_path.iterdir()] == ["place"]
+
+
+def test_a_command_that_can_not_run_leaves_the_trace_before_it(tmp_path: Path) -> None:
+    earlier = tmp_path / "run.json"
+    earlier.write_text("precious")
+    job = subprocess.run([*TRACE, "-o", str(earlier), "--", "no-such-program"], capture_output=True, timeout=60, check=False)
+    assert job.returncode != 0
+    assert earlier.read_text() == "precious"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import signal
 import sys
@@ -78,11 +79,17 @@ def fuzz(
     chosen = tuple(word for word in kinds.split(",") if word)
     if unknown := set(chosen) - set(WEIGHTS):
         raise click.UsageError(f"--kinds {', '.join(sorted(unknown))}: known are {', '.join(WEIGHTS)}")
+    absent = tuple(word for word in without.split(",") if word)
+    if unknown := set(absent) - campaign.FEATURES:
+        raise click.UsageError(f"--without {', '.join(sorted(unknown))}: known are {', '.join(sorted(campaign.FEATURES))}")
+    for option, number in (("--seconds", seconds), ("--shrink", shrink), ("--silence", silence)):
+        if not 0 <= number < math.inf:
+            raise click.UsageError(f"{option} {number:g}: a number of seconds, 0 or more, is expected")
     if not launcher:
         use(mca)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     seed = random.SystemRandom().randrange(SEEDS) if seed is None else seed
-    wish = campaign.Wish(seed, 0 if operations else seconds, operations, chosen, tuple(without.split(",")), shrinking=shrink)
+    wish = campaign.Wish(seed, 0 if operations else seconds, operations, chosen, absent, shrinking=shrink)
     console = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
     if program is not None:
         sys.exit(replayed(console, program, mca, python, launcher, silence, repeat))

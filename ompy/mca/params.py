@@ -159,7 +159,7 @@ def read_file(path: str, required: bool = False) -> dict[str, Setting]:
             raise ParameterError(f"parameter file {path} is no regular file, which every rank could read")
         if found.st_size > LONGEST_FILE:
             raise ParameterError(f"parameter file {path} has {found.st_size} bytes, {LONGEST_FILE} at most are read")
-        with open(path, encoding="utf-8") as stream:
+        with open(path, encoding="utf-8-sig") as stream:
             lines = stream.read().splitlines()
     except (FileNotFoundError, NotADirectoryError):
         if required:

@@ -56,11 +56,16 @@ class Hosts:
         """Start the proxies and wait until all have called; False, with a message, when one does not."""
         launcher = self.launcher
         try:
+            directory = os.getcwd()
+        except OSError:
+            launcher.fail(1, "the working directory is gone, and ranks on other hosts can't start in it: go to another one")
+            return False
+        try:
             told = {
                 "secret": launcher.secret.hex(),
                 "name": launcher.job.name,
                 "environment": dict(os.environ),
-                "directory": os.getcwd(),
+                "directory": directory,
                 "limit": self.limit,
                 "fan_out": self.fan_out,
             }

@@ -18,7 +18,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 SUFFIX = ".template"
 # Of which one serves each process of a job: a new one takes over where it is named, and not wherever it is installed.
 BY_NAME = ("bml", "mtl", "plm", "pml", "rpi")
-NAME = re.compile(r"[a-z][a-z0-9_]*")
+NAME = re.compile(r"[a-z]([a-z0-9_]*[a-z0-9])?")
 
 
 def frameworks() -> list[str]:
@@ -73,7 +73,10 @@ def values(framework: str, name: str, cython: bool) -> dict[str, str]:
 def problem(name: str) -> str:
     """Why a component can't have that name; empty when it can."""
     if not NAME.fullmatch(name) or keyword.iskeyword(name):
-        return f"{name!r}: a component's name has lower-case letters, digits and underscores, and begins with a letter"
+        return (
+            f"{name!r}: a component's name has lower-case letters, digits and underscores, begins with a letter, and ends with "
+            "no underscore"
+        )
     return ""
 
 

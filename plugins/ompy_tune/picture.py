@@ -29,7 +29,7 @@ def draw_one(axes: Axes, function: str, sizes: dict[int, dict[str, float]]) -> N
     for number, name in enumerate(names):
         points = [(size, algorithms_of(seconds).get(name)) for size, seconds in sizes.items()]
         shown = [(size, second * 1e6) for size, second in points if second is not None]
-        axes.plot(*zip(*shown, strict=True), label=name, color=f"C{number}", linewidth=0.9)
+        axes.plot(*zip(*shown, strict=True), label=name, color=f"C{number}", linewidth=0.9, marker=".")
     chosen = best(function, sizes)
     axes.plot(
         list(chosen),
@@ -53,7 +53,8 @@ def draw(path: Path, times: Times, ranks: int, title: str) -> None:
     from matplotlib.figure import Figure
 
     found = {function: dict(sorted(by_ranks[ranks].items())) for function, by_ranks in times.items() if ranks in by_ranks}
-    found = {function: sizes for function, sizes in found.items() if len(sizes) > 1}
+    # A single size is a point, which is of interest only where there is nothing else.
+    found = {function: sizes for function, sizes in found.items() if len(sizes) > 1} or found
     rows = -(-len(found) // COLUMNS)
     figure = Figure(figsize=(4.2 * COLUMNS, 3.2 * rows), layout="constrained")
     panels = figure.subplots(rows, COLUMNS, squeeze=False).flat

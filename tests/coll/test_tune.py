@@ -106,6 +106,14 @@ def test_a_run_writes_rules_that_a_job_takes(tune, run, tmp_path):
     assert (tmp_path / "3.png").stat().st_size > 1000
 
 
+def test_functions_that_were_measured_at_one_size_are_drawn_where_there_is_nothing_else(tmp_path):
+    pytest.importorskip("matplotlib")
+    from ompy_tune import picture
+
+    picture.draw(tmp_path / "one.png", {"bcast": {2: {8: {"linear": 1e-6, "binomial": 2e-6}}}}, 2, "one size")
+    assert (tmp_path / "one.png").stat().st_size > 1000
+
+
 def test_a_comparison_shows_ratios_for_each_function_and_size(tune):
     result = tune("--compare", "-n", "2", "--bytes", "8,1K", "--rounds", "1", "--only", "allreduce")
     assert result.returncode == 0, result.stderr

@@ -47,7 +47,7 @@ def test_each_source_is_stronger_than_those_before_it(tmp_path: Path, monkeypatc
     assert found() == (11, f"{user}:1")
     first, second = tmp_path / "first.conf", tmp_path / "second.conf"
     first.write_text("btl_pigeon_depth = 12\n")
-    second.write_text("# nothing here\n")
+    second.write_text("\ufeff# nothing here\n", encoding="utf-8")  # as some editors begin a file
     environment[TUNE] = f"{first},{second}"
     assert found() == (12, f"{first}:1")
     second.write_text("\nbtl_pigeon_depth = 13\n")

@@ -227,6 +227,14 @@ def test_job_runs_where_the_working_directory_is_gone(tmp_path: object, program:
     assert job.stdout == "ran\nran\n"
 
 
+def test_a_job_of_several_hosts_says_that_its_working_directory_is_gone(tmp_path: object) -> None:
+    words = shlex.join([*OMPYRUN, "-n", "2", "--host", "a,b", "--mca", "plm", "local", "true"])
+    script = f"mkdir {tmp_path}/gone && cd {tmp_path}/gone && rmdir {tmp_path}/gone && {words}"
+    job = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=DEADLINE, check=False)
+    assert job.returncode == 1
+    assert "the working directory is gone" in job.stderr
+
+
 def test_no_room_for_the_job_board_is_said_in_a_line() -> None:
     words = shlex.join([*OMPYRUN, "-n", "2", "true"])
     job = subprocess.run(["sh", "-c", f"ulimit -f 0; {words}"], capture_output=True, text=True, timeout=DEADLINE, check=False)

@@ -124,7 +124,8 @@ def test_what_is_written_is_in_style_and_typed(mynet: Path) -> None:
 
 
 def test_a_misspelt_or_taken_name_is_refused(workshop: Workshop) -> None:
-    for name, words in (("My-Net", "lower-case letters"), ("sm", "ompy already has a btl component sm"), ("class", "class")):
+    taken = "ompy already has a btl component sm"
+    for name, words in (("My-Net", "lower-case letters"), ("net_", "no underscore"), ("sm", taken), ("class", "class")):
         done = workshop.ompy("new", "btl", name)
         assert done.returncode == 2
         assert words in done.stderr

@@ -58,18 +58,25 @@ class Outcome(NamedTuple):
     found: Found | None
 
 
+ALWAYS = {"threads", "signals", "rma", "floods"}
+OF_MPI_4_0 = {"mpi4.0", "sessions", "isendrecv"}
+OF_MPI_4_1 = {"mpi4.1"}
+# What MPI leaves open: errors that are told and survived, children that go on.
+OF_OMPY = {"errors", "fork", "start after free"}
+FEATURES = ALWAYS | OF_MPI_4_0 | OF_MPI_4_1 | OF_OMPY | {"numpy"}
+
+
 def features(about: dict[str, Any], foreign: bool) -> frozenset[str]:
     """What a library can do."""
-    found = {"threads", "signals", "rma", "floods"}
+    found = set(ALWAYS)
     if tuple(about["standard"]) >= (4, 0):
-        found |= {"mpi4.0", "sessions", "isendrecv"}
+        found |= OF_MPI_4_0
     if tuple(about["standard"]) >= (4, 1):
-        found.add("mpi4.1")
+        found |= OF_MPI_4_1
     if importlib.util.find_spec("numpy") is not None:
         found.add("numpy")
     if not foreign:
-        # What MPI leaves open: errors that are told and survived, children that go on.
-        found |= {"errors", "fork", "start after free"}
+        found |= OF_OMPY
     return frozenset(found)
 
 

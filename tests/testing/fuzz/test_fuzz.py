@@ -32,6 +32,27 @@ def many(count: int, size: int = 3) -> list[Program]:
     return [generate(seed, Setting(size, features=EVERY_FEATURE)) for seed in range(count)]
 
 
+def test_every_feature_that_an_action_needs_can_be_left_out() -> None:
+    assert EVERY_FEATURE <= campaign.FEATURES
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--without", "thread"), "--without thread: known are"),
+        (("--kinds", "colective"), "--kinds colective: known are"),
+        (("--seconds", "nan"), "--seconds nan: a number of seconds"),
+        (("--silence", "-1"), "--silence -1: a number of seconds"),
+        (("--shrink", "inf"), "--shrink inf: a number of seconds"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(words: tuple[str, ...], problem: str) -> None:
+    command = [sys.executable, "-m", "ompy", "fuzz", *words]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 2
+    assert problem in " ".join(result.stderr.replace("│", " ").split())
+
+
 def test_a_seed_always_gives_the_same_program(ompy_seed: int) -> None:
     setting = Setting(4, features=EVERY_FEATURE)
     assert generate(ompy_seed, setting).dumps() == generate(ompy_seed, setting).dumps()

@@ -14,13 +14,14 @@ import click
 from ompy.mca.params import use
 from ompy.runtime import timeline
 
-# What asks a job to end.
-ENDING = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
+# What the terminal sends to the command as well, and what is sent to this process and passed on.
+SHARED = {signal.SIGINT, signal.SIGQUIT}
+PASSED_ON = {signal.SIGHUP, signal.SIGTERM}
 
 
 def run(command: tuple[str, ...]) -> int:
-    """Run a command to its end and return its status; what this process is told by a signal, the command is told too."""
-    watched = {*ENDING, signal.SIGCHLD}
+    """Run a command to its end, whatever asks this process to end meanwhile, and return its status."""
+    watched = {*SHARED, *PASSED_ON, signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
     try:
         process = subprocess.Popen(command, preexec_fn=partial(signal.pthread_sigmask, signal.SIG_SETMASK, before))
@@ -28,10 +29,9 @@ def run(command: tuple[str, ...]) -> int:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         raise
     while process.poll() is None:
-        told = signal.sigwaitinfo(watched)
-        # The terminal's signals (si_code above 0) reach the command by themselves.
-        if told.si_signo != signal.SIGCHLD and told.si_code <= 0:
-            process.send_signal(told.si_signo)
+        number = signal.sigwaitinfo(watched).si_signo
+        if number in PASSED_ON:
+            process.send_signal(number)
     return process.returncode
 
 

@@ -212,6 +212,7 @@ def ompy_query(context: Context) -> Offer | Refusal:
     if registry.value("btl_base_verbose") >= 1:
         context.inform(choices(kernel_copies, heap is not None, joint_size))
         btl.on_choice = context.inform
+    btl.on_lack = lambda line: context.inform(line, private=True)
     btl.on_fallback = lambda line: context.inform(f"{line}; large messages go through the ring")
     # In files, a peer may have found no room for its rings.
     return Offer(modules=[btl], certain=not btl.in_files)

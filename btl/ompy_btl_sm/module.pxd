@@ -21,6 +21,7 @@ cdef class SmBtl(Btl):
     cdef public size_t ring_size
     cdef public str backing
     cdef public object on_fallback               # called with a line for people when single copy turns out not to work
+    cdef public object on_lack                   # called with a line for people when something must wait for descriptors
     cdef public object on_choice                 # called with a line for people when a trial of `ring_copy` is over
     cdef public object reservation               # room for rings in files, see `reservation.py`; None elsewhere
     cdef Inbox inbox
@@ -31,6 +32,7 @@ cdef class SmBtl(Btl):
     cdef list incoming                           # Incoming, in the order of `watched.readers`
     cdef dict endpoints                          # pid -> SmEndpoint
     cdef list leaving                            # SmEndpoint given back, whose peer has not found our ring yet
+    cdef bint postponed                          # a ring that was announced could not be opened yet
     cdef double next_look                        # when peers are next looked at, seconds
     cdef bint kernel_copies                      # of memory outside heaps
     cdef tuple heap                              # location, address and size of this process's shared heap, or None

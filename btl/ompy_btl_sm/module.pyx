@@ -271,7 +271,7 @@ cdef class SmBtl(Btl):
         cdef Incoming incoming
         cdef SmEndpoint endpoint
         cdef int count = 0
-        cdef object lacking = None
+        cdef bint lacking = False
         self.see_off()
         arrivals = self.inbox.arrivals()
         self.watched.seen = self.inbox.seen
@@ -280,8 +280,11 @@ cdef class SmBtl(Btl):
                 incoming = Incoming(slot, pid, location, size)
             except MPIError as error:
                 if isinstance(error.__cause__, OSError) and error.__cause__.errno in LACK:
+                    # Nobody who waits can help it, and no message is lost: it is tried again, with the next look at peers.
                     self.inbox.postpone(slot)
-                    lacking = error
+                    lacking = True
+                    if not self.postponed and self.on_lack is not None:
+                        self.on_lack(f"{error}; what it sends is received when that is over")
                     continue
                 self.inbox.release_slot(slot)
                 endpoint = self.endpoints.get(pid)
@@ -298,10 +301,7 @@ cdef class SmBtl(Btl):
             self.watched.readers[self.watched.reader_count] = &incoming.reader
             self.watched.reader_count += 1
             count += 1
-        if lacking is not None:
-            # Who waits here hears it, whoever it waits for; the next look tries again.
-            self.watched.seen -= 1
-            raise lacking
+        self.postponed = lacking
         return count
 
     cdef int drop_incoming(self, Incoming incoming) except -1:
@@ -477,6 +477,8 @@ cdef class SmBtl(Btl):
             return 0
         self.next_look = now + LOOK_INTERVAL
         self.see_off()
+        if self.postponed:
+            self.accept()
         for endpoint in list(self.endpoints.values()):
             if endpoint.failure is not None or not (endpoint.connected or endpoint.incoming is not None):
                 continue

@@ -21,7 +21,10 @@ PASSED_ON = {signal.SIGHUP, signal.SIGTERM}
 
 def run(command: tuple[str, ...]) -> int:
     """Run a command to its end, whatever asks this process to end meanwhile, and return its status."""
-    watched = {*SHARED, *PASSED_ON, signal.SIGCHLD}
+    # What nohup has switched off stays off; but who ignores SIGCHLD is not told of the end.
+    passed_on = {number for number in PASSED_ON if signal.getsignal(number) != signal.SIG_IGN}
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    watched = {*SHARED, *passed_on, signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
     try:
         process = subprocess.Popen(command, preexec_fn=partial(signal.pthread_sigmask, signal.SIG_SETMASK, before))
@@ -30,7 +33,7 @@ def run(command: tuple[str, ...]) -> int:
         raise
     while process.poll() is None:
         number = signal.sigwaitinfo(watched).si_signo
-        if number in PASSED_ON:
+        if number in passed_on:
             process.send_signal(number)
     return process.returncode
 

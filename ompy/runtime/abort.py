@@ -38,7 +38,10 @@ def is_running(wanted: FrameType) -> bool:
 
 def has_returned(frame: FrameType) -> bool:
     """Whether a frame that has ended came to its end; otherwise an exception ended it."""
-    from opcode import opname
+    try:
+        from opcode import opname
+    except OSError:
+        return True  # no descriptor is left to read the module by: the program may end all the same
 
     return frame.f_lasti >= 0 and opname[frame.f_code.co_code[frame.f_lasti]].startswith("RETURN_")
 

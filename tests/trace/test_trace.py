@@ -249,6 +249,13 @@ def test_a_job_that_is_told_to_end_has_its_time_and_is_drawn(tmp_path: Path, num
     assert not list(tmp_path.glob("*.ring"))
 
 
+def test_a_job_that_ends_is_noticed_where_children_are_not_told_of(tmp_path: Path) -> None:
+    source = "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+    words = [sys.executable, "-c", source, *TRACE, "-o", "run.json", "--", *OMPYRUN, "-n", "2", sys.executable, "-c", FLOOD]
+    assert subprocess.run(words, cwd=tmp_path, timeout=60, check=False).returncode == 0
+    assert (tmp_path / "run.json").exists()
+
+
 def make_pipe(path: Path) -> None:
     os.mkfifo(path)
 

@@ -10,6 +10,7 @@ class SmBtl(Btl):
     ring_size: int
     backing: str
     on_fallback: Callable[[str], object] | None
+    on_lack: Callable[[str], object] | None
     on_choice: Callable[[str], object] | None
     reservation: Reservation | None
     @property

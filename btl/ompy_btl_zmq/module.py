@@ -228,7 +228,7 @@ class ZmqBtl(Btl):
         self.departed = {identity for identity in self.departed if not identity.startswith(beginning)}
 
     def connect(self, endpoint: ZmqEndpoint) -> None:
-        """Ask for the connection; what is sent meanwhile waits in it."""
+        """Ask for the connection."""
         if self.kept_memory and not self.counters["connections made"]:
             keep_freed(2 * self.max_send_size, self.kept_memory)
         identities = self.circles.of(endpoint.proc.circle)
@@ -265,10 +265,16 @@ class ZmqBtl(Btl):
                 return BACK_PRESSURE  # until whoever sends has been told
             descriptor.complete(ERR_PROC_FAILED)
             return TAKEN
+        if endpoint.departed:
+            descriptor.complete(ERR_PROC_FAILED)
+            return TAKEN
         length = descriptor.length
         try:
-            if not endpoint.connected:
-                self.connect(endpoint)
+            if not endpoint.established:
+                # What ZeroMQ keeps for a peer that never lets us in is lost without a word, so it is given nothing before.
+                if not endpoint.connected:
+                    self.connect(endpoint)
+                return BACK_PRESSURE
             self.quiet = False
             self.socket.send(endpoint.name, FIRST_OF_TWO)
             descriptor.length = length + 1

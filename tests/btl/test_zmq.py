@@ -30,6 +30,14 @@ def sockets() -> int:
     return found
 
 
+def greet(rank: Rank) -> None:
+    """Connections are there once a message has come from each to each."""
+    rank.post(1 - rank.rank, b"greeting")
+    rank.wait_for(1)
+    rank.inbox.messages.clear()
+    rank.gather()
+
+
 @pytest.mark.parametrize("security", ["plain", "curve", "none"])
 def test_messages_arrive_once_and_in_order_in_every_security_mode(security: str) -> None:
     seed = random.randrange(1 << 32)
@@ -102,11 +110,31 @@ def test_nothing_is_connected_before_the_first_message() -> None:
     assert run(body, size=3) == [1, 0, 0]
 
 
+def test_a_peer_that_never_answers_is_given_nothing_and_named() -> None:
+    def body(rank: Rank) -> None:
+        peer = rank.endpoints[1 - rank.rank]
+        if rank.rank == 1:
+            rank.btl.finalize()
+        rank.gather()
+        if rank.rank == 0:
+            while not rank.errors:
+                assert rank.btl.post(peer, b"to nobody", TAG) == BACK_PRESSURE
+                rank.btl.progress()
+            ((lost, error),) = rank.errors
+            assert lost == 1
+            assert isinstance(error, MPIError)
+            assert error.code == ERR_PROC_FAILED
+        rank.gather()
+
+    run(body, connect_timeout=300)
+
+
 def test_a_peer_that_does_not_read_holds_its_sender_back_without_blocking_or_losing() -> None:
     count = 400
     message = bytes(100_000)
 
     def body(rank: Rank) -> None:
+        greet(rank)
         if rank.rank == 0:
             taken = 0
             while (outcome := rank.btl.post(rank.endpoints[1], taken.to_bytes(4, "little") + message, TAG)) == TAKEN:
@@ -130,6 +158,7 @@ def test_a_sender_that_was_held_back_is_woken_when_there_is_room() -> None:
     message = bytes(1_000_000)
 
     def body(rank: Rank) -> None:
+        greet(rank)
         if rank.rank == 0:
             while rank.btl.post(rank.endpoints[1], message, TAG) == TAKEN:
                 pass
@@ -205,11 +234,12 @@ def test_messages_sent_just_before_finalize_still_arrive() -> None:
 def test_a_rank_that_computes_for_longer_than_the_handshake_may_take_gets_its_messages_all_the_same() -> None:
     def body(rank: Rank) -> None:
         if rank.rank == 0:
-            rank.post(1, b"hello")
-            rank.post(1, b"again")
+            assert rank.btl.post(rank.endpoints[1], b"asks for the connection", TAG) == BACK_PRESSURE
             end = time.monotonic() + 1.0
             rank.progress_until(lambda: time.monotonic() > end)
             rank.gather()
+            rank.post(1, b"hello")
+            rank.post(1, b"again")
         else:
             rank.gather()
             rank.wait_for(2)

@@ -8,6 +8,7 @@ import shlex
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,17 @@ def test_every_compiled_module_has_a_stub() -> None:
     present = [path for path in (*CORE_SOURCES, *COMPONENT_SOURCES) if path.suffix == ".pyx"]
     assert len(present) > 100
     assert [str(path.relative_to(TOP)) for path in sorted(present) if not path.with_suffix(".pyi").exists()] == []
+
+
+def test_the_number_of_layouts_is_that_of_what_is_declared() -> None:
+    path = TOP / "tools" / "build.py"
+    spec = spec_from_file_location("build", path)
+    assert spec is not None
+    assert spec.loader is not None
+    build = module_from_spec(spec)
+    spec.loader.exec_module(build)
+    text = (TOP / "ompy" / "mca" / "layout.pxd").read_text()
+    assert f"LAYOUT = {build.layout_number():#x}\n" in text, "declarations have changed: run tools/build.py"
 
 
 def test_a_package_whose_modules_are_compiled_together_has_them_found() -> None:

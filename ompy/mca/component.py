@@ -64,7 +64,8 @@ class Component:
         name: as in `--mca btl name`; the same as its entry point's.
         version: the component's own.
         interface: the `INTERFACE` of the framework's contract that it was built with; of a compiled component, the name
-            of its compiled module, which holds that number as `interface` (`interface = INTERFACE` beside its cimports).
+            of its compiled module, which holds that number as `interface` (`interface = INTERFACE` beside its cimports),
+            and as `layout` what it was compiled against (`layout = LAYOUT`, of `ompy.mca.layout`).
         summary: one line for people.
         parameters: what can be set, each as `<framework>_<component>_<name>`.
         capabilities: limits and abilities as data; docs/developers/conformance.md lists those that the conformance kit asks

@@ -100,6 +100,11 @@ def load(found: Found) -> Loaded:
     return loaded
 
 
+def layout() -> int:
+    """That of this ompy's classes (`ompy/mca/layout.pxd`)."""
+    return int(import_module("ompy.mca.layout").layout)
+
+
 def interface_mismatch(found: Found, component: Component) -> str:
     """Why the component's interface number rules it out; empty when it does not.
 
@@ -111,7 +116,15 @@ def interface_mismatch(found: Found, component: Component) -> str:
     ours = int(import_module(f"ompy.mca.{found.framework}").interface)
     theirs = component.interface
     if isinstance(theirs, str):
-        theirs = int(import_module(theirs).interface)
+        compiled = import_module(theirs)
+        theirs = int(compiled.interface)
+        # Of a class that has another layout than the component was built with, the first call ends the process.
+        if theirs == ours and getattr(compiled, "layout", layout()) != layout():
+            return (
+                f"{found.framework} component {found.name} of {found.distribution} {found.version} was compiled against "
+                f"another ompy, whose classes lie otherwise in memory: build it again for this one, "
+                f"pip install --no-build-isolation"
+            )
     if theirs == ours:
         return ""
     remedy = f"rebuild or upgrade {found.distribution}" if theirs < ours else "upgrade ompy"

@@ -47,6 +47,35 @@ def test_it_carries_a_program_of_two_ranks(mailbox: Outside, run, seed: int) -> 
     assert [line.split()[1:3] for line in result.stderr.splitlines()[2:4]] == [["self", "mailbox"], ["mailbox", "self"]]
 
 
+@pytest.mark.parametrize(("layout", "carries"), [("layout", True), ("layout ^ 1", False)])
+def test_one_that_was_compiled_against_other_layouts_is_refused_before_it_is_called(
+    mailbox: Outside, run, seed: int, layout: str, carries: bool
+) -> None:
+    package = mailbox.folder / "ompy_btl_mailbox"
+    compiled = f"from ompy.mca.btl import interface\nfrom ompy.mca.layout import layout\nlayout = {layout}\n"
+    (package / "compiled.py").write_text(compiled)
+    component = (package / "component.py").read_text()
+    assert component.count("interface=1") == 1
+    (package / "component.py").write_text(component.replace("interface=1", 'interface="ompy_btl_mailbox.compiled"'))
+    result = run(
+        "-m",
+        "ompy.cli.ompyrun",
+        "-n",
+        "2",
+        "--timeout",
+        "40",
+        "--mca",
+        "btl",
+        "mailbox,self",
+        sys.executable,
+        "-c",
+        PROGRAM,
+        str(seed),
+    )
+    assert (result.returncode == 0) == carries, result.stderr
+    assert ("btl component mailbox of ompy-btl-mailbox 1.0 was compiled against another ompy" in result.stderr) != carries
+
+
 def test_it_is_shown_as_the_trees_own_are(mailbox: Outside, run, info) -> None:
     assert "ompy-btl-mailbox 1.0" in info().stdout
     assert "btl_mailbox_max_send_size" in info("--param", "btl", "mailbox", "--level", "9").stdout

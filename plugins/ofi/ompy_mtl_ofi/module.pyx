@@ -12,6 +12,7 @@ from ompy.core.owner cimport enter, leave
 from ompy.core.proc cimport Proc
 from ompy.core.progress cimport progress, register_source, unregister_source
 from ompy.core.status cimport StatusRecord
+from ompy.mca.layout cimport LAYOUT
 from ompy.mca.mtl cimport INTERFACE, MtlRecv, MtlSend
 from ompy.mca.pml cimport Message
 
@@ -21,6 +22,7 @@ from ompy_mtl_ofi.requests cimport OfiRecv, OfiSend, TakenMessage
 from ompy_mtl_ofi.tags cimport message_tag
 
 interface = INTERFACE
+layout = LAYOUT
 
 # How long the end waits for a provider that gets rid of nothing, seconds.
 cdef double PATIENCE = 10
@@ -41,6 +43,10 @@ cdef class OfiMtl(Mtl):
     cpdef dict cards(self):
         """The endpoint's address."""
         return self.engine.card()
+
+    def serves_other_jobs(self):
+        """Each has its endpoint's address on its card."""
+        return True
 
     cpdef int add_comm(self, Communicator comm) except -1:
         """Number its sources."""

@@ -213,6 +213,10 @@ cdef class Mtl:
         """No more contact with a peer."""
         return 0
 
+    def serves_other_jobs(self):
+        """Whether processes of other jobs that this one's job meets can be peers, by their cards."""
+        return False
+
     cpdef MtlSend new_send(self):
         """An empty request of this MTL's own kind."""
         return MtlSend.__new__(MtlSend)

@@ -68,6 +68,10 @@ cdef class Pml:
         """No more contact with a peer."""
         raise NotImplementedError
 
+    def serves_other_jobs(self):
+        """Whether processes of other jobs that this one's job meets can be peers (MPI-4.1, 11.8 to 11.10)."""
+        return True
+
     cpdef int peer_lost(self, Proc proc, object error) except -1:
         """Contact with a peer has ended: what needs it ends with an error that names it."""
         if not (isinstance(error, MPIError) and error.code != ERR_PROC_FAILED):

@@ -75,6 +75,10 @@ cdef class Cm(Pml):
         """Find the way to a peer now rather than at the first message."""
         return self.mtl.add_proc(proc)
 
+    def serves_other_jobs(self):
+        """As the transport does."""
+        return self.mtl.serves_other_jobs()
+
     cpdef int del_proc(self, Proc proc) except -1:
         """No more contact with a peer."""
         self.mtl.del_proc(proc)

@@ -75,6 +75,10 @@ cdef class RpiPml(Pml):
         """Nothing to prepare: the component reaches every process of the job."""
         return 0
 
+    def serves_other_jobs(self):
+        """The component reaches its own job's processes alone."""
+        return False
+
     cpdef int del_proc(self, Proc proc) except -1:
         """Nothing to give back."""
         return 0

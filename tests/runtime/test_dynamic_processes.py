@@ -125,6 +125,24 @@ def test_ranks_of_ompyrun_within_a_step_of_slurm_spawn(tmp_path: Path, monkeypat
     assert (status, output) == (0, "[0, 1]\n")
 
 
+@pytest.mark.parametrize("pml", [("cm", "--mca", "mtl", "portals"), ("rpi",)], ids=["portals", "rpi"])
+def test_a_transport_that_stays_within_its_job_says_so_before_anything_is_started(tmp_path: Path, pml: tuple[str, ...]) -> None:
+    child = program(tmp_path, "child.py", "print('started')\n")
+    text = (
+        PARENT
+        + "for call in (lambda: spawn(world, sys.argv[1], 1), lambda: world.Accept(''), lambda: world.Connect('none')):\n"
+        "    try:\n        call()\n"
+        "    except MPI.Exception as error:\n        print(error.Get_error_class() == MPI.ERR_UNSUPPORTED_OPERATION, error)\n"
+        "assert world.allreduce(1) == world.size\n"
+    )
+    status, output = ended(
+        start(*OMPYRUN, "-n", "2", "--mca", "pml", *pml, sys.executable, program(tmp_path, "p.py", text), child)
+    )
+    assert status == 0, output
+    assert "started" not in output
+    assert output.count("True") == output.count(f"pml {pml[0]}") == output.count("--mca pml ob1") == 6, output
+
+
 @pytest.mark.parametrize("how", ["launcher", "alone"])
 def test_a_program_that_is_not_there_is_an_error_of_spawn(tmp_path: Path, how: str) -> None:
     text = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import marshal
 
 from ompy.core.circle import Circle
-from ompy.core.errors import ERR_INTERN, ERR_OTHER, MPIError, code_of
+from ompy.core.errors import ERR_INTERN, ERR_OTHER, ERR_UNSUPPORTED_OPERATION, MPIError, code_of
 from ompy.core.proc import process_table
 from ompy.runtime import communicators
 from ompy.runtime.dpm import acquaintances
@@ -39,7 +39,15 @@ def meet(
         interrupted: called where a signal handler ends the meeting, before the other group can notice.
 
     Collective over `local`.
+
+    Errors: ERR_UNSUPPORTED_OPERATION where messages of this job stay within it, before anybody is called or started.
     """
+    if not instance.pml.serves_other_jobs():
+        below = f" over mtl {instance.pml.mtl.name}" if hasattr(instance.pml, "mtl") else ""
+        raise MPIError(
+            ERR_UNSUPPORTED_OPERATION,
+            f"pml {instance.pml.name}{below} carries messages within one job only: give every job --mca pml ob1, say",
+        )
     introductions = communicators.gather_values(local, introduction(instance), root)
     channel: Channel | None = None
     news: Any = None

@@ -1,5 +1,8 @@
 # Communicators (MPI-4.1, chapter 7).
 from ompy.core.communicator cimport Communicator
+from ompy.mpi.errhandler cimport Errhandler
+from ompy.mpi.group cimport Group
+from ompy.mpi.info cimport Info
 from ompy.mpi.object_collectives cimport ObjectCollectives
 
 cdef class Comm(ObjectCollectives):
@@ -11,5 +14,7 @@ cdef class Comm(ObjectCollectives):
 
 # A handle on a core communicator, of the class that fits it; COMM_NULL's class for None.
 cdef Comm new_comm(object core)
+# What a communicator without a parent begins with: the session of its group, and what the program gave; None: nothing.
+cdef int equip(Communicator core, Group group, Info info, Errhandler errhandler) except -1
 # Which class fits: "intra", "inter", or a kind of topology -> class.  The modules of the classes fill it in.
 cdef dict classes

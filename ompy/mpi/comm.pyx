@@ -94,7 +94,7 @@ cdef class Comm(ObjectCollectives):
         """The (local) group (MPI-4.1, 7.3.2)."""
         if self.comm is None or self.comm.freed:
             self.refuse_null()
-        return new_group(Group, self.comm.group)
+        return new_group(Group, self.comm.group, self.comm.attributes.get("session"))
 
     @property
     def size(self) -> int:
@@ -490,9 +490,21 @@ cdef class Comm(ObjectCollectives):
         cdef dict given = {}
         if "errhandler" in self.comm.attributes:
             given["errhandler"] = self.comm.attributes["errhandler"]
+        if "session" in self.comm.attributes:
+            given["session"] = self.comm.attributes["session"]
         if hints(info):
             given["info"] = hints(info)
         return given
+
+
+cdef int equip(Communicator core, Group group, Info info, Errhandler errhandler) except -1:
+    if group.session is not None:
+        core.attributes["session"] = group.session
+    if errhandler is not None:
+        set_errhandler(core.attributes, "Comm", errhandler)
+    if hints(info):
+        core.attributes["info"] = hints(info)
+    return 0
 
 
 cdef Comm new_comm(object core):

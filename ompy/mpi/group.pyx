@@ -65,6 +65,7 @@ cdef class Group(Handle):
     def __cinit__(self, Group group=None):
         if group is not None:
             self.group = group.group
+            self.session = group.session
 
     cdef type family(self):
         return Group
@@ -139,14 +140,14 @@ cdef class Group(Handle):
         cdef list first = checked(group1, "group1").indices()
         cdef list second = checked(group2, "group2").indices()
         cdef set seen = set(first)
-        return from_members(cls, first + [index for index in second if index not in seen])
+        return combination(cls, first + [index for index in second if index not in seen], group1, group2)
 
     @classmethod
     def Intersection(cls, Group group1 not None, Group group2 not None):
         """Those of the first group that are also in the second, in the first's order (MPI-4.1, 7.3.2)."""
         cdef CoreGroup second = checked(group2, "group2")
         cdef list first = checked(group1, "group1").indices()
-        return from_members(cls, [index for index in first if second.rank_of(index) != UNDEFINED])
+        return combination(cls, [index for index in first if second.rank_of(index) != UNDEFINED], group1, group2)
 
     Intersect = Intersection
 
@@ -155,7 +156,7 @@ cdef class Group(Handle):
         """Those of the first group that are not in the second, in the first's order (MPI-4.1, 7.3.2)."""
         cdef CoreGroup second = checked(group2, "group2")
         cdef list first = checked(group1, "group1").indices()
-        return from_members(cls, [index for index in first if second.rank_of(index) == UNDEFINED])
+        return combination(cls, [index for index in first if second.rank_of(index) == UNDEFINED], group1, group2)
 
     def Incl(self, ranks):
         """The processes of these ranks, in this order (MPI-4.1, 7.3.2)."""
@@ -179,7 +180,7 @@ cdef class Group(Handle):
     def Create_from_session_pset(cls, session, str pset_name):
         """The group of a session's process set (MPI-4.1, 7.3.2)."""
         cdef Group group = session.Create_group(pset_name)
-        return from_members(cls, group.group.indices())
+        return new_group(cls, group_of(group.group.indices()), group.session)
 
     def Free(self) -> None:
         """Let go of the group; the handle becomes GROUP_NULL (MPI-4.1, 7.3.3)."""
@@ -188,7 +189,7 @@ cdef class Group(Handle):
         self.group = None
 
     cdef Group made(self, CoreGroup group):
-        return new_group(type(self), group)
+        return new_group(type(self), group, self.session)
 
     cdef Group without(self, list ranks):
         cdef CoreGroup group = self.group
@@ -209,14 +210,15 @@ cdef int compare(CoreGroup first, CoreGroup second) except -1:
     return SIMILAR if set(a) == set(b) else UNEQUAL
 
 
-cdef Group new_group(type cls, CoreGroup core):
+cdef Group new_group(type cls, CoreGroup core, object session=None):
     cdef Group group = cls.__new__(cls)
     group.group = core
+    group.session = session
     return group
 
 
-cdef Group from_members(type cls, list members):
-    return new_group(cls, group_of(members))
+cdef Group combination(type cls, list members, Group first, Group second):
+    return new_group(cls, group_of(members), first.session if first.session is not None else second.session)
 
 
 GROUP_NULL = predefine(Group(), "GROUP_NULL")

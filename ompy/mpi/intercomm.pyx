@@ -3,10 +3,10 @@
 # distutils: extra_compile_args=-Os
 """Inter-communicators: two groups that talk to each other (MPI-4.1, 7.6)."""
 
-from ompy.mpi.comm cimport Comm, classes
-from ompy.mpi.errhandler cimport Errhandler, set_errhandler
+from ompy.mpi.comm cimport Comm, classes, equip
+from ompy.mpi.errhandler cimport Errhandler
 from ompy.mpi.group cimport Group, checked, new_group
-from ompy.mpi.info cimport Info, hints
+from ompy.mpi.info cimport Info
 
 from ompy.core.errors import MPIError
 from ompy.mpi.exceptions import hand_over
@@ -37,12 +37,8 @@ cdef class Intercomm(Comm):
         try:
             made.comm = communicators.from_groups(checked(local_group, "local_group"), local_leader,
                                                   checked(remote_group, "remote_group"), remote_leader, stringtag)
-            if made.comm is None:
-                return made
-            if errhandler is not None:
-                set_errhandler(made.comm.attributes, "Comm", errhandler)
-            if hints(info):
-                made.comm.attributes["info"] = hints(info)
+            if made.comm is not None:
+                equip(made.comm, local_group, info, errhandler)
         except MPIError as error:
             hand_over(error, None)
         return made
@@ -51,7 +47,7 @@ cdef class Intercomm(Comm):
         """The remote group (MPI-4.1, 7.6.1)."""
         if self.comm is None or self.comm.freed:
             self.refuse_null()
-        return new_group(Group, self.comm.remote_group)
+        return new_group(Group, self.comm.remote_group, self.comm.attributes.get("session"))
 
     def Get_remote_size(self) -> int:
         """Number of processes in the remote group (MPI-4.1, 7.6.1)."""

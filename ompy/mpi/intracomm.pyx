@@ -8,11 +8,11 @@ from cpython.object cimport PyObject
 from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport TAG_UPPER_BOUND, UNDEFINED
 from ompy.mca.coll cimport EXSCAN, SCAN
-from ompy.mpi.comm cimport Comm, classes
-from ompy.mpi.errhandler cimport Errhandler, set_errhandler
+from ompy.mpi.comm cimport Comm, classes, equip
+from ompy.mpi.errhandler cimport Errhandler
 from ompy.mpi.group cimport Group, checked
 from ompy.mpi.handle cimport predefine
-from ompy.mpi.info cimport Info, hints
+from ompy.mpi.info cimport Info
 from ompy.mpi.object_reductions cimport prefix
 from ompy.mpi.request cimport Prequest, Request
 from ompy.runtime.communicators cimport create_group, first_ranks
@@ -76,12 +76,8 @@ cdef class Intracomm(Comm):
         cdef Intracomm made = cls.__new__(cls)
         try:
             made.comm = communicators.from_group(checked(group, "group"), stringtag)
-            if made.comm is None:
-                return made
-            if errhandler is not None:
-                set_errhandler(made.comm.attributes, "Comm", errhandler)
-            if hints(info):
-                made.comm.attributes["info"] = hints(info)
+            if made.comm is not None:
+                equip(made.comm, group, info, errhandler)
         except MPIError as error:
             hand_over(error, None)
         return made

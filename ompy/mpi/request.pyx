@@ -429,8 +429,17 @@ cdef inline bint is_complete(Request handle) except -1:
     """Complete, or nothing to wait for."""
     if not is_active(handle) or handle.request.complete:
         return True
-    progress()
+    advance(handle.request)
     return handle.request.complete
+
+
+cdef int advance(CoreRequest asked) except -1:
+    """What a test does for a request that is under way."""
+    try:
+        progress()
+    except MPIError as error:
+        hand_over(error, asked.communicator)
+    return 0
 
 
 cdef int let_go(CoreRequest core) except -1:
@@ -619,15 +628,20 @@ cdef class Selection:
 
     cdef Py_ssize_t wait_any(self) except -2:
         cdef Py_ssize_t index = self.first_complete()
+        cdef CoreRequest asked
         if index == NONE_COMPLETE:
-            wait_until(any_complete, <void *> <PyObject *> self, self.shown())
+            asked = self.shown()
+            try:
+                wait_until(any_complete, <void *> <PyObject *> self, asked)
+            except MPIError as error:
+                hand_over(error, asked.communicator)
             index = self.first_complete()
         return index
 
     cdef Py_ssize_t test_any(self) except -2:
         cdef Py_ssize_t index = self.first_complete()
         if index == NONE_COMPLETE:
-            progress()
+            advance(self.shown())
             index = self.first_complete()
         return index
 
@@ -645,7 +659,7 @@ cdef class Selection:
         for handle in self.requests:
             if is_active(handle) and not handle.request.complete:
                 if not progressed:
-                    progress()
+                    advance(handle.request)
                     progressed = True
                 if not handle.request.complete:
                     return False

@@ -82,6 +82,8 @@ cdef class Session(Handle):
         """Close the session; the handle becomes SESSION_NULL (MPI-4.1, 11.3.1)."""
         from ompy.mpi.environment import end_session
         cdef OpenSession session = self.live()
+        if "buffer" in session.attributes:
+            attached(session.attributes).flush()
         forget(self)
         self.session = None
         session.is_open = False
@@ -113,7 +115,7 @@ cdef class Session(Handle):
 
     def Create_group(self, str pset_name not None) -> Group:
         """The group of a process set (MPI-4.1, 7.3.2)."""
-        return new_group(Group, self.members(pset_name).group)
+        return new_group(Group, self.members(pset_name).group, self.session)
 
     # --- buffered mode
 

@@ -39,3 +39,32 @@ def test_a_session_that_was_finalised_through_another_handle_is_an_error():
         with pytest.raises(MPI.Exception, match="through another handle") as caught:
             call()
         assert caught.value.Get_error_class() == MPI.ERR_SESSION
+
+
+@pytest.mark.ompy(2)
+def test_buffered_sends_of_what_comes_from_a_session_use_its_buffer(comm):
+    """MPI-4.1, 3.6: through groups of its groups, and communicators made from its communicators."""
+    session = MPI.Session.Init()
+    whole = session.Create_group("mpi://WORLD")
+    group = MPI.Group.Union(whole.Incl([0]), whole.Excl([0])).Dup()
+    made = MPI.Intracomm.Create_from_group(group, "buffered")
+    split = made.Split(0, made.rank)
+    again = MPI.Intracomm.Create_from_group(split.Get_group(), "buffered again")
+    payload = bytes(1000)
+    for used in (made, split, made.Dup(), again):
+        if used.rank == 0:
+            with pytest.raises(MPI.Exception) as caught:
+                used.Bsend(payload, 1)
+            assert caught.value.Get_error_class() == MPI.ERR_BUFFER
+        session.Attach_buffer(bytearray(len(payload) + MPI.BSEND_OVERHEAD))
+        if used.rank == 0:
+            used.Bsend(payload, 1)
+            with pytest.raises(MPI.Exception):
+                comm.Bsend(payload, 1)
+        else:
+            used.Recv(bytearray(len(payload)), 0)
+        session.Detach_buffer()
+        used.Barrier()
+        used.Free()
+    session.Attach_buffer(None)
+    session.Finalize()

@@ -10,6 +10,8 @@ from ompy.core.progress cimport (
     aside, clock_now, events_made, longest_sleep, peek, peek_long, poll_all, rest_for, sleep, wake_everybody, waiting, waits,
 )
 
+from ompy.core.errors import ERR_OTHER, MPIError
+
 cdef extern from *:
     """
     #include <sys/prctl.h>
@@ -99,10 +101,13 @@ cdef int employers = 0
 
 
 cpdef int employ() except -1:
-    """Have a thread move the engine, until `dismiss` was called as often."""
+    """Have a thread move the engine, until `dismiss` was called as often.  Errors: ERR_OTHER where there can be none."""
     global employed, employers
     if employed is None:
-        employed = ProgressThread()
+        try:
+            employed = ProgressThread()
+        except RuntimeError as error:
+            raise MPIError(ERR_OTHER, f"no thread for asynchronous progress can be started ({error}; ulimit -u)") from None
     employers += 1
     return 0
 

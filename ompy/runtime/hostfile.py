@@ -35,7 +35,7 @@ class Host:
 
 
 def positive(text: str, where: str) -> int:
-    if not text.isdigit() or int(text) == 0:
+    if not text.isdecimal() or int(text) == 0:
         raise ValueError(f"{where}: expected a number of slots of at least 1, found {text!r}")
     return int(text)
 

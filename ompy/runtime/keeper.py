@@ -20,6 +20,7 @@ import time
 
 SEGMENTS = "/dev/shm"
 OPEN_LIMIT = 65536
+NOBODY = -1
 # In the environment of every rank, and so of what it starts: by this the processes of a job are known.
 JOB_VARIABLE = "OMPY_JOB"
 # In that of agents, which have more time: whose they are.
@@ -51,13 +52,20 @@ class Keeper:
         job: the job's name.
         groups: process groups of ranks that run already.
         agents: those of agents.
+
+    Errors: OSError where the system has no room for a process more.
     """
 
     def __init__(self, job: str, groups: list[int], agents: list[int]) -> None:
         reader, self.writer = os.pipe()
         os.set_blocking(self.writer, False)
         mark = agents_of(job)
-        self.pid = os.fork()
+        try:
+            self.pid = os.fork()
+        except OSError as error:
+            os.close(reader)
+            os.close(self.writer)
+            raise OSError(f"no process can be started here ({error.strerror}; ulimit -u)") from None
         if self.pid == 0:
             # Nothing of the launcher's may stay open here, or its readers would wait for this process too.
             os.closerange(0, reader)
@@ -86,13 +94,21 @@ class Keeper:
         with contextlib.suppress(OSError):
             os.write(self.writer, line.encode())
 
+    def close(self) -> None:
+        """It has ended."""
+        if self.writer >= 0:
+            os.close(self.writer)
+        self.pid = self.writer = NOBODY
+
     def dismiss(self) -> None:
         """Also one that somebody has stopped."""
+        if self.pid == NOBODY:
+            return
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self.pid, 0)
-        os.close(self.writer)
+        self.close()
 
 
 def watch(reader: int, job: str, mark: str, groups: set[int], agents: set[int]) -> None:

@@ -101,7 +101,12 @@ class Launcher:
         """Start the job, see it to its end, and return its exit code."""
         self.signals = SignalQueue()
         self.loop.watch(self.signals.descriptor, self.on_signal)
-        self.local = LocalRanks(self.loop, self.streams, self, self.job.name)
+        try:
+            self.local = LocalRanks(self.loop, self.streams, self, self.job.name)
+        except OSError as error:
+            self.streams.say(str(error))
+            self.streams.drain(lambda: True)
+            return 1
         try:
             if self.start():
                 while self.is_running():

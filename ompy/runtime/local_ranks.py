@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 ORPHANS_GRACE = 0.5
 ORPHANS_END = 2.0
 ORPHANS_PAUSE = 0.001
+# Before another process is asked for that ends what this one would leave.
+KEEPER_PAUSE = 1.0
 # Bytes of answers that may wait for a rank to read.
 MOST_BEHIND = 64 * 1024
 NOT_EXECUTABLE = 126
@@ -275,9 +277,16 @@ class LocalRanks:
                     self.keeper.agent(ended.si_pid)
                     self.others.pop(ended.si_pid)(status)
                 if ended.si_pid == self.keeper.pid:
-                    os.close(self.keeper.writer)
-                    ranks = [rank.pid for rank in self.processes if rank.status is None]
-                    self.keeper = Keeper(self.name, ranks, list(self.others))
+                    self.keeper.close()
+                    self.replace_keeper()
+
+    def replace_keeper(self) -> None:
+        """Somebody has killed it; where the system has no room for another one, that comes later."""
+        ranks = [rank.pid for rank in self.processes if rank.status is None]
+        try:
+            self.keeper = Keeper(self.name, ranks, list(self.others))
+        except OSError:
+            self.loop.set_timer("keeper", KEEPER_PAUSE, self.replace_keeper)
 
     def watch_group(self, process: Process) -> None:
         """A rank has ended: what it has left in its process group is to follow."""

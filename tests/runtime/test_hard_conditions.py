@@ -136,8 +136,32 @@ sys.exit(main())
         assert job.wait_until_gone() == []
 
 
-def test_killed_keeper_is_replaced() -> None:
-    with Launch("-n", "2", *python("import time; print('up', flush=True); time.sleep(60)")) as job:
+# The launcher whose forks fail, those whose numbers argv[1] has; ranks are not forked.
+SHORT_OF_PROCESSES = """
+import errno, os, sys
+from ompy.cli.ompyrun import main
+refused, fork, forks = sys.argv.pop(1).split(","), os.fork, 0
+def scarce():
+    global forks
+    forks += 1
+    if str(forks) in refused:
+        raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+    return fork()
+os.fork = scarce
+sys.exit(main())
+"""
+
+
+def test_a_launcher_that_can_start_no_process_says_so() -> None:
+    with Launch("-n", "1", "true", command=[*python(SHORT_OF_PROCESSES), "1"]) as job:
+        assert job.finish() == 1
+        assert job.stderr == "ompyrun: no process can be started here (Resource temporarily unavailable; ulimit -u)\n"
+
+
+@pytest.mark.parametrize("refused", ["", "2,3"], ids=["", "when there is room"])
+def test_killed_keeper_is_replaced(refused: str) -> None:
+    program = python("import time; print('up', flush=True); time.sleep(60)")
+    with Launch("-n", "2", *program, command=[*python(SHORT_OF_PROCESSES), refused]) as job:
         job.lines(2)
         first = keeper_of(job)
         os.kill(first, signal.SIGKILL)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from ompy.cli.output_file import PICTURES, OutputFile
+
 PEERS = ("sm", "zmq")
 
 
@@ -19,7 +21,7 @@ def bench() -> None:
 @click.argument("name")
 @click.option("--beside", default=",".join(PEERS), show_default=True, help="Transports to compare it with.")
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Jobs of each; medians are told.")
-@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="A picture too, in this file (png, svg, pdf).")
+@click.option("--plot", type=OutputFile(PICTURES), help="A picture too, in this file (png, svg, pdf).")
 @click.option("--mca", "mca", nargs=2, multiple=True, metavar="NAME VALUE", help="As for ompyrun.")
 def btl(name: str, beside: str, rounds: int, plot: Path | None, mca: tuple[tuple[str, str], ...]) -> None:
     """Latency, bandwidth and rate of the transport NAME between two ranks of this host.

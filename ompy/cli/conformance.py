@@ -11,6 +11,8 @@ from typing import NoReturn
 
 import click
 
+from ompy.cli.output_file import OutputFile
+
 SEEDS = 1 << 32
 
 
@@ -23,7 +25,7 @@ class Counts(click.ParamType):  # type: ignore[type-arg]  # which click 8.1 does
         if isinstance(value, tuple):
             return value
         parts = str(value).split(",")
-        if not all(part.strip().isdigit() and int(part) > 0 for part in parts):
+        if not all(part.strip().isdecimal() and int(part) > 0 for part in parts):
             self.fail(f"{value!r} is not a list of numbers of ranks, such as 2,3,5", parameter, context)
         return tuple(int(part) for part in parts)
 
@@ -37,7 +39,7 @@ class Bytes(click.ParamType):  # type: ignore[type-arg]  # as above
         text = str(value).upper().removesuffix("B").removesuffix("I")
         unit = {"K": 10, "M": 20, "G": 30}.get(text[-1:], 0)
         digits = text[:-1] if unit else text
-        if not digits.isdigit():
+        if not digits.isdecimal():
             self.fail(f"{value!r} is no number of bytes; 5G is one", parameter, context)
         return int(digits) << unit
 
@@ -67,7 +69,7 @@ class Bytes(click.ParamType):  # type: ignore[type-arg]  # as above
 @click.option("--bytes", "nbytes", type=Bytes(), default=0, help="Also transfer so many bytes, such as 5G.")
 @click.option("--seconds", default=20.0, show_default=True, help="Of random programs, the level `programs`.")
 @click.option("--suite", "modules", multiple=True, metavar="MODULE", help="Also this module of mpi4py's tests; repeatable.")
-@click.option("--junit", type=click.Path(path_type=Path), help="Write the results as JUnit XML.")
+@click.option("--junit", type=OutputFile(), help="Write the results as JUnit XML.")
 def conformance(
     mca: tuple[tuple[str, str], ...],
     ranks: tuple[int, ...],

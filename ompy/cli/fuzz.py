@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import random
+import shlex
+import shutil
 import signal
 import sys
 from collections.abc import Iterator
@@ -85,6 +87,9 @@ def fuzz(
     for option, number in (("--seconds", seconds), ("--shrink", shrink), ("--silence", silence)):
         if not 0 <= number < math.inf:
             raise click.UsageError(f"{option} {number:g}: a number of seconds, 0 or more, is expected")
+    for option, command in (("--launcher", next(iter(shlex.split(launcher)), "")), ("--python", python)):
+        if command and shutil.which(command) is None:
+            raise click.UsageError(f"{option}: there is no command {command}")
     if not launcher:
         use(mca)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))

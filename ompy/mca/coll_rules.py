@@ -260,7 +260,7 @@ class Catalogue:
                 raise wrong(source, f"[{function}]", "no tables such as [bcast.4]")
             for ranks, by_bytes in mapping(by_ranks, source, f"[{function}]", "tables such as [bcast.4]").items():
                 where = f"[{function}.{ranks}]"
-                if not ranks.isdigit() or int(ranks) < 1:
+                if not ranks.isdecimal() or int(ranks) < 1:
                     raise wrong(source, where, f"{ranks!r} is no number of ranks, such as 4")
                 entries = mapping(by_bytes, source, where, 'entries such as 64KiB = "ring"')
                 rules = sorted((self.parse_rule(function, *it, source, where) for it in entries.items()), key=first_byte)
@@ -338,7 +338,7 @@ def byte_count(value: object) -> int | None:
     """A number of bytes, written as one or with a unit, such as 64KiB; None when it is none."""
     unit = str(value).lstrip("0123456789")
     digits = str(value).removesuffix(unit)
-    return int(digits) * UNITS[unit.strip()] if digits.isdigit() and unit.strip() in UNITS else None
+    return int(digits) * UNITS[unit.strip()] if digits.isdecimal() and unit.strip() in UNITS else None
 
 
 def mapping(value: object, source: str, where: str, expected: str) -> Mapping[str, object]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from ompy.cli.output_file import OutputFile
 from ompy_tune import picture, table
 from ompy_tune.table import AUTO, WITHOUT, Times
 from ompy_tune.ways import MEASURED, TUNED, declared, ways
@@ -27,7 +28,7 @@ def numbers(text: str, what: str) -> list[int]:
     for word in text.upper().split(","):
         unit = UNITS.get(word[-1:], 0)
         digits = word[:-1] if unit else word
-        if not digits.isdigit() or not int(digits):
+        if not digits.isdecimal() or not int(digits):
             raise click.BadParameter(f"{word!r} is no {what}")
         found.append(int(digits) << unit)
     return found
@@ -118,9 +119,9 @@ def show_comparison(times: Times, component: str) -> None:
 @click.option("--bytes", "sizes", default=SIZES, show_default=True, callback=sizes_of, help="Sizes of a block.")
 @click.option("--only", multiple=True, metavar="FUNCTION", help="This function alone, such as bcast; repeatable.")
 @click.option("--rounds", type=click.IntRange(1), default=7, show_default=True, help="Turns of which the median counts.")
-@click.option("--times", type=click.Path(path_type=Path), help="Keep all times here; a later run goes on from them.")
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="The rules: TOML, or Python where it ends with .py.")
-@click.option("--picture", "pictures", type=click.Path(path_type=Path), help="Time over size; {n} stands for the ranks.")
+@click.option("--times", type=OutputFile(), help="Keep all times here; a later run goes on from them.")
+@click.option("-o", "--out", type=OutputFile(), help="The rules: TOML, or Python where it ends with .py.")
+@click.option("--picture", "pictures", type=OutputFile(placeholder="{n}"), help="Time over size; {n} stands for the ranks.")
 @click.option("--compare", is_flag=True, help="Measure what the rules in force gain, and write none.")
 def command(
     mca: tuple[tuple[str, str], ...],

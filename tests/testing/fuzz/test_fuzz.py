@@ -44,6 +44,8 @@ def test_every_feature_that_an_action_needs_can_be_left_out() -> None:
         (("--seconds", "nan"), "--seconds nan: a number of seconds"),
         (("--silence", "-1"), "--silence -1: a number of seconds"),
         (("--shrink", "inf"), "--shrink inf: a number of seconds"),
+        (("--launcher", "no-mpiexec -q"), "--launcher: there is no command no-mpiexec"),
+        (("--python", "no-python"), "--python: there is no command no-python"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(words: tuple[str, ...], problem: str) -> None:

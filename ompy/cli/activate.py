@@ -18,11 +18,11 @@ from pathlib import Path
 
 import click
 
+from ompy.cli.ompyrun import MPI4PY_LAUNCHERS as LAUNCHERS
+from ompy.cli.ompyrun import VARIABLE, YES
 from ompy.compat import folder
 
 LINE_FILE = "ompy-mpi4py.pth"
-VARIABLE = "OMPY_MPI4PY"
-LAUNCHERS = ("mpiexec", "mpirun")
 QUESTION = "import mpi4py; print(mpi4py.get_config().get('path', mpi4py.__path__[0]))"
 
 
@@ -30,7 +30,7 @@ def line(unless_said: str) -> str:
     """What Python is to run at its start; `unless_said` is the answer where the variable is not set."""
     where = os.path.abspath(folder())
     return (
-        f"import os, sys; os.environ.get({VARIABLE!r}, {unless_said!r}).lower() in ('yes', 'true', 'on', '1')"
+        f"import os, sys; os.environ.get({VARIABLE!r}, {unless_said!r}).lower() in {YES!r}"
         f" and sys.implementation.cache_tag == {sys.implementation.cache_tag!r} and {where!r} not in sys.path"
         f" and os.path.isdir({where!r}) and sys.path.insert(0, {where!r})\n"
     )
@@ -48,22 +48,26 @@ def is_ours(link: Path) -> bool:
     return link.is_symlink() and Path(os.readlink(link)).name == "ompyrun"
 
 
-def link_launchers(where: Path) -> None:
-    """Make the links in a folder; say so, or why not."""
+def link_launchers(where: Path) -> list[str]:
+    """Make the links in a folder; returns for people what was made, or why not."""
     program = scripts() / "ompyrun"
     if not program.exists():
-        click.echo(f"{program} does not exist: no mpiexec is made")
-        return
-    where.mkdir(parents=True, exist_ok=True)
-    for name in LAUNCHERS:
-        link = where / name
-        if is_ours(link):
-            link.unlink()
-        elif os.path.lexists(link):
-            click.echo(f"{link} is another library's and stays; programs start with ompyrun, or see --launchers")
-            continue
-        link.symlink_to(program.name if where.resolve() == program.parent.resolve() else program)
-        click.echo(f"{link} is ompyrun --mpi4py")
+        return [f"{program} does not exist: no mpiexec is made"]
+    told = []
+    try:
+        where.mkdir(parents=True, exist_ok=True)
+        for name in LAUNCHERS:
+            link = where / name
+            if is_ours(link):
+                link.unlink()
+            elif os.path.lexists(link):
+                told.append(f"{link} is another library's and stays; programs start with ompyrun, or see --launchers")
+                continue
+            link.symlink_to(program.name if where.resolve() == program.parent.resolve() else program)
+            told.append(f"{link} is ompyrun --mpi4py")
+    except OSError as error:
+        told.append(f"no mpiexec is made: {error.filename}: {error.strerror}")
+    return told
 
 
 def told_path() -> str:
@@ -84,9 +88,12 @@ def activate(on_request: bool, launchers: Path | None) -> None:
     meant.  OMPY_MPI4PY=no makes an exception for one command.  Undone by `ompy deactivate`.
     """
     target = line_file()
+    fresh = target.with_suffix(f".{os.getpid()}")
     try:
-        target.write_text(line("no" if on_request else "yes"))
+        fresh.write_text(line("no" if on_request else "yes"))
+        os.replace(fresh, target)  # half a line would be an error at every start of Python
     except OSError as error:
+        fresh.unlink(missing_ok=True)
         words = f"{target} can't be written ({error.strerror}). For a shell, or one command: PYTHONPATH={folder()}"
         raise click.ClickException(words) from None
     found = told_path()
@@ -94,11 +101,9 @@ def activate(on_request: bool, launchers: Path | None) -> None:
         target.unlink()
         raise click.ClickException(f"this Python would still find another mpi4py, so nothing is changed: {found}")
     when = f" where {VARIABLE}=yes" if on_request else ""
-    click.echo(f"`import mpi4py` is ompy in {sys.executable}{when} ({target})")
-    try:
-        link_launchers(launchers or scripts())
-    except OSError as error:
-        click.echo(f"no mpiexec is made: {error.filename}: {error.strerror}")
+    told = link_launchers(launchers or scripts())
+    # Last: who can't be told has all of it all the same.
+    click.echo("\n".join([f"`import mpi4py` is ompy in {sys.executable}{when} ({target})", *told]))
 
 
 @click.command()
@@ -106,6 +111,7 @@ def activate(on_request: bool, launchers: Path | None) -> None:
               help="Where `ompy activate` put mpiexec and mpirun.  [default: where ompyrun is]")  # fmt: skip
 def deactivate(launchers: Path | None) -> None:
     """Undo `ompy activate`."""
+    told = []
     for path in (line_file(), *((launchers or scripts()) / name for name in LAUNCHERS)):
         if path.name == LINE_FILE or is_ours(path):
             try:
@@ -114,4 +120,6 @@ def deactivate(launchers: Path | None) -> None:
                 continue
             except OSError as error:
                 raise click.ClickException(f"{path} can't be removed: {error.strerror}") from None
-            click.echo(f"removed {path}")
+            told.append(f"removed {path}")
+    if told:
+        click.echo("\n".join(told))

@@ -21,6 +21,9 @@ INTERRUPTED = 128 + 2
 MOST_RANKS = 1 << 20
 # Names under which tools that know of mpi4py only look for a launcher.
 MPI4PY_LAUNCHERS = ("mpiexec", "mpirun")
+# With another value than one of these, that mpi4py stays what it is.
+VARIABLE = "OMPY_MPI4PY"
+YES = ("yes", "true", "on", "1")
 
 
 def variables(segment: Segment, environment: Mapping[str, str]) -> dict[str, str]:
@@ -200,7 +203,8 @@ def job_of(segments: Sequence[Segment]) -> Job:
             job.stdin = int(number(target[0], "--stdin", int, 0))
             if job.stdin >= job.size:
                 raise UsageError(f"--stdin {job.stdin}: the job has ranks 0 to {job.size - 1}")
-    if "mpi4py" in given or os.path.basename(sys.argv[0]) in MPI4PY_LAUNCHERS:
+    is_named_so = os.path.basename(sys.argv[0]) in MPI4PY_LAUNCHERS and os.environ.get(VARIABLE, YES[0]).lower() in YES
+    if "mpi4py" in given or is_named_so:
         from ompy.compat import folder
 
         path = os.environ.get("PYTHONPATH")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import keyword
 import re
+import shlex
 from datetime import date
 from importlib import import_module
 from pathlib import Path
@@ -47,8 +48,8 @@ def sources(framework: str, cython: bool) -> dict[str, Path]:
 def installation(folder: str, cython: bool) -> list[str]:
     """The commands that install a distribution; a compiled one against the ompy that is installed, which it will run with."""
     if cython:
-        return ['pip install "setuptools>=77" "Cython>=3.1"', f"pip install --no-build-isolation {folder}"]
-    return [f"pip install {folder}"]
+        return ['pip install "setuptools>=77" "Cython>=3.1"', f"pip install --no-build-isolation {shlex.quote(folder)}"]
+    return [f"pip install {shlex.quote(folder)}"]
 
 
 def values(framework: str, name: str, cython: bool) -> dict[str, str]:

@@ -85,6 +85,8 @@ def test_mpiexec_and_mpirun_start_ranks_on_ompy(environment: Environment) -> Non
     for name in ("mpiexec", "mpirun"):
         done = environment.run(environment.scripts / name, "-n", "2", environment.python, "-I", "-c", program)
         assert (done.stdout, done.stderr) == ("2\n2\n", "")
+        excepted = environment.run(environment.scripts / name, "-n", "2", environment.python, "-c", ASK, OMPY_MPI4PY="no")
+        assert excepted.stdout.count("the installed one") == 2
 
 
 def test_mpiexec_alone_is_enough(environment: Environment, tmp_path: Path) -> None:
@@ -131,3 +133,13 @@ def test_where_nothing_can_be_written_it_says_what_to_do_instead(environment: En
     assert "can't be written (Is a directory). For a shell, or one command: PYTHONPATH=" in done.stderr
     assert not (environment.scripts / "mpiexec").exists()
     assert environment.mpi4py(PYTHONPATH=done.stderr.strip().rpartition("PYTHONPATH=")[2]) == "ompy"
+
+
+def test_what_can_t_be_told_is_done_all_the_same(environment: Environment) -> None:
+    clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "OMPY_MPI4PY")}
+    for verb, who, launcher in (("activate", "ompy", True), ("deactivate", "real", False)):
+        with open("/dev/full", "w") as nowhere:
+            command = (environment.python, "-m", "ompy", verb)
+            subprocess.run(command, env=clean, stdout=nowhere, stderr=subprocess.DEVNULL, timeout=60, cwd=environment.scripts)
+        assert environment.mpi4py() == who
+        assert (environment.scripts / "mpiexec").exists() == launcher

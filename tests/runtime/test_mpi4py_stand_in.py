@@ -121,6 +121,22 @@ def test_parts_that_only_mpi4py_has_say_how_to_get_them(part: str) -> None:
     assert f"mpi4py.{part.split('.')[0]} is a part of the mpi4py distribution, which is not installed here: `pip" in told
 
 
+def test_a_part_that_only_mpi4py_has_is_named_where_it_is_run() -> None:
+    told = launch("-n", "1", "--mpi4py", sys.executable, "-m", "mpi4py.bench", "helloworld").stderr
+    assert "mpi4py.bench is a part of the mpi4py distribution" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"), [(["--wrong"], "--wrong is no option"), (["-m"], "-m expects"), (["-c"], "-c expects")]
+)
+def test_runner_says_what_it_takes_where_it_is_called_wrongly(words: list[str], reason: str) -> None:
+    job = launch("-n", "1", "--mpi4py", sys.executable, "-m", "mpi4py", *words)
+    assert job.process.returncode == 2
+    assert reason in job.stderr
+    assert "python -m mpi4py -m MODULE" in job.stderr
+    assert "Traceback" not in job.stderr
+
+
 def test_a_program_whose_mpi4py_has_no_library_is_told_of_the_flag_once() -> None:
     source = "raise RuntimeError('cannot load MPI library\\nlibmpi.so: no such file')"
     in_pieces = (

@@ -36,13 +36,17 @@ def main() -> None:
     if arguments[0].startswith("--") and (told := answer(arguments[0])) is not None:
         print(told)
         return
+    if arguments[0].startswith("-") and (arguments[0] not in ("-m", "-c") or len(arguments) == 1):
+        what = "expects an argument" if arguments[0] in ("-m", "-c") else "is no option of it"
+        print(f"python -m mpi4py: {arguments[0]} {what}\n\n{__doc__.strip()}", file=sys.stderr)
+        sys.exit(2)
     # ompy's initialisation is what makes an uncaught exception end the other ranks too.
     from mpi4py import MPI  # noqa: F401
 
-    if arguments[0] == "-m" and len(arguments) > 1:
+    if arguments[0] == "-m":
         sys.argv[:] = arguments[1:]
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
-    elif arguments[0] == "-c" and len(arguments) > 1:
+    elif arguments[0] == "-c":
         sys.argv[:] = ["-c", *arguments[2:]]
         exec(compile(arguments[1], "<string>", "exec"), {"__name__": "__main__"})
     else:

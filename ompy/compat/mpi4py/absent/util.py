@@ -4,4 +4,4 @@ from __future__ import annotations
 
 import mpi4py
 
-raise mpi4py.missing(__name__)
+raise mpi4py.missing(__spec__.name)  # under `python -m` as well

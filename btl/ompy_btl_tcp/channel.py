@@ -65,9 +65,9 @@ def context(is_answerer: bool) -> SSLContext:
     return made
 
 
-def check() -> None:
-    """OSError, in words for people, where this process can't have TLS 1.3."""
-    load()
+def check(libcrypto: str) -> None:
+    """OSError, in words for people, where this process can't have TLS 1.3, with records of that library's."""
+    load(libcrypto)
     context(True)
     with Socket() as link, suppress(SSLWantReadError):
         Channel(link, False).step()

@@ -5,7 +5,7 @@ import os
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
-from posix.dlfcn cimport RTLD_LOCAL, RTLD_NOW, dlopen, dlsym
+from posix.dlfcn cimport RTLD_LOCAL, RTLD_NOW, dlerror, dlopen, dlsym
 
 from ompy_btl_tcp.wire cimport Part
 
@@ -40,32 +40,38 @@ cdef extern from *:
         int (*control)(void *, int, int, void *) noexcept nogil
     Crypto crypto "ompy_tcp_crypto"
     const char *const *crypto_names "ompy_tcp_crypto_names"
-    int FUNCTIONS "OMPY_TCP_FUNCTIONS"
+    enum:
+        FUNCTIONS "OMPY_TCP_FUNCTIONS"
 
 cdef enum:
     GET_TAG = 0x10                               # EVP_CTRL_AEAD_GET_TAG
     SET_TAG = 0x11
-cdef bint is_loaded = False
+cdef str loaded = None                           # by the name that was asked for
 
 
-def load():
-    """Find the library; OSError, in words for people, where there is none."""
-    global is_loaded
+def load(str name not None):
+    """Find the library, or the one of that name; OSError, in words for people, where there is none."""
+    global loaded
     cdef void *library = NULL
-    cdef void **place = <void **> &crypto
-    if is_loaded:
+    cdef void *found[FUNCTIONS]
+    if loaded is not None:
+        if name != loaded:
+            raise OSError(f"btl_tcp_libcrypto: this process has {loaded or 'that of its ssl'} already, and can't have another")
         return
-    for name in (*mapped(), "libcrypto.so.3", "libcrypto.so.1.1"):
-        library = dlopen(os.fsencode(name), RTLD_NOW | RTLD_LOCAL)
+    for path in (name,) if name else (*mapped(), "libcrypto.so.3", "libcrypto.so.1.1"):
+        library = dlopen(os.fsencode(path), RTLD_NOW | RTLD_LOCAL)
         if library != NULL:
             break
     else:
+        if name:
+            raise OSError(f"btl_tcp_libcrypto: {dlerror().decode()}")
         raise OSError("OpenSSL's libcrypto.so.3 is not installed (Debian: libssl3)")
     for index in range(FUNCTIONS):
-        place[index] = dlsym(library, crypto_names[index])
-        if place[index] == NULL:
-            raise OSError(f"{name} has no {crypto_names[index].decode()}")
-    is_loaded = True
+        found[index] = dlsym(library, crypto_names[index])
+        if found[index] == NULL:
+            raise OSError(f"btl_tcp_libcrypto: {path} has no {crypto_names[index].decode()}")
+    memcpy(&crypto, found, sizeof(crypto))
+    loaded = name
 
 
 def mapped():
@@ -91,7 +97,8 @@ cdef class Cipher:
     """
 
     def __cinit__(self, secret not None, bint seals, uint64_t number):
-        load()
+        if loaded is None:
+            load("")
         self.secret = secret
         self.seals = seals
         self.context = crypto.new_context()

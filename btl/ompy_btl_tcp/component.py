@@ -33,6 +33,14 @@ COMPONENT = Component(
             "(anybody); the same on every rank",
         ),
         Parameter(
+            "libcrypto",
+            str,
+            "",
+            level=4,
+            help="file of the OpenSSL that encrypts under security tls (/opt/openssl/lib/libcrypto.so.3); empty: the one of "
+            "Python's ssl. From 3.1 on it takes less than half the time, where the processor has VAES",
+        ),
+        Parameter(
             "if_include",
             str,
             "",

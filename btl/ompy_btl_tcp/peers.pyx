@@ -47,7 +47,7 @@ cdef class Peers(Poller):
             "connect_timeout", "handshake_timeout", "handshakes", "linger", "send_queue", "sndbuf", "rcvbuf", "security")}
         self.congestion = CongestionControl(value("congestion_control"), "btl_tcp_congestion_control")
         self.is_open = value("security") == "none"
-        self.protection = protection_of(value("security"))
+        self.protection = protection_of(value("security"), value("libcrypto"))
         self.job, self.rank = rte.job, rte.rank
         self.secrets = {name_of(rte.job, rte.rank): b"" if self.is_open else rte.secret}
         self.endpoints, self.connections = {}, {}
@@ -470,13 +470,13 @@ def reason_of(int over):
     return os.strerror(over)
 
 
-def protection_of(str security):
+def protection_of(str security, str libcrypto):
     """What conversations, and the connections that they lead to, are protected by: a `Channel`, or None."""
     if security != "tls":
         return None
     try:
         from ompy_btl_tcp.channel import Channel, check
-        check()
+        check(libcrypto)
     except (ImportError, OSError) as error:
         raise OSError(f"btl_tcp_security tls: there is no TLS 1.3 here: {error}") from None
     return Channel

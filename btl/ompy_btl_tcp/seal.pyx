@@ -10,7 +10,7 @@ from ompy_btl_tcp.cipher cimport (
 from ompy_btl_tcp.wire cimport ENDED, Part, Wire, push
 
 cdef enum:
-    PIECE = 4                                    # records sealed at a time
+    PIECE = 16                                   # records sealed at a time
     ROOM = (PIECE + 1) * (MOST_CONTENT + AROUND)
 
 # The message that other keys follow, and that those of the other direction may stay (RFC 8446, 4.6.3).

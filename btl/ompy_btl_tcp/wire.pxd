@@ -9,7 +9,7 @@
 cdef enum:
     ENDED = -1                                   # Wire.over: the peer has closed its side
     SLICE = 512 << 10                            # bytes of a put taken by one system call
-    SEALED_ROOM = 128 << 10                      # bytes of records taken by one
+    SEALED_ROOM = 256 << 10                      # bytes of records taken by one
 
 cdef struct Wire:
     int number                                   # the socket's descriptor

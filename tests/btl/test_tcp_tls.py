@@ -6,6 +6,7 @@ import contextlib
 import os
 import random
 import select
+import shutil
 import socket
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import pytest
 import tcp_ranks
 from ompy_btl_tcp.card import Address, pack, unpack
 from ompy_btl_tcp.channel import Channel, context
+from ompy_btl_tcp.cipher import load, mapped
 from ompy_btl_tcp.handshake import NONCE_SIZE, VERDICT, WELCOME, Answerer, Caller, Ended
 from ompy_btl_tcp.traffic import SUITES, TrafficSecret
 from tcp_ranks import ME, PEER, SECRET, TAG, Rank, binding_of, call, door, exactly, hello, introduced, open_btl, proof, run
@@ -559,6 +561,41 @@ def test_records_are_those_of_openssl_in_every_suite(suite: str, tmp_path: Path)
     environment = os.environ | {"OPENSSL_CONF": str(settings), "PYTHONPATH": str(Path(__file__).parent)}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr
+
+
+SAYS_WHICH_LIBCRYPTO = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+assert world.allreduce(bytes(100_000)) == bytes(200_000)
+with open("/proc/self/maps") as maps:
+    print(*sorted({line.split()[-1] for line in maps if "crypto" in line}), flush=True)
+"""
+
+
+def with_libcrypto(path: str) -> subprocess.CompletedProcess[str]:
+    """Two ranks whose records are made by that one."""
+    options = ["--mpi4py", "--mca", "btl", "self,tcp", "--mca", "btl_tcp_security", "tls", "--mca", "btl_tcp_libcrypto", path]
+    command = [sys.executable, "-m", "ompy.cli.ompyrun", "-n", "2", *options, sys.executable, "-c", SAYS_WHICH_LIBCRYPTO]
+    return subprocess.run(command, capture_output=True, text=True, timeout=100)
+
+
+def test_records_are_made_by_the_libcrypto_that_is_named(tmp_path: Path) -> None:
+    load("")
+    (own, *_) = mapped()
+    copied = tmp_path / "libcrypto-another.so"
+    shutil.copy(own, copied)
+    done = with_libcrypto(str(copied))
+    assert done.returncode == 0, done.stderr
+    assert [str(copied) in line.split() for line in done.stdout.splitlines()] == [True, True]
+
+
+def test_a_libcrypto_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    missing = str(tmp_path / "nowhere.so")
+    for path, reason in ((missing, "nowhere.so: cannot open shared object file"), ("libm.so.6", "libm.so.6 has no EVP_")):
+        done = with_libcrypto(path)
+        assert done.returncode != 0
+        assert reason in done.stderr
+        assert "btl_tcp_libcrypto" in done.stderr
 
 
 def test_a_peer_that_closes_as_tls_does_is_lost_as_any_other() -> None:

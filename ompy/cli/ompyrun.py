@@ -126,6 +126,8 @@ def output(segment: Segment) -> Output:
             found.passed_on = [copying != "nocopy"] * 2
     for stream, key in enumerate(("outfile-pattern", "errfile-pattern")):
         if pattern := segment.last(key):
+            if not pattern[0]:
+                raise UsageError(f"--{key}: the name of a file is expected, with %r where a rank's number is to be")
             found.files[stream] = pattern[0]
             found.passed_on[stream] = False
     found.tag = Tag(style, has_time)

@@ -209,7 +209,7 @@ class Registry:
             settings: dict[str, Setting] = {}
             for path, required in files(environment):
                 settings |= read_file(path, required)
-            given = environment.get(COMMAND_LINE, "").split(",")
+            given = [name for name in environment.get(COMMAND_LINE, "").split(",") if name]
             for variable, text in environment.items():
                 if variable.startswith(PREFIX):
                     name = variable[len(PREFIX) :]

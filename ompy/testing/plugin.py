@@ -175,10 +175,11 @@ def task_of(item: pytest.Function) -> tuple[Task, bytes]:
             pickle.dumps(value)
         except Exception as error:
             pytest.fail(f"fixture {name!r} can't be handed to ranks, it does not pickle: {error}", pytrace=False)
-    qualified = item.obj.__qualname__
+    # A method may be a base class's: it is run on what was collected.
+    names = [*(node.name for node in item.listchain() if isinstance(node, pytest.Class)), item.originalname]
     # Values of classes from the test's own file unpickle only where that file can be imported by name.
     folder = os.path.dirname(str(item.path))
-    task = Task(str(item.path), qualified, arguments, COMMUNICATOR in wanted, [folder])
+    task = Task(str(item.path), names, arguments, COMMUNICATOR in wanted, [folder])
     return task, pickle.dumps(task)
 
 

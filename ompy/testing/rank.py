@@ -5,11 +5,16 @@ FOLDER/task is what to run; each rank leaves its outcome in FOLDER/outcome.<rank
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import importlib.util
+import inspect
 import os
 import pickle
 import sys
 import traceback
+from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 from ompy.testing import stand_in
@@ -18,8 +23,7 @@ from ompy.testing.task import COMMUNICATOR, FAILED, PASSED, SKIPPED, XFAILED, Ou
 LOCALS_SHOWN = 12
 
 
-def body_of(path: str, name: str) -> Any:
-    """Import the test's file and find the function, bound to a fresh instance if it is a method."""
+def import_file(path: str) -> ModuleType:
     module_name = os.path.basename(path).removesuffix(".py")
     spec = importlib.util.spec_from_file_location(module_name, path)
     assert spec is not None
@@ -27,12 +31,31 @@ def body_of(path: str, name: str) -> Any:
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
     spec.loader.exec_module(module)
-    found: Any = module
-    for part in name.split("."):
-        found = getattr(found, part)
-        if isinstance(found, type):
-            found = found()
-    return found
+    return module
+
+
+def set_up(holder: object, kind: str, argument: object, until: contextlib.ExitStack) -> None:
+    """Call `setup_<kind>` where there is one, now, and `teardown_<kind>` in the end, with the argument if they take any."""
+    for name, run in ((f"setup_{kind}", lambda call: call()), (f"teardown_{kind}", until.callback)):
+        function = getattr(holder, name, None)
+        if function is not None:
+            run(functools.partial(function, *[argument][: len(inspect.signature(function).parameters)]))
+
+
+@contextlib.contextmanager
+def body_of(path: str, names: list[str]) -> Iterator[Callable[..., object]]:
+    """The function of the test's file, bound to a fresh instance if it is a method, between its set-up and what undoes that."""
+    module: Any = import_file(path)
+    with contextlib.ExitStack() as until:
+        set_up(module, "module", module, until)
+        holder = module
+        for name in names[:-1]:
+            kind = getattr(holder, name)
+            set_up(kind, "class", kind, until)
+            holder = kind()
+        function = getattr(holder, names[-1])
+        set_up(holder, "function" if holder is module else "method", function, until)
+        yield function
 
 
 def describe(error: BaseException, path: str) -> str:
@@ -62,13 +85,13 @@ def describe(error: BaseException, path: str) -> str:
 def judge(task: Task, rank: int) -> Outcome:
     """Run the body and say how it went."""
     try:
-        function = body_of(task.path, task.name)
-        arguments = dict(task.arguments)
-        if task.communicator:
-            from ompy import MPI
+        with body_of(task.path, task.names) as function:
+            arguments = dict(task.arguments)
+            if task.communicator:
+                from ompy import MPI
 
-            arguments[COMMUNICATOR] = MPI.COMM_WORLD
-        function(**arguments)
+                arguments[COMMUNICATOR] = MPI.COMM_WORLD
+            function(**arguments)
     except BaseException as error:  # a test may end in SystemExit or KeyboardInterrupt: failures as well
         if "_pytest.outcomes" in sys.modules:
             import pytest

@@ -14,15 +14,17 @@ class Task:
 
     Attributes:
         path: the test's file.
-        name: the function's qualified name in it.
+        names: of the classes there that the function is in, and its own.
         arguments: fixture and parameter values, made in the parent.
         communicator: whether the body asks for `comm`.
         module_path: entries for the front of `sys.path`.
     """
 
-    def __init__(self, path: str, name: str, arguments: dict[str, Any], communicator: bool, module_path: list[str]) -> None:
+    def __init__(
+        self, path: str, names: list[str], arguments: dict[str, Any], communicator: bool, module_path: list[str]
+    ) -> None:
         self.path = path
-        self.name = name
+        self.names = names
         self.arguments = arguments
         self.communicator = communicator
         self.module_path = module_path

@@ -67,7 +67,12 @@ def test_run_time_is_the_strongest_source(tmp_path: Path) -> None:
 
 def test_only_names_given_with_mca_are_called_so(tmp_path: Path) -> None:
     environment = {PREFIX + "btl_pigeon_depth": "4", COMMAND_LINE: "btl_pigeon_depths"}
-    assert registry(tmp_path, **environment).register("btl", "pigeon", DEPTH).source.startswith("environment")
+    ours = registry(tmp_path, **environment)
+    assert ours.register("btl", "pigeon", DEPTH).source.startswith("environment")
+
+
+def test_a_variable_without_a_name_is_none_of_the_command_lines(tmp_path: Path) -> None:
+    assert registry(tmp_path, **{PREFIX: "4"}).read()[""].source == f"environment {PREFIX}"
 
 
 @pytest.mark.parametrize(

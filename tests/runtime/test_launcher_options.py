@@ -107,6 +107,7 @@ def test_bindings_are_reported_when_asked() -> None:
         (["-n", "3", "--host", "localhost:2", "true"], "3 ranks do not fit into the 2 slots"),
         (["--hostfile", "/nonexistent/hosts", "true"], "/nonexistent/hosts"),
         (["--bind-to", "moon", "true"], "--bind-to takes share, none, package, numa"),
+        (["--outfile-pattern", "", "true"], "--outfile-pattern: the name of a file is expected"),
         (["--wdir", "/nonexistent", "true"], "--wdir /nonexistent: no such folder"),
         (["-x", "OMPY_NO_SUCH_VARIABLE", "true"], "no such variable"),
         (["--tune", "/nonexistent/tune", "true"], "/nonexistent/tune"),

@@ -281,3 +281,52 @@ def test_a_factor_of_timeouts_is_a_number_above_0(tmp_path: Path, factor: str) -
     result = of_tests(tmp_path, "", "--ompy-timeout-factor", factor)
     assert result.returncode == pytest.ExitCode.USAGE_ERROR
     assert "--ompy-timeout-factor: a number above 0" in result.stderr
+
+
+SET_UP = """
+from ompy import MPI
+
+done = []
+def setup_module(module): done.append(module.__name__)
+def setup_function(function): done.append(function.__name__)
+def teardown_function(): assert done[2:] in ([], ["in the test"])  # there where pytest is, on the ranks
+
+@pytest.mark.ompy(2)
+def test_function():
+    assert done == ["test_sample", "test_function"]
+    done.append("in the test")
+
+class Base:
+    @pytest.mark.ompy(2)
+    def test_inherited(self):
+        assert self.made == MPI.COMM_WORLD.allreduce(1) * self.factor
+        assert self.before == "test_inherited"
+
+class TestAround:
+    class TestWithin:
+        @classmethod
+        def setup_class(cls): cls.made = 5
+        @pytest.mark.ompy(2)
+        def test_within(self): assert self.made == 5
+
+class TestTwice(Base):
+    factor = 2
+    def setup_class(cls): cls.made = MPI.COMM_WORLD.size * 2
+    def setup_method(self, method): self.before = method.__name__
+    def teardown_method(self): assert self.before != "over"
+
+    @pytest.mark.ompy(2)
+    def test_fails_in_the_end(self): self.before = "over" if MPI.COMM_WORLD.rank == 1 else ""
+"""
+
+
+def test_each_rank_has_the_set_up_of_modules_functions_classes_and_methods(tmp_path: Path) -> None:
+    result = of_tests(tmp_path, SET_UP)
+    told = sorted(re.findall(r"^(PASSED|FAILED|ERROR) test_sample.py::(\S+)", result.stdout, re.MULTILINE))
+    assert told == [
+        ("FAILED", "TestTwice::test_fails_in_the_end[n2]"),
+        ("PASSED", "TestAround::TestWithin::test_within[n2]"),
+        ("PASSED", "TestTwice::test_inherited[n2]"),
+        ("PASSED", "test_function[n2]"),
+    ], result.stdout
+    assert "rank 1" in result.stdout

@@ -111,7 +111,8 @@ CORE: tuple[tuple[str, Parameter], ...] = (
             level=3,
             scope="local",
             choices=("auto", "yes", "no"),
-            help="sleep soon while waiting; auto: where ranks of the job outnumber the cores of the host",
+            help="sleep soon while waiting; auto: where ranks of the job outnumber the cores of the host, or what a container "
+            "may use of them",
         ),
     ),
     (

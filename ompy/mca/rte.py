@@ -39,6 +39,7 @@ from __future__ import annotations
 import os
 
 from ompy.core.errors import ERR_SPAWN, MPIError
+from ompy.core.quota import processor_quota
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,7 +121,13 @@ class Rte:
         """How many the ranks of this host have together, which may be fewer than the machine has.
 
         A rank by itself may be bound to one.  `ompyrun` tells how many it has; another launcher is looked at: it is not bound.
+        Of more than a container's share the others stand still.
         """
+        return max(1, int(min(self.processors_to_run_on, processor_quota())))
+
+    @property
+    def processors_to_run_on(self) -> int:
+        """Those that the system would let them have, if nobody had set a limit of time."""
         own = len(os.sched_getaffinity(0))
         told = os.environ.get("OMPY_PROCESSORS", "")
         if own >= self.local_size:

@@ -8,6 +8,8 @@ import pytest
 from ompy_rte_singleton.component import COMPONENT, ompy_query
 from ompy_rte_singleton.module import SingletonRte, mismatch
 
+from ompy.core.quota import NO_LIMIT
+from ompy.mca import rte
 from ompy.mca.component import Context, Refusal
 from ompy.mca.rte import Rte
 
@@ -21,9 +23,11 @@ class Host(Rte):
 
 @pytest.fixture
 def processors(monkeypatch: pytest.MonkeyPatch):
-    """Sets how many processors this process may use, and the one that started it; and what the launcher has said."""
+    """Sets how many processors this process may use, and the one that started it; what the launcher has said; a quota."""
 
-    def set_them(own: int, starter: int | None, told: str = "") -> None:
+    def set_them(own: int, starter: int | None, told: str = "", quota: float = NO_LIMIT) -> None:
+        monkeypatch.setattr(rte, "processor_quota", lambda: quota)
+
         def affinity(pid: int) -> set[int]:
             if pid and starter is None:
                 raise PermissionError(1, "it is another user's")
@@ -54,12 +58,19 @@ def test_ranks_know_how_many_processors_they_have_together(processors, ranks, ow
     assert Host(ranks).is_crowded == (ranks > found)
 
 
+@pytest.mark.parametrize(("quota", "found"), [(1.5, 1), (0.25, 1), (2.0, 2), (NO_LIMIT, 4)])
+def test_ranks_have_no_more_processors_than_a_quota_of_time_fills(processors, quota: float, found: int) -> None:
+    processors(4, 4, "4", quota)
+    assert Host(2).processors == found
+    assert Host(2).is_crowded == (found < 2)
+
+
 def test_a_job_of_one_begins_at_the_first_fence_and_not_again() -> None:
     begun = []
-    rte = SingletonRte(lambda: begun.append(True))
+    alone = SingletonRte(lambda: begun.append(True))
     assert begun == []
     for _ in range(3):
-        rte.commit_and_fence()
+        alone.commit_and_fence()
     assert begun == [True]
 
 

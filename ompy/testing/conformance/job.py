@@ -327,8 +327,8 @@ class Job:
                 break
             if not ready:
                 words = f"no rank gave a sign of life for {limit:g} s"
-                stuck = [rank for rank in self.wires.values() if rank not in outcomes and rank not in values]
-                raise Ended(self.silent(self.in_a_call(outcomes, values) or stuck, words))
+                missing = [rank for rank in self.wires.values() if rank not in outcomes and rank not in values]
+                raise Ended(self.silent(self.in_a_call(outcomes, values), missing, words))
             for wire in ready:
                 assert isinstance(wire, Connection)
                 rank = self.wires[wire]
@@ -365,7 +365,7 @@ class Job:
                 values = {}
         outcome = worst(list(outcomes.values()))
         if outcome.word == FAILED and outcome.symptom and (stuck := self.in_a_call(outcomes, values)):
-            outcome = self.silent(stuck, outcome.words)
+            outcome = self.silent(stuck, [], outcome.words)
         if outcome.word == FAILED:
             raise Ended(outcome)
         if silent and self.order.silent and (text := self.output()):
@@ -408,17 +408,26 @@ class Job:
         """What each rank has written about its calls."""
         return memoryview(self.calls.read_bytes()).cast("Q").tolist()
 
-    def silent(self, stuck: Sequence[int], words: str) -> Outcome:
-        """Ranks don't come back: say where they are, and name the clause that this breaks."""
+    def silent(self, stuck: Sequence[int], missing: Sequence[int], words: str) -> Outcome:
+        """Ranks don't come back: say where they are, and name the clause that this breaks.
+
+        Parameters:
+            stuck: those that don't come back from a call.
+            missing: where there are none, those that were not heard of.
+        """
+        rank = next(iter([*stuck, *missing]), 0)
+        clause = self.examined[rank]
+        if stuck:
+            clause = CLAUSES_OF_CALLS.get(self.words()[rank] % (1 << CALL_BITS), clause)
+        # Whoever sleeps is woken by being asked, and goes on: the clause has to be known before.
         for pid in self.pids.values():
             try:
                 os.kill(pid, signal.SIGUSR1)
             except ProcessLookupError:
                 continue
         time.sleep(STACKS)
-        rank = stuck[0] if stuck else 0
-        clause = CLAUSES_OF_CALLS.get(self.words()[rank] % (1 << CALL_BITS), self.examined[rank])
-        return Outcome(FAILED, clause, f"{words}; stuck in a call: {list(stuck)}\n{self.output()}", rank)
+        where = f"stuck in a call: {list(stuck)}" if stuck else f"not heard of: {list(missing)}"
+        return Outcome(FAILED, clause, f"{words}; {where}\n{self.output()}", rank)
 
     def output(self) -> str:
         """What the ranks have printed since this was last asked."""

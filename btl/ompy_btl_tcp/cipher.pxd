@@ -4,8 +4,8 @@
 #     | 23, 0x0303, n |  ........  |  23   |  16 bytes  |       the header is authenticated, content and kind are encrypted;
 #       5 bytes          '------- n bytes ------------'         the nonce is `iv` with the record's number in its last bytes
 #
-# The ciphers are those of OpenSSL's libcrypto, which is looked up at run time: the one of Python's `ssl`, where that is a
-# library of its own.
+# The ciphers are those of OpenSSL's libcrypto, which is looked up at run time: the one that `btl_tcp_libcrypto` names, else
+# that of Python's `ssl`, where that is a library of its own.
 from libc.stdint cimport uint64_t
 
 from ompy_btl_tcp.wire cimport Part

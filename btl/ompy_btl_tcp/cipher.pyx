@@ -50,7 +50,7 @@ cdef str loaded = None                           # by the name that was asked fo
 
 
 def load(str name not None):
-    """Find the library, or the one of that name; OSError, in words for people, where there is none."""
+    """Find the library of that name; "": the one of this Python.  OSError, in words for people, where there is none."""
     global loaded
     cdef void *library = NULL
     cdef void *found[FUNCTIONS]
@@ -58,6 +58,8 @@ def load(str name not None):
         if name != loaded:
             raise OSError(f"btl_tcp_libcrypto: this process has {loaded or 'that of its ssl'} already, and can't have another")
         return
+    if "/" in name and os.path.exists(name) and not os.path.isfile(name):
+        raise OSError(f"btl_tcp_libcrypto: {name} is no regular file")  # to open a pipe would wait
     for path in (name,) if name else (*mapped(), "libcrypto.so.3", "libcrypto.so.1.1"):
         library = dlopen(os.fsencode(path), RTLD_NOW | RTLD_LOCAL)
         if library != NULL:
@@ -69,7 +71,8 @@ def load(str name not None):
     for index in range(FUNCTIONS):
         found[index] = dlsym(library, crypto_names[index])
         if found[index] == NULL:
-            raise OSError(f"btl_tcp_libcrypto: {path} has no {crypto_names[index].decode()}")
+            raise OSError(f"btl_tcp_libcrypto: {path} has no {crypto_names[index].decode()}" if name else
+                          f"{path} has no {crypto_names[index].decode()}")
     memcpy(&crypto, found, sizeof(crypto))
     loaded = name
 

@@ -260,12 +260,9 @@ class ZmqBtl(Btl):
 
     def send(self, endpoint: Endpoint, descriptor: Descriptor, tag: int) -> int:
         assert isinstance(endpoint, ZmqEndpoint)
-        if endpoint.failure is not None:
-            if endpoint in self.suspects:
-                return BACK_PRESSURE  # until whoever sends has been told
-            descriptor.complete(ERR_PROC_FAILED)
-            return TAKEN
-        if endpoint.departed:
+        if endpoint in self.suspects:
+            return BACK_PRESSURE  # until whoever sends has been told
+        if endpoint.failure is not None or endpoint.departed:
             descriptor.complete(ERR_PROC_FAILED)
             return TAKEN
         length = descriptor.length

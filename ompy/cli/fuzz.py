@@ -87,7 +87,11 @@ def fuzz(
     for option, number in (("--seconds", seconds), ("--shrink", shrink), ("--silence", silence)):
         if not 0 <= number < math.inf:
             raise click.UsageError(f"{option} {number:g}: a number of seconds, 0 or more, is expected")
-    for option, command in (("--launcher", next(iter(shlex.split(launcher)), "")), ("--python", python)):
+    try:
+        launching = shlex.split(launcher)
+    except ValueError as error:
+        raise click.UsageError(f"--launcher {launcher}: {error}") from None
+    for option, command in (("--launcher", launching[0] if launching else ""), ("--python", python)):
         if command and shutil.which(command) is None:
             raise click.UsageError(f"{option}: there is no command {command}")
     if not launcher:

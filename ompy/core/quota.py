@@ -8,8 +8,19 @@ if TYPE_CHECKING:
 
 NO_LIMIT = float("inf")
 
+# Of this process, once it was asked for.
+own: float | None = None
 
-def processor_quota(proc: str = "/proc/self") -> float:
+
+def processor_quota() -> float:
+    """Of this process, as it was when it was first asked for: components ask for each communicator and window."""
+    global own
+    if own is None:
+        own = quota_of("/proc/self")
+    return own
+
+
+def quota_of(proc: str) -> float:
     """Seconds of processor time a second; NO_LIMIT where nobody has set any.
 
     Parameters:
@@ -20,7 +31,7 @@ def processor_quota(proc: str = "/proc/self") -> float:
     """
     try:
         return min((quota for folder, is_second in groups(proc) for quota in limits(folder, is_second)), default=NO_LIMIT)
-    except (OSError, ValueError):
+    except (OSError, ValueError, ZeroDivisionError):
         return NO_LIMIT
 
 
@@ -60,5 +71,5 @@ def limits(folder: str, is_second: bool) -> Iterator[float]:
                 period = stream.read()
     except FileNotFoundError:  # the root of all has none
         return
-    if quota not in ("max", "-1"):
+    if quota != "max" and int(quota) > 0:
         yield int(quota) / int(period)

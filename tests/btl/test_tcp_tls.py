@@ -590,8 +590,13 @@ def test_records_are_made_by_the_libcrypto_that_is_named(tmp_path: Path) -> None
 
 
 def test_a_libcrypto_that_cannot_be_used_is_named(tmp_path: Path) -> None:
-    missing = str(tmp_path / "nowhere.so")
-    for path, reason in ((missing, "nowhere.so: cannot open shared object file"), ("libm.so.6", "libm.so.6 has no EVP_")):
+    missing, pipe = str(tmp_path / "nowhere.so"), str(tmp_path / "pipe")
+    os.mkfifo(pipe)
+    for path, reason in (
+        (pipe, "is no regular file"),
+        (missing, "nowhere.so: cannot open shared object file"),
+        ("libm.so.6", "libm.so.6 has no EVP_"),
+    ):
         done = with_libcrypto(path)
         assert done.returncode != 0
         assert reason in done.stderr

@@ -129,6 +129,23 @@ def test_a_peer_that_never_answers_is_given_nothing_and_named() -> None:
     run(body, connect_timeout=300)
 
 
+def test_a_message_to_a_peer_that_has_said_goodbye_fails() -> None:
+    def body(rank: Rank) -> None:
+        greet(rank)
+        if rank.rank == 1:
+            rank.btl.finalize()
+        rank.gather()
+        if rank.rank == 0:
+            rank.progress_until(lambda: rank.endpoints[1].departed)
+            with pytest.raises(MPIError) as caught:
+                rank.post(1, b"too late")
+            assert caught.value.code == ERR_PROC_FAILED
+            assert not rank.errors
+        rank.gather()
+
+    run(body)
+
+
 def test_a_peer_that_does_not_read_holds_its_sender_back_without_blocking_or_losing() -> None:
     count = 400
     message = bytes(100_000)

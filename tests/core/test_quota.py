@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ompy.core.quota import NO_LIMIT, processor_quota
+from ompy.core.quota import NO_LIMIT, quota_of
 
 
 class Machine:
@@ -44,7 +44,7 @@ class Machine:
     def quota(self) -> float:
         (self.proc / "mountinfo").write_text("".join(f"{line}\n" for line in self.mounts))
         (self.proc / "cgroup").write_text("".join(f"{line}\n" for line in self.groups))
-        return processor_quota(str(self.proc))
+        return quota_of(str(self.proc))
 
 
 @pytest.fixture
@@ -77,9 +77,10 @@ def test_where_nothing_is_said_there_is_no_limit(machine: Machine) -> None:
     assert machine.quota() == NO_LIMIT
     machine.second("/", "/user", user="max 100000")
     assert machine.quota() == NO_LIMIT
-    assert processor_quota(str(machine.folder / "nowhere")) == NO_LIMIT
+    assert quota_of(str(machine.folder / "nowhere")) == NO_LIMIT
 
 
-def test_what_cannot_be_understood_is_no_limit(machine: Machine) -> None:
-    machine.second("/", "/user", user="a lot")
+@pytest.mark.parametrize("said", ["a lot", "", "0 0", "100000 0", "-1 100000"])
+def test_what_cannot_be_understood_is_no_limit(machine: Machine, said: str) -> None:
+    machine.second("/", "/user", user=said)
     assert machine.quota() == NO_LIMIT

@@ -203,3 +203,20 @@ def test_windows_tell_that_their_targets_must_call(comm):
 @pytest.mark.ompy(2, mca={**SHARED_MEMORY, "osc_sm_single_copy": "none"})
 def test_windows_tell_that_a_thread_serves_them(comm):
     what_targets_need(comm, "none", "thread")
+
+
+NO_THREAD = """
+import threading
+def refused(thread): raise RuntimeError("can't start new thread")
+threading.Thread.start = refused
+from ompy import MPI
+"""
+
+
+def test_where_there_can_be_no_thread_it_is_said_in_a_line():
+    command = [sys.executable, "-m", "ompy.cli.ompyrun", "-n", "1", "--mca", "mpi_async_progress", "1"]
+    result = subprocess.run(
+        [*command, sys.executable, "-c", NO_THREAD], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert result.returncode != 0
+    assert "no thread for asynchronous progress can be started (can't start new thread; ulimit -u)" in result.stderr

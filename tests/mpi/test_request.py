@@ -10,6 +10,8 @@ import numpy
 import pytest
 
 from ompy import MPI
+from ompy.core.errors import ERR_OTHER, MPIError
+from ompy.core.progress import ProgressSource, register_source, unregister_source
 
 SELF = MPI.COMM_SELF
 
@@ -363,3 +365,40 @@ def test_partitions_of_a_range_that_goes_back_are_refused():
     receive = MPI.COMM_SELF.Precv_init(bytearray(4), 4, 0, 0)
     receive.Start()
     MPI.Request.Waitall([request, receive])
+
+
+class Failing(ProgressSource):
+    """Fails once."""
+
+    def __init__(self):
+        self.left = 1
+
+    def progress(self):
+        if self.left:
+            self.left = 0
+            raise MPIError(ERR_OTHER, "a source fails")
+        return 0
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda requests: requests[0].Test(),
+        MPI.Request.Testany,
+        MPI.Request.Testall,
+        lambda requests: MPI.Request.Testall(requests[:1]),
+        MPI.Request.Waitany,
+    ],
+    ids=["Test", "Testany", "Testall", "Testall of one", "Waitany"],
+)
+def test_what_fails_while_a_request_is_looked_at_is_the_communicators_to_handle(look):
+    _, requests, complete = pending(2)
+    source = Failing()
+    register_source(source)
+    try:
+        with pytest.raises(MPI.Exception, match="a source fails"):
+            look(requests)
+    finally:
+        unregister_source(source)
+    assert not any(request.Test() for request in requests)
+    finish(requests, complete)

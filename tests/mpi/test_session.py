@@ -1,5 +1,7 @@
 """Sessions: process sets, and communicators made from them."""
 
+import time
+
 import pytest
 
 from ompy import MPI
@@ -68,3 +70,23 @@ def test_buffered_sends_of_what_comes_from_a_session_use_its_buffer(comm):
         used.Free()
     session.Attach_buffer(None)
     session.Finalize()
+
+
+@pytest.mark.ompy(2)
+def test_a_session_ends_when_the_messages_in_its_buffer_have_left(comm):
+    """MPI-4.1, 3.6 and 11.3.1."""
+    session = MPI.Session.Init()
+    made = MPI.Intracomm.Create_from_group(session.Create_group("mpi://WORLD"), "buffered")
+    message = bytearray(8 << 20)
+    comm.Barrier()
+    if comm.rank == 0:
+        session.Attach_buffer(bytearray(len(message) + MPI.BSEND_OVERHEAD))
+        made.Bsend(message, 1)
+        session.Finalize()
+        assert comm.iprobe(1, 5), "it has ended before the message was received"
+        comm.recv(source=1, tag=5)
+    else:
+        time.sleep(0.2)  # an end that does not wait is over by then
+        comm.send("about to receive", 0, 5)
+        made.Recv(message, 0)
+        session.Finalize()

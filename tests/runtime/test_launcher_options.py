@@ -104,6 +104,7 @@ def test_bindings_are_reported_when_asked() -> None:
         ([], "a program is missing"),
         (["-n", "1", "true", ":"], "a program is missing"),
         (["--host", "localhost:x", "true"], "expected a number of slots"),
+        (["--host", "localhost:²", "true"], "expected a number of slots"),
         (["-n", "3", "--host", "localhost:2", "true"], "3 ranks do not fit into the 2 slots"),
         (["--hostfile", "/nonexistent/hosts", "true"], "/nonexistent/hosts"),
         (["--bind-to", "moon", "true"], "--bind-to takes share, none, package, numa"),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
 import pytest
 from workshop import Workshop
 from written import assert_in_style, assert_typed
+
+from ompy.scaffold.distribution import installation
 
 DEATH = """
 import os, signal
@@ -147,3 +150,9 @@ def test_a_compiled_one_is_installed_against_the_ompy_that_it_will_run_with(work
     assert command in done.stdout
     assert command in (workshop.folder / "ompy-btl-told" / "README.md").read_text()
     assert "--no-build-isolation" not in workshop.ompy("new", "btl", "plain").stdout
+
+
+@pytest.mark.parametrize("cython", [False, True])
+def test_the_command_that_installs_it_is_one_for_a_shell(cython: bool) -> None:
+    command = installation("my folder; reboot", cython)[-1]
+    assert shlex.split(command)[-1] == "my folder; reboot"

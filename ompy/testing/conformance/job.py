@@ -415,7 +415,7 @@ class Job:
             stuck: those that don't come back from a call.
             missing: where there are none, those that were not heard of.
         """
-        rank = next(iter([*stuck, *missing]), 0)
+        rank = (*stuck, *missing, 0)[0]
         clause = self.examined[rank]
         if stuck:
             clause = CLAUSES_OF_CALLS.get(self.words()[rank] % (1 << CALL_BITS), clause)

@@ -45,6 +45,7 @@ def test_every_feature_that_an_action_needs_can_be_left_out() -> None:
         (("--silence", "-1"), "--silence -1: a number of seconds"),
         (("--shrink", "inf"), "--shrink inf: a number of seconds"),
         (("--launcher", "no-mpiexec -q"), "--launcher: there is no command no-mpiexec"),
+        (("--launcher", "mpiexec 'a"), "--launcher mpiexec 'a: No closing quotation"),
         (("--python", "no-python"), "--python: there is no command no-python"),
     ],
 )

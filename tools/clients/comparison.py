@@ -49,11 +49,11 @@ def environments(client: Client, others: list[Client], libraries: list[str], pyt
 
 
 def measure(client: Client, trial: Trial, places: Places, rounds: int, console: Console) -> Any:
-    """One row: the libraries in turns."""
+    """One row: the libraries in turns, A B, B A, ..."""
     found: dict[str, list[Outcome]] = {library: [] for library in places}
-    for _ in range(rounds):
-        for library, environment in places.items():
-            outcome = run(client, trial, environment, library)
+    for number in range(rounds):
+        for library in [*places] if number % 2 == 0 else [*reversed(places)]:
+            outcome = run(client, trial, places[library], library)
             found[library].append(outcome)
             if outcome.output:
                 console.print(f"[bold]{client.name} on {trial.ranks or 'its own'} ranks over {library}:")

@@ -70,6 +70,7 @@ class Extensible(Suggesting):
 
 
 @click.group(cls=Extensible, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(None, "-V", "--version", package_name="ompy", message="ompy %(version)s", help="Print the version.")
 def group() -> None:
     """Ask the stack what it would do, and why."""
 

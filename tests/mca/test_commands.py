@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
+
 import pytest
 from outside import Outside
 
@@ -39,3 +41,8 @@ def test_help_lists_installed_commands_beside_its_own(ompy) -> None:
     assert "coo" in usage
     assert "explain" in usage
     assert "loft" in usage
+
+
+@pytest.mark.parametrize("option", ["--version", "-V"])
+def test_the_version_can_be_asked_for(ompy, option: str) -> None:
+    assert ompy(option).stdout == f"ompy {version('ompy')}\n"

@@ -22,11 +22,13 @@ from ompy.mca.verdicts import record
 from ompy.runtime import waiting
 from ompy.runtime.modex import Modex
 from ompy.testing.conformance.check import Breach, Check
+from ompy.testing.conformance.content import content
 from ompy.testing.conformance.wire import PROGRESS, SIGN, TRANSFER, Wire, WireRte
 
 SIGN_INTERVAL = 0.5  # seconds between signs of life while events come
-IDLE_POLLS = 200  # looks that find nothing until the core is given up for a moment
-NAP = 50e-6
+# Looks that find nothing until the core is given up for a moment each, and until it is for longer ones.
+IDLE_POLLS, SILENT_POLLS = 20, 1000
+NAP, LONG_NAP = 50e-6, 1e-3
 SPOILT = 0xEE  # what memory is overwritten with as soon as it is the caller's again
 AFTERTHOUGHTS = 30  # looks for what should not come
 
@@ -257,7 +259,7 @@ class BtlRank:
             if self.idle > IDLE_POLLS:
                 for module in self.modules:
                     module.may_sleep()  # where transports look whether their peers are alive
-                time.sleep(NAP)
+                time.sleep(NAP if self.idle < SILENT_POLLS else LONG_NAP)
             else:
                 os.sched_yield()
 
@@ -289,7 +291,7 @@ class BtlRank:
 
     def content(self, source: int, target: int, number: int, size: int) -> bytes:
         """The bytes of one message: the same for whoever asks, and different from every other's."""
-        return random.Random(f"{self.wire.setting.seed} {source} {target} {number}").randbytes(size)
+        return content(self.wire.setting.seed, source, target, number, size)
 
     def common_random(self, purpose: str) -> random.Random:
         """A generator in the same state on every rank."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ompy.mca.component import PROJECT, Component, Context, Offer, Refusal
 from ompy.mca.hook import hooks
 from ompy.testing.conformance.check import Check
+from ompy.testing.conformance.content import content
 from ompy.testing.conformance.wire import SIGN, Wire
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class MpiRank:
 
     def content(self, source: int, target: int, number: int, size: int) -> bytes:
         """The bytes of one message: the same for whoever asks, and different from every other's."""
-        return random.Random(f"{self.wire.setting.seed} {source} {target} {number}").randbytes(size)
+        return content(self.wire.setting.seed, source, target, number, size)
 
     def modules(self) -> list[Btl]:
         """The transports that were chosen."""

@@ -2,6 +2,7 @@
 """Collectives as lists of rounds that the progress engine advances.  The model is in `schedule.pxd`."""
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.ref cimport PyObject, Py_DECREF, Py_INCREF, Py_XDECREF
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from ompy.core.communicator cimport Communicator
@@ -138,7 +139,7 @@ cdef class Schedule(Request):
         for index in range(self.flying):
             Py_XDECREF(self.flight[index])
         for index in range(self.block_count):
-            PyMem_Free(self.blocks[index])
+            free(self.blocks[index])
         PyMem_Free(self.blocks)
         if self.steps != self.inline_steps:
             PyMem_Free(self.steps)
@@ -247,7 +248,8 @@ cdef class Schedule(Request):
             memcpy(blocks, self.blocks, self.block_count * sizeof(void *))
             PyMem_Free(self.blocks)
             self.blocks = blocks
-        self.blocks[self.block_count] = PyMem_Malloc(nbytes + SCRATCH_ALIGNMENT)
+        # Not Python's, which under PYTHONMALLOC=debug touches all of it: where extents are large, most of it never is.
+        self.blocks[self.block_count] = malloc(nbytes + SCRATCH_ALIGNMENT)
         if self.blocks[self.block_count] == NULL:
             raise MemoryError(f"{nbytes} bytes of scratch memory for a collective")
         start = (<size_t> self.blocks[self.block_count] + SCRATCH_ALIGNMENT - 1) & ~(<size_t> SCRATCH_ALIGNMENT - 1)
@@ -421,7 +423,7 @@ cdef class Schedule(Request):
             Py_XDECREF(self.steps[index].source_type)
             Py_XDECREF(self.steps[index].target_type)
         for index in range(self.block_count):
-            PyMem_Free(self.blocks[index])
+            free(self.blocks[index])
         self.length = 0
         self.block_count = 0
         self.scratch_used = 0

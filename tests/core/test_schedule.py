@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -77,6 +79,32 @@ def test_scratch_has_room_for_data_before_its_address():
     schedule.copy(address, 1, backwards, back.ctypes.data + 16, 1, backwards)
     schedule.run()
     assert back.tolist() == [0, 0, 2, 0, 4, 0, 0, 0, 0, 0]
+
+
+FAR_APART = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parent.parent / "coll")!r})
+from in_memory import intra
+from ompy.core.schedule import Schedule
+from ompy.core.typemap import predefined
+
+def resident():
+    with open("/proc/self/statm") as pages:
+        return int(pages.read().split()[1]) * 4096
+
+before = resident()
+schedule = Schedule(intra(1)[0])
+schedule.scratch(2, predefined(1).create_resized(0, 1 << 28))
+print(resident() - before)
+"""
+
+
+def test_scratch_for_blocks_far_apart_is_not_touched():
+    """Python's debugging allocator fills what it gives, which for extents of gigabytes takes the machine's memory."""
+    environment = os.environ | {"PYTHONMALLOC": "debug"}
+    words = [sys.executable, "-c", FAR_APART]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60, check=True)
+    assert int(done.stdout) < 1 << 26
 
 
 def test_a_round_waits_for_the_messages_of_the_one_before(messages, pair):

@@ -7,7 +7,7 @@ from ompy.core.file cimport File
 from ompy.mca.agreement cimport shared_memory
 from ompy.mca.sharedfp cimport INTERFACE, SharedfpModule
 
-from ompy.core.errors import MPIError
+from ompy.core.errors import ERR_IO, ERR_OTHER, MPIError
 
 interface = INTERFACE
 
@@ -38,7 +38,8 @@ cdef class SharedMemory(SharedfpModule):
             try:
                 self.segment = shared_memory(self.file.communicator, "ompy-sharedfp", sizeof(int64_t))
             except MPIError as error:
-                raise MPIError(error.code, f"{self.file.path}: the shared pointer: {error.detail}") from error
+                code = ERR_IO if error.code == ERR_OTHER else error.code
+                raise MPIError(code, f"{self.file.path}: the shared pointer: {error.detail}") from error
             self.number = <int64_t *> self.segment.address
         return 0
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from launching import launch, mpi
 
@@ -106,3 +108,34 @@ def test_a_process_ends_whatever_it_could_not_open() -> None:
     source = EXHAUST + "if rank == 0: comm.Send(b'y', 1)\nelse: exhaust(0)\n"
     job = launch("-n", "2", "--timeout", "30", "--mca", "btl", "self,sm", "--mca", "coll", "tuned,basic", *mpi(source))
     assert job.process.returncode == 0, job.stderr
+
+
+OPENER = """
+import os
+MPI.File.Open(comm, "{path}", MPI.MODE_CREATE | MPI.MODE_RDWR).Close()
+comm.Barrier()
+exhaust({left} if rank == {short} else 9)
+try:
+    file = MPI.File.Open(comm, "{path}", MPI.MODE_CREATE | MPI.MODE_RDWR)
+    print("opened")
+    file.Close()
+except MPI.Exception as error:
+    told = rank != {short} or "Too many open files" in str(error)
+    print("failed", error.Get_error_class() == MPI.ERR_IO, "{path}" in str(error), told)
+release()
+file = MPI.File.Open(comm, "{path}", MPI.MODE_RDWR | MPI.MODE_CREATE)
+file.Write_ordered(b"x")
+file.Close()
+"""
+
+
+@pytest.mark.parametrize("left", [0, 1, 2])
+@pytest.mark.parametrize("short", [0, 1])
+def test_a_file_that_cannot_be_opened_on_one_rank_is_an_error_of_all(tmp_path: Path, short: int, left: int) -> None:
+    path = tmp_path / "shared"
+    program = EXHAUST + OPENER.format(left=left, short=short, path=path)
+    job = launch("-n", "2", "--timeout", "30", "--mca", "btl", "self,sm", *mpi(program))
+    assert job.process.returncode == 0, job.stderr
+    assert sorted(job.stdout.splitlines()) in (["opened"] * 2, ["failed True True True"] * 2)
+    assert left > 1 or "failed" in job.stdout
+    assert path.read_bytes() == b"xx"

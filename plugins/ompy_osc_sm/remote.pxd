@@ -1,6 +1,6 @@
 # Memory of targets that is not seen here.  What is short and in one piece its owner reads or changes, where that is inside MPI
-# (`mailbox.pxd`); of what is long it copies a half meanwhile, and makes accumulates with one copy in place of two.  Everything
-# else, and what it does not take in time, the kernel copies for the origin.
+# (`mailbox.pxd`); of what is long it copies a half meanwhile, and of accumulates makes five eighths, with one copy in place of
+# two.  Everything else, and what it does not take in time, the kernel copies for the origin.
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 
@@ -37,5 +37,5 @@ cdef class Remote(Attached):
     # An image is a copy of what is between the first and the last byte of the target's elements.
     cdef int transfer(self, Access access, size_t here, uint64_t there, size_t size, bint inward) except -1
     cdef int copy_jointly(self, Access access, size_t here, size_t nbytes, bint inward) except -1
-    cdef int combine_pieces(self, Access access, const char *operand, size_t done, size_t nbytes) except -1
+    cdef int combine_pieces(self, Access access, const char *operand, size_t done, size_t end) except -1
     cdef int write_back(self, Access access, char *image, Py_ssize_t first) except -1

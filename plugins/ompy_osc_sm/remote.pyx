@@ -10,8 +10,8 @@ from ompy.core.convertor cimport Convertor
 from ompy.core.operation cimport Operation
 from ompy.core.progress cimport clock_now
 from ompy.core.reach cimport Reach, has_gone, move
-from ompy.core.typemap cimport Typemap, span
-from ompy.mca.accumulate cimport NO_OP
+from ompy.core.typemap cimport Typemap, predefined, span
+from ompy.mca.accumulate cimport NO_OP, REPLACE
 from ompy.mca.osc cimport Access
 from ompy_osc_sm.attached cimport Attached
 from ompy_osc_sm.mailbox cimport (
@@ -26,6 +26,7 @@ from ompy.core.errors import ERR_OTHER, ERR_PROC_FAILED, MPIError
 cdef enum:
     PAGE = 4096
     JOINT = 16384                                # bytes from which on both sides copy
+    TARGETS_EIGHTHS = 5                          # of an accumulate: the kernel copies once for it, and twice for the origin
 
 
 cdef class Remote(Attached):
@@ -91,27 +92,31 @@ cdef class Remote(Attached):
         return True
 
     cdef bint order_long(self, Access access, int number, const char *operand, size_t nbytes) except -1:
-        """An accumulate whose target reads the operand itself; what it does not do is done here."""
+        """An accumulate of which both sides make a part; what the target, which reads the operand itself, does not do is done
+        here."""
         cdef Outbox *outbox = self.outbox_of(access.target)
         cdef uint64_t there = self.address_of(access)
-        cdef size_t done = 0, piece
+        cdef size_t done = 0, piece, theirs
         cdef Slot *slot
+        cdef bint carried_out
         while done < nbytes:
             slot = slot_for(outbox)
             if slot == NULL:
                 break
             piece = min(nbytes - done, <size_t> LONGEST_FAR)
+            theirs = piece if piece < JOINT else (piece // 8 * TARGETS_EIGHTHS + PAGE - 1) & ~<size_t> (PAGE - 1)
             slot.operation = number
             slot.basic = access.target_type.basic
             self.name_memory(slot, <size_t> operand + done)
-            post(outbox, ABSORB, there + done, piece)
-            if not self.is_done(access, outbox, self.patience):
+            post(outbox, ABSORB, there + done, theirs)
+            try:
+                self.combine_pieces(access, operand, done + theirs, done + piece)
+            finally:
+                carried_out = self.is_done(access, outbox, self.patience)
+            self.combine_pieces(access, operand, done + (slot.done if carried_out else 0), done + theirs)
+            done += piece
+            if not carried_out:
                 break
-            done += slot.done
-            if slot.done < piece:
-                break
-        if done == 0:
-            return False
         self.combine_pieces(access, operand, done, nbytes)
         return True
 
@@ -147,18 +152,27 @@ cdef class Remote(Attached):
             nbytes -= piece
         return self.transfer(access, here, there, nbytes, inward) if nbytes else 0
 
-    cdef int combine_pieces(self, Access access, const char *operand, size_t done, size_t nbytes) except -1:
-        """The elements from byte `done` on, all contiguous, read, combined and written back by this process."""
+    cdef int combine_pieces(self, Access access, const char *operand, size_t done, size_t end) except -1:
+        """From byte `done` to byte `end`, all contiguous, read, combined and written back by this process.
+
+        A part begins and ends at a basic element, which need not be one of the target's datatype.
+        """
         cdef uint64_t there = self.address_of(access)
-        cdef size_t size = access.target_type.size, each = max(PIECE // size, <size_t> 1) * size, piece
-        cdef char *image = <char *> malloc(min(each, nbytes))
+        cdef Typemap typemap = access.target_type if access.target_type.basic < 0 else predefined(access.target_type.basic)
+        cdef size_t each = max(PIECE // typemap.size, <Py_ssize_t> 1) * typemap.size, piece
+        cdef char *image
+        if done >= end:
+            return 0
+        if access.operation is REPLACE:
+            return self.transfer(access, <size_t> operand + done, there + done, end - done, False)
+        image = <char *> malloc(min(each, end - done))
         if image == NULL:
-            raise MemoryError(f"no memory for {min(each, nbytes)} bytes of rank {access.target}")
+            raise MemoryError(f"no memory for {min(each, end - done)} bytes of rank {access.target}")
         try:
-            while done < nbytes:
-                piece = min(each, nbytes - done)
+            while done < end:
+                piece = min(each, end - done)
                 self.transfer(access, <size_t> image, there + done, piece, True)
-                access.operation.reduce(<char *> operand + done, image, piece // size, access.target_type)
+                access.operation.reduce(<char *> operand + done, image, piece // typemap.size, typemap)
                 self.transfer(access, <size_t> image, there + done, piece, False)
                 done += piece
         finally:

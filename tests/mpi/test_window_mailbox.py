@@ -109,6 +109,28 @@ def test_a_target_inside_mpi_has_a_part_in_long_accesses(comm, what, ompy_seed):
 
 
 @pytest.mark.ompy(2, mca=PATIENT)
+@pytest.mark.parametrize("count", [5000, 123_457, 400_003])
+@pytest.mark.parametrize("name", ["SUM", "REPLACE"])
+def test_elements_of_which_no_piece_holds_a_whole_number_are_accumulated_each_once(comm, name, count):
+    triple = MPI.INT32_T.Create_contiguous(3).Commit()
+    win, memory = over_ordinary_memory(comm, 12 * count)
+    memory.view("i4")[:] = 7
+    comm.Barrier()
+    if comm.rank == 0:
+        data = np.arange(3 * count, dtype="i4")
+        win.Lock_all()
+        win.Accumulate([data, count, triple], 1, [0, count, triple], getattr(MPI, name))
+        win.Unlock_all()
+        comm.send(None, 1, 99)
+    else:
+        poll_until_told(comm)
+        wanted = np.arange(3 * count, dtype="i4") + (7 if name == "SUM" else 0)
+        assert (memory.view("i4") == wanted).all()
+    win.Free()
+    triple.Free()
+
+
+@pytest.mark.ompy(2, mca=PATIENT)
 @pytest.mark.parametrize("kind", ["i1", "i4", "i8"])
 def test_a_target_inside_mpi_swaps(comm, kind):
     """Elements that are equal, and others; of one, four and eight bytes."""

@@ -210,6 +210,7 @@ def job_of(segments: Sequence[Segment]) -> Job:
         from ompy.compat import folder
 
         path = os.environ.get("PYTHONPATH")
+        job.gives_mpi4py = True
         job.environment["PYTHONPATH"] = folder() + (os.pathsep + path if path else "")
     return job
 

@@ -19,8 +19,15 @@ if TYPE_CHECKING:
 # A prompt without a newline shows after this silence, in seconds.
 PROMPT_DELAY = 0.1
 TYPING_PAUSE = 0.1
-# What mpi4py's wheel says where it finds no MPI library.
-NO_LIBRARY = b"RuntimeError: cannot load MPI library"
+# What a rank says that has no MPI, and what stands in for it.
+NO_MPI = {
+    b"RuntimeError: cannot load MPI library": "has no MPI library here",
+    b"ModuleNotFoundError: No module named 'mpi4py'": "is not installed here",
+}
+IGNORED = (
+    "the program does not look at PYTHONPATH, by which --mpi4py gives it ompy, as under `python -I` and `-E`: "
+    "`ompy activate` does without"
+)
 
 
 class Forwarder(Streams):
@@ -31,7 +38,7 @@ class Forwarder(Streams):
         job: says who reads standard input, and what becomes of what the ranks write.
 
     Attributes:
-        no_library: some rank's mpi4py has found no MPI library.
+        hint: what may help a rank that has found no MPI; empty for none.
     """
 
     def __init__(self, loop: Loop, job: Job) -> None:
@@ -41,7 +48,8 @@ class Forwarder(Streams):
         self.printers = {1: Printer(1), 2: Printer(2)}
         self.lines: dict[Stream, Lines] = {}
         self.files: dict[str, Printer] = {}
-        self.no_library = False
+        self.gives_mpi4py = job.gives_mpi4py
+        self.hint = ""
         self.shared = SharedInput(loop) if self.stdin == job.EVERY_RANK else None
         is_typed = self.stdin is not None and self.shared is None and TerminalInput.is_needed()
         self.terminal = TerminalInput() if is_typed else None
@@ -122,7 +130,9 @@ class Forwarder(Streams):
         if lines is None:
             return
         lines.feed(data)
-        self.no_library = self.no_library or lines.shows(NO_LIBRARY, data)
+        if shown := lines.shows(NO_MPI, data):
+            lacking = f"the program imports mpi4py, which {NO_MPI[shown]}: with --mpi4py it receives ompy"
+            self.hint = IGNORED if self.gives_mpi4py else lacking
         if lines.partial and lines.printer is not None and lines.printer.is_terminal:
             self.loop.set_timer(f"prompt {stream}", PROMPT_DELAY, lines.pass_partial)
 

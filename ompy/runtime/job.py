@@ -134,6 +134,7 @@ class Job:
         display_map: say where each rank will run.
         goes_on: a rank that fails does not end the others.
         environment: what all ranks get.
+        gives_mpi4py: ompy is found there under that name.
         values: what they find in the job's key-value space.
         here: this host, as `places` call it.
         bind: gives ranks on other hosts their processors, once it is known which there are.  ValueError when there are too
@@ -160,6 +161,7 @@ class Job:
         self.report_bindings = False
         self.display_map = False
         self.goes_on = False
+        self.gives_mpi4py = False
         self.environment: dict[str, str] = {}
         self.values: dict[str, str] = {}
         self.here = os.uname().nodename

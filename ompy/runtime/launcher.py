@@ -473,8 +473,8 @@ class Launcher:
         """Something has failed, and the first exit code counts."""
         self.exit_code = self.exit_code or code
         self.streams.say(message)
-        if self.streams.no_library:
-            self.streams.say("the program imports mpi4py, which has no MPI library here: with --mpi4py it receives ompy")
+        if self.streams.hint:
+            self.streams.say(self.streams.hint)
 
     def signal_ranks(self, number: int, job: int | None = None) -> None:
         """To those of one job, or to all."""

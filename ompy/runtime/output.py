@@ -21,7 +21,7 @@ from ompy.runtime.signals import above_streams
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
 # A line longer than this is passed on in pieces: the launcher's memory stays bounded.
 LONGEST_LINE = 16 * 1024 * 1024
@@ -156,11 +156,11 @@ class Lines:
         self.at_line_start = True
         self.latest = b""
 
-    def shows(self, words: bytes, data: bytes) -> bool:
-        """Whether the words are in what the rank wrote last, of which `data` is new: a traceback comes in many pieces."""
+    def shows(self, phrases: Collection[bytes], data: bytes) -> bytes:
+        """Which of them is in what the rank wrote last, of which `data` is new: a traceback comes in many pieces."""
         text = self.latest + data
-        self.latest = text[1 - len(words) :]
-        return words in text
+        self.latest = text[1 - max(map(len, phrases)) :]
+        return next((words for words in phrases if words in text), b"")
 
     def feed(self, data: bytes) -> None:
         """Take what the rank has written; pass on what is complete."""

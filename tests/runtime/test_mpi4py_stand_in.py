@@ -148,6 +148,19 @@ def test_a_program_whose_mpi4py_has_no_library_is_told_of_the_flag_once() -> Non
     assert "with --mpi4py" not in launch("-n", "2", *python("raise RuntimeError('of another kind')")).stderr
 
 
+def test_a_program_that_finds_no_mpi4py_is_told_of_the_flag_once() -> None:
+    job = launch("-n", "3", sys.executable, "-I", "-S", "-c", "import mpi4py")
+    assert job.stderr.count("mpi4py, which is not installed here: with --mpi4py it receives ompy") == 1
+    assert "--mpi4py" not in launch("-n", "2", sys.executable, "-S", "-c", "import mpi5py").stderr
+
+
+@pytest.mark.parametrize("options", ["-I", "-E"])
+def test_a_program_that_does_not_look_where_the_flag_puts_ompy_is_told_so(options: str) -> None:
+    job = launch("-n", "2", "--mpi4py", sys.executable, options, "-S", "-c", "import mpi4py")
+    assert job.stderr.count("`ompy activate` does without") == 1
+    assert "it receives ompy" not in job.stderr
+
+
 def test_values_without_a_meaning_are_warned_of_and_the_defaults_count() -> None:
     source = (
         "import warnings\nfrom mpi4py import rc\nnames = [name for name in dir(rc) if name[0] != '_']\n"

@@ -2,6 +2,7 @@
 """Memory of targets that is not seen here.  See `remote.pxd`."""
 import os
 
+from libc.errno cimport ESRCH
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
@@ -183,7 +184,8 @@ cdef class Remote(Attached):
         cdef int error = move(self.room.reaches[access.target], here, there, size, inward)
         if error == 0:
             return 0
-        if has_gone(self.room.reaches[access.target]):
+        # Who is ending has no memory any more, a moment before it has gone.
+        if error == ESRCH or has_gone(self.room.reaches[access.target]):
             raise MPIError(ERR_PROC_FAILED, self.death_of(access.target))
         way = "read" if inward else "written"
         raise MPIError(ERR_OTHER, f"{size} bytes at {there:#x} of rank {access.target} (process "

@@ -6,7 +6,7 @@ from ompy.core.typemap cimport Typemap
 from ompy.mca.bml cimport Route
 
 from ompy_pml_ob1.engine cimport Engine, Transfer
-from ompy_pml_ob1.header cimport FinHeader, GetHeader, RendezvousHeader
+from ompy_pml_ob1.header cimport Envelope, FinHeader, GetHeader, RendezvousHeader
 from ompy_pml_ob1.matching cimport Matching, Posted, Unexpected
 
 
@@ -30,10 +30,12 @@ cdef class RecvRequest(Transfer):
 
     # A header with its payload, all in one piece, that this request has matched.
     cdef int take_message(self, const char *data, size_t length) except -1
+    cdef int take_announced(self, const Envelope *envelope, const char *data, size_t length) except -1
     cdef int take_fragment(self, uint64_t offset, const char *data, size_t length) except -1
     cdef int piece_done(self, const FinHeader *header) except -1
 
     cdef void trace(self, int event, int way, uint32_t sequence, uint64_t nbytes) noexcept
+    cdef int end_read(self) except -1
     cdef int fail_damaged(self) except -1
     cdef int take_rendezvous(self, const RendezvousHeader *header, const char *payload, size_t length) except -1
     cdef bint overlaps_withdrawn(self) except -1

@@ -165,6 +165,14 @@ cdef class RecvRequest(Transfer):
         if envelope.kind == KIND_MATCH:
             self.take_whole(envelope.source, envelope.tag, data + sizeof(Envelope), length - sizeof(Envelope))
             return self.finish()
+        try:
+            return self.take_announced(envelope, data, length)
+        except MPIError as error:                # the sender has gone meanwhile
+            if self.complete:
+                raise
+            return self.fail(error)
+
+    cdef int take_announced(self, const Envelope *envelope, const char *data, size_t length) except -1:
         self.routes = self.engine.contact(self.matching, envelope.source)
         self.open(envelope.source, envelope.tag, (<const RendezvousHeader *> data).length)
         self.sender = (<const RendezvousHeader *> data).sender
@@ -267,17 +275,21 @@ cdef class RecvRequest(Transfer):
                 result = self.ask_for_puts()
         finally:
             self.pushing = False
-        if self.getting and self.received >= self.wanted and self.under_way == 0 and not self.complete:
-            self.getting = False
-            if self.engine.checksum and not self.abandoned \
-                    and crc32c(0, <char *> self.address, self.wanted) != self.checksum:
-                self.fail_damaged()
-            else:
-                self.report_read(0)
-                self.finish()
+        if self.getting and self.next_get >= self.wanted and self.under_way == 0 and not self.complete:
+            self.end_read()
         elif self.putting:
             self.finish_if_done()
         return OK if self.complete else result
+
+    cdef int end_read(self) except -1:
+        """All that was begun is over."""
+        if self.received < self.wanted:
+            return self.read_otherwise()
+        self.getting = False
+        if self.engine.checksum and not self.abandoned and crc32c(0, <char *> self.address, self.wanted) != self.checksum:
+            return self.fail_damaged()
+        self.report_read(0)
+        return self.finish()
 
     cdef int fail_damaged(self) except -1:
         """What remote memory access moved is not what the sender has: both sides are told."""
@@ -416,12 +428,11 @@ cdef int part_read(object context, Descriptor descriptor, int status) except -1:
         if status != ERR_RMA_RANGE:
             # This peer's memory can't be read after all: no later message shall try.
             request.routes.rdma[:] = [route for route in request.routes.rdma if (<Route> route).btl is not descriptor.btl]
-        request.next_get = request.wanted
-        request.received = 0
-        return request.read_otherwise()
-    request.received += descriptor.size
-    if is_tracing():
-        request.trace(EVENT_FRAGMENT, WAY_READ, 0, descriptor.size)
+        request.next_get = request.wanted        # those under way are waited for, none is begun
+    else:
+        request.received += descriptor.size
+        if is_tracing():
+            request.trace(EVENT_FRAGMENT, WAY_READ, 0, descriptor.size)
     if not request.pushing and request.push() == OUT_OF_RESOURCE:
         request.engine.retry(request)
     return 0

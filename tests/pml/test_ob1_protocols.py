@@ -7,6 +7,10 @@ import random
 import pytest
 from wire import ACK, FIN, FRAG, LIMITS, MATCH, PUT_KIND, RGET, RNDV, Pair, WireBtl, exchange, payload, wires
 
+from ompy.core.communicator import Communicator
+from ompy.core.errors import ERR_OTHER, ERR_RMA_RANGE
+from ompy.core.group import make_group, set_this_process
+from ompy.core.proc import process_table
 from ompy.mca.btl import BACK_PRESSURE, GET, IN_ORDER, NEEDS_REGISTRATION, PUT, SEND
 
 
@@ -64,6 +68,15 @@ def test_data_goes_as_fragments_when_remote_access_fails(flags, fails):
     assert any(fails in btl.done for side in pair.sides for btl in side.btls)
 
 
+@pytest.mark.parametrize("failing", [{0}, {1}, {0, 1}, {1, 2}, {7}])
+@pytest.mark.parametrize(("error", "count"), [(ERR_OTHER, 1), (ERR_OTHER, 2), (ERR_RMA_RANGE, 1)])
+def test_a_message_of_which_some_pieces_cant_be_read_is_sent_as_fragments(error, count, failing):
+    pair = Pair(wires(SEND | GET, count=count, fails="get", failing=failing, error=error, get_limit=700))
+    exchange(pair, 5000)
+    assert FRAG in pair.kinds()
+    assert not pair.sides[1].pml.engine.transfers()
+
+
 def test_messages_are_matched_in_order_though_every_fragment_overtakes():
     seed = random.randrange(1 << 30)
     print("seed", seed)
@@ -91,9 +104,6 @@ def test_a_long_message_is_shared_out_by_bandwidth():
 
 
 def test_a_message_for_a_communicator_that_is_not_made_yet_waits_for_it():
-    from ompy.core.communicator import Communicator
-    from ompy.core.group import make_group, set_this_process
-
     pair = Pair(wires())
     left, right = pair.sides
     comms = []
@@ -146,3 +156,24 @@ def test_a_send_that_is_refused_while_another_goes_through_keeps_its_place(disor
     received = [bytearray(6) for _ in range(3)]
     pair.run(*sends, *(right.irecv(block, 1) for block in received))
     assert received == [b"first ", b"second", b"third "]
+
+
+@pytest.mark.parametrize("flags", [SEND, SEND | GET, SEND | PUT])
+def test_a_long_message_that_comes_when_its_sender_is_lost_is_an_error_of_its_receive(flags):
+    """Somebody else might send what is received from anybody, so that it waits on."""
+    pair = Pair(wires(flags))
+    third = process_table().extend(1)
+    for side in pair.sides:
+        set_this_process(side.rank)
+        side.comm = Communicator(99, make_group([0, 1, third]), None, "three")
+        side.pml.add_comm(side.comm)
+    left, right = pair.sides
+    receive = right.irecv(bytearray(5000), 5, source=-1)
+    left.isend(payload(5000), 5)
+    right.pml.peer_lost(right.comm.group.member(0), ConnectionError("connection reset"))
+    assert not receive.complete
+    right.btls[0].progress()
+    assert receive.complete
+    assert receive.error is not None
+    assert "connection reset" in str(receive.error)
+    assert not right.pml.engine.transfers()

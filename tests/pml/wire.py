@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import random
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from ompy_bml_r2.module import R2
 from ompy_mtl_portals.module import PortalsMtl
@@ -13,6 +13,7 @@ from ompy_pml_cm.module import Cm
 from ompy_pml_ob1.module import Ob1
 
 from ompy.core.communicator import Communicator
+from ompy.core.errors import ERR_OTHER
 from ompy.core.group import make_group, set_this_process
 from ompy.core.memory import address_of
 from ompy.core.proc import Proc, process_table
@@ -34,13 +35,26 @@ class WireBtl(Btl):
         room: messages that the other end's queue holds; a send beyond that is refused.
         disorder: draws which waiting message is delivered next; None for the oldest.
         fails: "get" or "put", which then complete with an error.
+        failing: which of them, by number from 0 on; none: all.
+        error: that they complete with.
     """
 
-    def __init__(self, name: str, room: int = 1 << 30, disorder: random.Random | None = None, fails: str = "", **limits: int):
+    def __init__(
+        self,
+        name: str,
+        room: int = 1 << 30,
+        disorder: random.Random | None = None,
+        fails: str = "",
+        failing: Collection[int] = (),
+        error: int = ERR_OTHER,
+        **limits: int,
+    ):
         self.name = name
         self.room = room
         self.disorder = disorder
         self.fails = fails
+        self.failing = failing
+        self.error = error
         self.peer: WireBtl | None = None
         self.queue: deque[tuple[int, bytes]] = deque()
         self.unfinished: list[Descriptor] = []
@@ -104,8 +118,8 @@ class WireBtl(Btl):
         assert self.peer is not None
         assert not limit or descriptor.size <= limit
         self.done.append(what)
-        if what == self.fails:
-            descriptor.complete(16)
+        if what == self.fails and (not self.failing or self.done.count(what) - 1 in self.failing):
+            descriptor.complete(self.error)
             return TAKEN
         self.check_registered(descriptor.local_handle, descriptor.local_address, descriptor.size)
         self.peer.check_registered(descriptor.remote_handle, descriptor.remote_address, descriptor.size)

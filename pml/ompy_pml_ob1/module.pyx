@@ -6,9 +6,9 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 
-from ompy.core.board cimport IRECV, ISEND, MRECV, PROBE, RECV, SEND
+from ompy.core.board cimport FINALIZE, IRECV, ISEND, MRECV, PROBE, RECV, SEND
 from ompy.core.communicator cimport Communicator
-from ompy.core.constants cimport MODE_SYNCHRONOUS, OK
+from ompy.core.constants cimport ANY_SOURCE, MODE_SYNCHRONOUS, OK
 from ompy.core.errors import ERR_INTERN, ERR_PROC_FAILED, ERR_REQUEST, MPIError
 from ompy.core.memory cimport address_of
 from ompy.core.owner cimport NOBODY, engine as occupancy, enter, leave
@@ -683,14 +683,24 @@ cdef class Ob1(Pml):
 
     cpdef int finalize(self) except -1:
         """Send what still waits for resources, or was left to us; whoever is to receive it drives its own progress."""
+        cdef Request shown = Request()
+        shown.operation = FINALIZE
+        shown.peer = ANY_SOURCE
+        self.fail_lost()
+        return wait_until(is_settled, <void *> self, shown)
+
+    cdef int fail_lost(self) except -1:
+        """What was begun towards processes that had failed already."""
         cdef Transfer transfer
-        while not self.engine.settled():
-            enter()
-            try:
-                for transfer in self.engine.transfers():
-                    if transfer.routes is not None and transfer.routes.proc.failure is not None and not transfer.complete:
-                        transfer.fail(transfer.routes.proc.failure)
-            finally:
-                leave()
-            progress()
+        enter()
+        try:
+            for transfer in self.engine.transfers():
+                if transfer.routes is not None and transfer.routes.proc.failure is not None and not transfer.complete:
+                    transfer.fail(transfer.routes.proc.failure)
+        finally:
+            leave()
         return 0
+
+
+cdef bint is_settled(void *context) except -1:
+    return (<Ob1> context).engine.settled()

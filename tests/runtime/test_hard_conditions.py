@@ -308,3 +308,26 @@ while os.path.exists(f"/proc/{{pid}}"): time.sleep(0.01)
 """
     job = launch("--timeout", "25", "-n", "1", "sh", "-c", leaving, ":", "-n", "1", *python(waiting))
     assert job.process.returncode == 0, job.stderr
+
+
+@pytest.mark.parametrize("transport", ["self,sm", "self,tcp"])
+def test_who_leaves_while_messages_wait_for_a_busy_peer_heeds_signals(transport: str, tmp_path: Path) -> None:
+    # More messages than the transport takes; rank 1 comes back to MPI when the handler of rank 0 has run.
+    source = f"""
+told, count = {str(tmp_path / "told")!r}, 30000
+comm.Barrier()
+if rank == 0:
+    for _ in range(count):
+        comm.Isend(bytes(2048), 1).Free()
+    signal.signal(signal.SIGALRM, lambda *_: open(told, "w").close())
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+else:
+    while not os.path.exists(told):
+        time.sleep(0.01)
+    for _ in range(count):
+        comm.Recv(bytearray(2048), 0)
+MPI.Finalize()
+print("left", rank, flush=True)
+"""
+    job = launch("--timeout", "25", "-n", "2", "--mca", "btl", transport, *mpi(source))
+    assert sorted(job.stdout.splitlines()) == ["left 0", "left 1"], job.stderr

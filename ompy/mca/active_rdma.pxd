@@ -49,6 +49,7 @@ cdef class ActiveRdma(Btl):
     cdef int arrived(self, Endpoint endpoint, const char *data, size_t length) except -1
     cdef int look_up(self, Endpoint endpoint, Order *order) except -1
     cdef int answer(self, Endpoint endpoint, Order *order, const char *data, size_t length) except -1
+    cdef int tell(self, Endpoint endpoint, const char *head, size_t head_size, const char *data, size_t length) except -1
     cdef int conclude(self, const Order *order, const char *data, size_t length) except -1
     # `size` bytes of what the register named by `remote_handle` says of `remote_address` come to `local_address`.
     cdef int ask(self, Endpoint endpoint, Descriptor descriptor) except -1

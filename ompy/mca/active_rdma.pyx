@@ -237,11 +237,20 @@ cdef class ActiveRdma(Btl):
     cdef int answer(self, Endpoint endpoint, Order *order, const char *data, size_t length) except -1:
         if endpoint is None:
             return 0
-        if not self.answers and self.inner.sendi(endpoint, <char *> order, sizeof(Order), data, length, TAG_OSC) == OK:
+        if not self.answers and self.tell(endpoint, <char *> order, sizeof(Order), data, length) == OK:
             return 0
         self.answers.append((endpoint, (<char *> order)[:sizeof(Order)] + (data[:length] if length else b"")))
         self.waiting = 1
         return 0
+
+    cdef int tell(self, Endpoint endpoint, const char *head, size_t head_size, const char *data, size_t length) except -1:
+        """OK too where who asked has gone: that is for those who wait for it."""
+        try:
+            return self.inner.sendi(endpoint, head, head_size, data, length, TAG_OSC)
+        except MPIError as error:
+            if error.code != ERR_PROC_FAILED:
+                raise
+            return OK
 
     cpdef int progress(self) except -1:
         cdef Endpoint endpoint
@@ -249,11 +258,8 @@ cdef class ActiveRdma(Btl):
         cdef int events = 0
         while self.answers:
             endpoint, text = self.answers[0]
-            try:
-                if self.inner.sendi(endpoint, <char *> text, len(text), NULL, 0, TAG_OSC) != OK:
-                    break
-            except MPIError:
-                pass                             # who asked has gone
+            if self.tell(endpoint, <char *> text, len(text), NULL, 0) != OK:
+                break
             self.answers.popleft()
             events += 1
         self.waiting = 1 if self.answers else 0

@@ -6,12 +6,11 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from ompy.core.constants cimport OK
 from ompy.core.owner cimport enter, leave
 from ompy.core.proc cimport Proc
-from ompy.core.progress cimport progress
 from ompy.core.progress_thread cimport dismiss, employ
 from ompy.core.window cimport Window
 from ompy.mca.bml cimport Bml, PeerRoutes
 from ompy.mca.osc cimport INTERFACE
-from ompy.mca.remote_window.ways cimport ADDRESS, BYTES, REGION, Key, Way, key_of
+from ompy.mca.remote_window.ways cimport ADDRESS, BYTES, REGION, Attempt, Key, Way, key_of, require_living
 from ompy.mca.remote_window.window cimport COMPLETED, POSTED, Tally
 from ompy_osc_portals.station cimport PORTAL_COMPLETED, PORTAL_POSTED, station_over
 from ompy_puma.memory cimport handle_of
@@ -20,6 +19,21 @@ from ompy.core.errors import MPIError
 from ompy.mca.agreement import gathered
 
 interface = INTERFACE
+
+
+cdef class Notice(Attempt):
+    """To a rank, that this one has posted or completed."""
+    cdef Station station
+    cdef uint64_t context
+    cdef int portal
+
+    cdef bint make(self) except -1:
+        require_living(self.way, "before it was told of an epoch")
+        enter()
+        try:
+            return self.station.count_up(self.portal, self.context, self.way.proc.index) == OK
+        finally:
+            leave()
 
 
 cdef class PortalsWindow(RemoteWindow):
@@ -144,19 +158,11 @@ cdef class PortalsWindow(RemoteWindow):
         return self.station.count(<int> self.counters[rank if tally == POSTED else self.ranks + rank])
 
     cdef int count_up(self, Tally tally, int rank) except -1:
-        cdef Way way = self.ways[rank]
-        cdef int portal = PORTAL_POSTED if tally == POSTED else PORTAL_COMPLETED
-        cdef int taken
-        if way.layer is None:
+        cdef Notice notice
+        if (<Way> self.ways[rank]).layer is None:
             self.count_of(tally, rank)[0] += 1
             return 0
-        while True:
-            self.require_alive(rank, "before it was told of an epoch")
-            enter()
-            try:
-                taken = self.station.count_up(portal, self.context, way.proc.index)
-            finally:
-                leave()
-            if taken == OK:
-                return 0
-            progress()
+        notice = Notice.__new__(Notice)
+        notice.way, notice.station, notice.context = self.ways[rank], self.station, self.context
+        notice.portal = PORTAL_POSTED if tally == POSTED else PORTAL_COMPLETED
+        return self.persist(notice)

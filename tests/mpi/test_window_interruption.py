@@ -273,6 +273,51 @@ def test_what_a_flush_that_an_exception_ends_would_have_told_the_next_one_tells(
     win.Free()
 
 
+def putting(comm, sign):
+    """Rank 1 is not inside MPI, so that its transport takes no more, until rank 0 has been called away."""
+    win = MPI.Win.Allocate(1 << 20, comm=comm)
+    data = bytearray(1 << 20)
+    done, seen = [0], [-1]
+
+    def handle(*_):
+        if done == seen:
+            raise Late
+        seen[:] = done
+
+    if comm.rank == 0:
+        win.Lock(1, MPI.LOCK_SHARED)
+    comm.Barrier()
+    if comm.rank == 0:
+        signal.signal(signal.SIGALRM, handle)
+        signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+        try:
+            while True:
+                win.Put(data, 1)
+                done[0] += 1
+        except Late:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        open(sign, "w").close()
+        data[:] = b"x" * len(data)
+        win.Flush(1)
+        win.Put(data, 1)
+        win.Unlock(1)
+    while not os.path.exists(sign):
+        pass
+    comm.Barrier()
+    assert comm.rank == 0 or bytes(win) == b"x" * len(data)
+    win.Free()
+
+
+@pytest.mark.ompy(2, mca={**BY_REMOTE_ACCESS, "btl": "self,tcp"})
+def test_an_access_that_tcp_does_not_take_can_be_interrupted(comm, tmp_path):
+    putting(comm, comm.bcast(str(tmp_path / "may-go-on")))
+
+
+@pytest.mark.ompy(2, mca={**BY_REMOTE_ACCESS, "btl": "self,zmq"})
+def test_an_access_that_zmq_does_not_take_can_be_interrupted(comm, tmp_path):
+    putting(comm, comm.bcast(str(tmp_path / "may-go-on")))
+
+
 def interrupt(call, dice):
     """`call`, and a signal's exception at some moment about then, not after it."""
     armed = True

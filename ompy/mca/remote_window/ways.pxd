@@ -36,6 +36,7 @@ from libc.stdint cimport int64_t, uint64_t
 
 from ompy.core.heap cimport Block
 from ompy.core.proc cimport Proc
+from ompy.core.request cimport Request
 from ompy.mca.active_rdma cimport ActiveRdma
 from ompy.mca.bml cimport Bml, PeerRoutes
 from ompy.mca.btl cimport Btl, Descriptor, Endpoint
@@ -89,6 +90,13 @@ cdef class Way:
     cdef int status                              # what went wrong, until it is told
 
 
+cdef class Attempt(Request):
+    """A call that a transport has refused for now, as the job board shows it."""
+    cdef Way way
+    # Made again; whether it was taken.  ERR_PROC_FAILED where the rank has died.
+    cdef bint make(self) except -1
+
+
 cdef class Transfer:
     """What a descriptor leaves to be done."""
     cdef Way way
@@ -120,6 +128,8 @@ cdef class Ways(Epochs):
     cdef Key layer_key(self, Way way, list row)
 
     cdef int begin(self, Way way, Key key, bint inward, size_t here, uint64_t there, size_t size, object owner) except -1
+    # Until it is taken, while the engine goes on.
+    cdef int persist(self, Attempt attempt) except -1
     # Hand a descriptor over, and count it; the numbers are an atomic's.
     cdef int launch(self, Way way, Key key, int what, Descriptor descriptor, str operation, int64_t operand,
                     int64_t compare) except -1
@@ -133,3 +143,7 @@ cdef class Ways(Epochs):
     cdef int pause(self, int round, int target, int operation) except -1
     cdef int require_alive(self, int rank, str doing) except -1
     cdef int wake_peer(self, int target) except -1
+
+
+# Errors: ERR_PROC_FAILED.
+cdef int require_living(Way way, str doing) except -1

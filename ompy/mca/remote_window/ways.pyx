@@ -42,6 +42,71 @@ cdef class Key:
     """What opens a piece of another rank's memory."""
 
 
+cdef class Attempt(Request):
+    cdef bint make(self) except -1:
+        raise NotImplementedError
+
+
+cdef bint is_taken(void *context) except -1:
+    return (<Attempt> context).make()
+
+
+cdef int require_living(Way way, str doing) except -1:
+    if way.proc.failure is not None:
+        raise MPIError(ERR_PROC_FAILED, f"rank {way.rank} of the window (process {way.proc.pid}) has died {doing}")
+    return 0
+
+
+cdef bint handed_over(Way way, Key key, What what, Descriptor descriptor, str atomic, int64_t operand,
+                      int64_t compare) except -1:
+    """Whether the transport has taken it."""
+    cdef int taken
+    require_living(way, WITHIN)
+    enter()
+    try:
+        if what == PUT:
+            taken = key.btl.put(key.endpoint, descriptor)
+        elif what == GET:
+            taken = key.btl.get(key.endpoint, descriptor)
+        elif what == ATOMIC:
+            taken = key.btl.atomic(key.endpoint, descriptor, atomic, operand, compare)
+        else:
+            taken = way.layer.ask(way.waking, descriptor)
+    finally:
+        leave()
+    return taken == OK
+
+
+cdef class Launch(Attempt):
+    """Of a descriptor."""
+    cdef Key key
+    cdef What what
+    cdef Descriptor descriptor
+    cdef str atomic
+    cdef int64_t operand, compare
+
+    cdef bint make(self) except -1:
+        return handed_over(self.way, self.key, self.what, self.descriptor, self.atomic, self.operand, self.compare)
+
+
+cdef bint flushed(Way way) except -1:
+    enter()
+    try:
+        return way.state.btl.flush(way.state.endpoint) == OK
+    finally:
+        leave()
+
+
+cdef class Flush(Attempt):
+    """Of all towards a rank."""
+
+    cdef bint make(self) except -1:
+        if flushed(self.way):
+            return True
+        require_living(self.way, WITHIN)
+        return False
+
+
 cdef class Transfer:
     """What a descriptor leaves to be done."""
 
@@ -261,45 +326,41 @@ cdef class Ways(Epochs):
 
     cdef int launch(self, Way way, Key key, int what, Descriptor descriptor, str operation, int64_t operand,
                     int64_t compare) except -1:
-        cdef int taken
+        cdef Launch launch
         way.under_way += 1
-        while True:
-            if way.proc.failure is not None:
-                way.under_way -= 1
-                self.require_alive(way.rank, WITHIN)
+        try:
+            if handed_over(way, key, <What> what, descriptor, operation, operand, compare):
+                return 0
+            launch = Launch.__new__(Launch)
+            launch.way, launch.key, launch.what, launch.descriptor = way, key, <What> what, descriptor
+            launch.atomic, launch.operand, launch.compare = operation, operand, compare
+            return self.persist(launch)
+        except BaseException:
             enter()
             try:
-                if what == PUT:
-                    taken = key.btl.put(key.endpoint, descriptor)
-                elif what == GET:
-                    taken = key.btl.get(key.endpoint, descriptor)
-                elif what == ATOMIC:
-                    taken = key.btl.atomic(key.endpoint, descriptor, operation, operand, compare)
-                else:
-                    taken = way.layer.ask(way.waking, descriptor)
+                transferred(descriptor.context, descriptor, 0)
             finally:
                 leave()
-            if taken == OK:
-                return 0
-            progress()
+            raise
+
+    cdef int persist(self, Attempt attempt) except -1:
+        attempt.operation = WIN_FLUSH
+        attempt.communicator = self.window.communicator
+        attempt.peer = attempt.way.rank
+        return wait_until(is_taken, <void *> attempt, attempt)
 
     cdef int finish(self, int target, bint local) except -1:
         cdef Way way = self.ways[target]
-        cdef int status, flushed
+        cdef Flush flush
+        cdef int status
         if way.layer is None:
             return 0
         if way.under_way:
             self.await_quiet(way, target)
-        while not local:
-            enter()
-            try:
-                flushed = way.state.btl.flush(way.state.endpoint)
-            finally:
-                leave()
-            if flushed == OK:
-                break
-            progress()
-            self.require_alive(target, WITHIN)
+        if not local and not flushed(way):
+            flush = Flush.__new__(Flush)
+            flush.way = way
+            self.persist(flush)
         status = way.status
         if status:
             way.status = 0
@@ -356,10 +417,7 @@ cdef class Ways(Epochs):
         return wait_until(is_time, <void *> pause, pause)
 
     cdef int require_alive(self, int rank, str doing) except -1:
-        cdef Way way = self.ways[rank]
-        if way.proc.failure is not None:
-            raise MPIError(ERR_PROC_FAILED, f"rank {rank} of the window (process {way.proc.pid}) has died {doing}")
-        return 0
+        return require_living(self.ways[rank], doing)
 
     cdef int wake_peer(self, int target) except -1:
         cdef Way way = self.ways[target]

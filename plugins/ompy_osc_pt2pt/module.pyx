@@ -105,8 +105,10 @@ cdef class Pt2pt(Accesses):
         full_fence()
         self.exposure = self.service.completes.need(ranks, WIN_WAIT)
         if not assertion & ASSERT_NOCHECK:
-            for rank in ranks:
-                self.tell(rank, KIND_POST)
+            try:
+                self.tell_each(ranks, KIND_POST)
+            except MPIError:
+                pass                             # of ranks that have failed: Wait says so
         return 0
 
     cpdef int start(self, list ranks, int assertion) except -1:
@@ -119,9 +121,10 @@ cdef class Pt2pt(Accesses):
     cpdef int complete(self) except -1:
         """Accesses are complete here; each target learns when they are there."""
         cdef list ranks = self.end_started()
-        for rank in ranks:
-            self.tell(rank, KIND_COMPLETE)
-        self.complete_at(ranks, self.window.flavor != FLAVOR_DYNAMIC)
+        try:
+            self.tell_each(ranks, KIND_COMPLETE)
+        finally:
+            self.complete_at(ranks, self.window.flavor != FLAVOR_DYNAMIC)
         for rank in ranks:
             self.rely_on(rank)
         return 0

@@ -191,6 +191,18 @@ cdef class Orders(Epochs):
             return self.service.serve_own(&order, None)
         return self.send_order(target, &order, None, 0, 0, None)
 
+    def tell_each(self, ranks, int kind):
+        """The same to several; the first error when all that live have it."""
+        cdef int rank
+        first = None
+        for rank in ranks:
+            try:
+                self.tell(rank, kind)
+            except MPIError as error:
+                first = first or error
+        if first is not None:
+            raise first
+
     cdef int heed(self, int target, Request answer) except -1:
         """Wait for an answer; raises what went wrong at the target."""
         if not answer.complete:

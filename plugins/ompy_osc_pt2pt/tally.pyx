@@ -6,11 +6,18 @@ from ompy.core.request cimport CompletedRequest, Request
 
 
 cdef class Tally:
-    """Words that have come from each rank of a communicator."""
+    """Words that have come from each rank of a communicator.
 
-    def __init__(self, Communicator communicator not None, dict gone not None):
+    Parameters:
+        communicator: whose ranks they are.
+        gone: rank -> why no word of it will come any more.
+        patient: wait for the others' words all the same.
+    """
+
+    def __init__(self, Communicator communicator not None, dict gone not None, bint patient=False):
         self.communicator = communicator
         self.gone = gone
+        self.patient = patient
         self.counts = [0] * communicator.size
         self.missing = set()
 
@@ -22,10 +29,13 @@ cdef class Tally:
         self.missing.discard(rank)
         if self.missing:
             request.peer = next(iter(self.missing))
-        else:
-            self.request = None
-            request.finish()
-        return 0
+            return 0
+        return self.end()
+
+    cdef int end(self) except -1:
+        cdef Request request = self.request
+        error, self.request, self.error = self.error, None, None
+        return request.finish() if error is None else request.fail(error)
 
     cdef Request need(self, list ranks, int operation):
         cdef Request request
@@ -55,13 +65,22 @@ cdef class Tally:
 
     cdef int mourn(self) except -1:
         for rank, error in self.gone.items():
-            if rank in self.missing:
+            if rank not in self.missing:
+                continue
+            if not self.patient:
                 return self.fail(error)
+            self.missing.discard(rank)
+            self.error = self.error or error
+        if self.error is None:
+            return 0
+        if not self.missing:
+            return self.end()
+        self.request.peer = next(iter(self.missing))
         return 0
 
     cdef int fail(self, object error) except -1:
         cdef Request request = self.request
-        self.request = None
+        self.request = self.error = None
         if request is not None:
             request.fail(error)
         return 0

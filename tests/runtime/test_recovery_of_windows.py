@@ -157,3 +157,40 @@ def test_who_waits_behind_a_failed_rank_s_lock_is_told_or_has_its_turn(options: 
     # Beside a sharer that has died others may share, and nobody excludes anybody.
     assert all(words == "done" or words.startswith("True") for words in told.values())
     assert kind == "EXCLUSIVE" or told[0] == told[3] == "done"
+
+
+@by_every_component
+def test_an_epoch_goes_on_for_the_others_when_one_of_its_ranks_has_failed(options: tuple[str, ...]) -> None:
+    # Rank 2 completes only when rank 0, which has heard of rank 1's end, can't have been told anything by it.
+    setup = SETUP + (
+        "def expose():\n"
+        "    if rank == 0:\n"
+        "        win.Post(ranks(1, 2))\n"
+        "        comm.send(None, 2)\n"
+        "        refused(win.Wait)\n"
+        "        assert memory[0] == 1\n"
+        "    if rank == 2:\n"
+        "        comm.recv(source=0)\n"
+        "        win.Start(ranks(0))\n"
+        "        time.sleep(0.3)\n"
+        "        win.Put(numpy.ones(1), 0)\n"
+        "        win.Complete()\n"
+    )
+    assert set(survivors(survive(setup, "expose()", *options)).values()) == {"done"}
+
+
+@by_every_component
+def test_who_completes_towards_a_failed_rank_and_another_tells_that_one(options: tuple[str, ...]) -> None:
+    setup = SETUP + (
+        "if rank in (1, 2): win.Post(ranks(0))\n"
+        "if rank == 0: win.Start(ranks(1, 2))\n"
+        "def end():\n"
+        "    if rank == 0:\n"
+        "        win.Put(numpy.ones(1), 2)\n"
+        "        try: win.Complete()\n"
+        "        except MPI.Exception as error: assert error.Get_error_class() == MPI.ERR_PROC_FAILED, error\n"
+        "    if rank == 2:\n"
+        "        win.Wait()\n"
+        "        assert memory[0] == 1\n"
+    )
+    assert set(survivors(survive(setup, "end()", *options)).values()) == {"done"}

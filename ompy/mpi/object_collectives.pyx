@@ -3,6 +3,7 @@
 # cython: embedsignature=True, binding=False, auto_pickle=False
 """Collective communication of Python objects: the lower-case methods of a communicator."""
 
+from ompy.core cimport board
 from ompy.core.communicator cimport Communicator
 from ompy.mca.coll cimport ALLGATHER, ALLREDUCE, ALLTOALL, BARRIER, BCAST, GATHER, REDUCE, SCATTER
 from ompy.mpi.collective_check cimport check_level, compare_objects
@@ -100,7 +101,7 @@ cdef class ObjectCollectives(Collectives):
             self.compare(ALLTOALL, None, 0)
             comm = self.live()
             ranks = list(range(comm.remote_size))
-            return exchange(items_of(sendobj, comm.remote_size, comm), ranks, ranks, False, comm)
+            return exchange(items_of(sendobj, comm.remote_size, comm), ranks, ranks, False, comm, board.ALLTOALL)
         except MPIError as error:
             hand_over(error, self.comm)
 

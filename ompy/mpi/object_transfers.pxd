@@ -16,18 +16,20 @@ cdef object opened(object obj)
 # Is it one that happened on this rank?
 cdef bint is_own_failure(object obj) noexcept
 
-# One object between two ranks, under a tag of `comm.collective_tag()`.  `send_object` returns the object, or the failure to
-# pickle it.
-cdef object send_object(object obj, int dest, int tag, Communicator comm)
-cdef object recv_object(int source, int tag, Communicator comm)
+# One object between two ranks, under a tag of `comm.collective_tag()`, for a collective that the job board calls `operation`.
+# `send_object` returns the object, or the failure to pickle it.
+cdef object send_object(object obj, int dest, int tag, Communicator comm, int operation)
+cdef object recv_object(int source, int tag, Communicator comm, int operation)
 # Both: returns the peer's object, or the failure to pickle one's own.
-cdef object swap_objects(object obj, int peer, int tag, Communicator comm)
+cdef object swap_objects(object obj, int peer, int tag, Communicator comm, int operation)
+# A failure for the other ranks, of this one's part in a collective.
+cdef object failure(str what, object error, Communicator comm)
 
 # The collectives (roots as in MPI, between groups too); they raise failures.
-cdef object gathered(object obj, int root, Communicator comm)
-cdef object scattered(object objects, int root, Communicator comm)
+cdef object gathered(object obj, int root, Communicator comm, int operation=*)
+cdef object scattered(object objects, int root, Communicator comm, int operation=*)
 cdef object broadcast(object obj, int root, Communicator comm)
 cdef list gathered_everywhere(object obj, Communicator comm)
 # `objects[i]` to rank `targets[i]`, one from each of `sources`; PROC_NULL gives None.  `crossed`: the lists hold the two
 # sides of each dimension of a grid.
-cdef list exchange(list objects, list targets, list sources, bint crossed, Communicator comm)
+cdef list exchange(list objects, list targets, list sources, bint crossed, Communicator comm, int operation)

@@ -13,6 +13,7 @@ for ever, or take the next collective's objects for this one's: a `Failure` trav
 from libc.string cimport memcpy
 
 from ompy.core.basic cimport BASIC_BYTE, BASIC_COUNT
+from ompy.core.board cimport GATHER, SCATTER
 from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport MODE_STANDARD, PROC_NULL
 from ompy.core.progress cimport wait
@@ -43,16 +44,18 @@ class Failure:
     Attributes:
         words: which rank could not do what.
         error: what was raised there; None on the ranks that it travelled to.
+        code: its class.
     """
 
-    __slots__ = ("error", "words")
+    __slots__ = ("code", "error", "words")
 
-    def __init__(self, words, error=None):
+    def __init__(self, words, error=None, code=ERR_OTHER):
         self.words = words
         self.error = error
+        self.code = error.code if isinstance(error, MPIError) else code
 
     def __reduce__(self):
-        return Failure, (self.words,)
+        return Failure, (self.words, None, self.code)
 
 
 cdef object failure(str what, object error, Communicator comm):
@@ -65,7 +68,7 @@ cdef object failure(str what, object error, Communicator comm):
 
 cdef object opened(object obj):
     if type(obj) is Failure:
-        raise obj.error or MPIError(ERR_OTHER, obj.words)
+        raise obj.error or MPIError(obj.code, obj.words)
     return obj
 
 
@@ -132,9 +135,20 @@ cdef object unpickled(object block, Communicator comm):
 
 # --- one object between two ranks
 
-cdef object send_object(object obj, int dest, int tag, Communicator comm):
+cdef int await_part(CoreRequest request, int operation) except -1:
+    """Wait for one message of a collective: to whoever asks, and where a process of the communicator has failed, it is that."""
+    if not request.complete:
+        request.operation = operation
+        wait(request)
+    return 0
+
+
+cdef object send_object(object obj, int dest, int tag, Communicator comm, int operation):
     cdef Parcel parcel = parcel_of(obj, comm)
-    end_call(pml.send(parcel.address, parcel.count, parcel.typemap, dest, tag, MODE_STANDARD, comm), NULL, parcel, NULL)
+    cdef CoreRequest request = pml.send(parcel.address, parcel.count, parcel.typemap, dest, tag, MODE_STANDARD, comm)
+    if request is not None and not request.complete:
+        request.operation = operation
+    end_call(request, NULL, parcel, NULL)
     return obj if parcel.failure is None else parcel.failure
 
 
@@ -145,53 +159,56 @@ cdef CoreRequest begin_send(Parcel parcel, int dest, int tag, Communicator comm)
     return request
 
 
-cdef object finished(CoreRequest request, Communicator comm):
+cdef object finished(CoreRequest request, Communicator comm, int operation):
     # The block leaves the request before that goes back to its pool.
-    wait(request)
+    await_part(request, operation)
     cdef object block = request.buffer
     wait_core(request, NULL)
     return unpickled(block, comm)
 
 
-cdef object recv_object(int source, int tag, Communicator comm):
-    return finished(pml.irecv_object(new_block, source, tag, comm), comm)
+cdef object recv_object(int source, int tag, Communicator comm, int operation):
+    return finished(pml.irecv_object(new_block, source, tag, comm), comm, operation)
 
 
-cdef object swap_objects(object obj, int peer, int tag, Communicator comm):
+cdef object swap_objects(object obj, int peer, int tag, Communicator comm, int operation):
     cdef CoreRequest arriving = pml.irecv_object(new_block, peer, tag, comm)
-    cdef object sent = send_object(obj, peer, tag, comm), received = finished(arriving, comm)
+    cdef object sent = send_object(obj, peer, tag, comm, operation), received = finished(arriving, comm, operation)
     return sent if is_failure(sent) else received
 
 
 # --- parcels point to point
 
-cdef int finish_sending(list leaving) except -1:
+cdef int finish_sending(list leaving, int operation) except -1:
     """Wait for all of (request, parcel), then raise what one of the parcels is for."""
     cdef Parcel parcel
     for request, _ in leaving:
+        await_part(request, operation)
         wait_core(request, NULL)
     for _, parcel in leaving:
         opened(parcel.failure)
     return 0
 
 
-cdef object gathered(object obj, int root, Communicator comm):
+cdef object gathered(object obj, int root, Communicator comm, int operation=GATHER):
     cdef int tag, source
     cdef list arriving
     cdef bint is_root = check_root(comm, root)
     tag = comm.collective_tag()
     if not is_root:
         if root != PROC_NULL:
-            opened(send_object(obj, root, tag, comm))
+            opened(send_object(obj, root, tag, comm, operation))
         return None
     arriving = [
         None if source == comm.rank and not comm.is_inter else pml.irecv_object(new_block, source, tag, comm)
         for source in range(comm.remote_size)
     ]
-    return all_opened([copy_of(obj, comm) if request is None else finished(request, comm) for request in arriving])
+    return all_opened([
+        copy_of(obj, comm) if request is None else finished(request, comm, operation) for request in arriving
+    ])
 
 
-cdef object scattered(object objects, int root, Communicator comm):
+cdef object scattered(object objects, int root, Communicator comm, int operation=SCATTER):
     cdef int tag, dest
     cdef list items, leaving = []
     cdef Parcel parcel
@@ -199,7 +216,7 @@ cdef object scattered(object objects, int root, Communicator comm):
     cdef bint is_root = check_root(comm, root)
     tag = comm.collective_tag()
     if not is_root:
-        return None if root == PROC_NULL else opened(recv_object(root, tag, comm))
+        return None if root == PROC_NULL else opened(recv_object(root, tag, comm, operation))
     items = items_of(objects, comm.remote_size, comm)
     for dest in range(comm.remote_size):
         if dest == comm.rank and not comm.is_inter:
@@ -207,11 +224,11 @@ cdef object scattered(object objects, int root, Communicator comm):
         else:
             parcel = parcel_of(items[dest], comm)
             leaving.append((begin_send(parcel, dest, tag, comm), parcel))
-    finish_sending(leaving)
+    finish_sending(leaving, operation)
     return opened(own)
 
 
-cdef list exchange(list objects, list targets, list sources, bint crossed, Communicator comm):
+cdef list exchange(list objects, list targets, list sources, bint crossed, Communicator comm, int operation):
     # In a ring of two processes the neighbours on both sides are one process, and what it sends down first must arrive
     # from above: in a grid the two receives of a dimension are posted in the other order.
     cdef int tag = comm.collective_tag(), peer, slot, swap = 1 if crossed else 0
@@ -225,8 +242,8 @@ cdef list exchange(list objects, list targets, list sources, bint crossed, Commu
         if peer != PROC_NULL:
             parcel = parcel_of(obj, comm)
             leaving.append((begin_send(parcel, peer, tag, comm), parcel))
-    received = [None if request is None else finished(request, comm) for request in arriving]
-    finish_sending(leaving)
+    received = [None if request is None else finished(request, comm, operation) for request in arriving]
+    finish_sending(leaving, operation)
     return all_opened(received)
 
 

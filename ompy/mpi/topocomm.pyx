@@ -3,6 +3,7 @@
 # distutils: extra_compile_args=-Os
 """Communicators with a topology, and their neighbourhood collectives (MPI-4.1, chapter 8)."""
 
+from ompy.core cimport board
 from ompy.mca.coll cimport (
     NEIGHBOR_ALLGATHER, NEIGHBOR_ALLGATHERV, NEIGHBOR_ALLTOALL, NEIGHBOR_ALLTOALLV, NEIGHBOR_ALLTOALLW,
 )
@@ -159,7 +160,8 @@ cdef class Topocomm(Intracomm):
         try:
             topology = self.topology_as(object, "topology")
             targets = topology.out_neighbors
-            return exchange([sendobj] * len(targets), targets, topology.in_neighbors, topology.is_cartesian, self.comm)
+            return exchange([sendobj] * len(targets), targets, topology.in_neighbors, topology.is_cartesian, self.comm,
+                            board.NEIGHBOR_ALLGATHER)
         except MPIError as error:
             hand_over(error, self.comm)
 
@@ -175,7 +177,8 @@ cdef class Topocomm(Intracomm):
         try:
             topology = self.topology_as(object, "topology")
             objects = items_of(sendobj, len(topology.out_neighbors), self.comm)
-            return exchange(objects, topology.out_neighbors, topology.in_neighbors, topology.is_cartesian, self.comm)
+            return exchange(objects, topology.out_neighbors, topology.in_neighbors, topology.is_cartesian, self.comm,
+                            board.NEIGHBOR_ALLTOALL)
         except MPIError as error:
             hand_over(error, self.comm)
 

@@ -602,9 +602,15 @@ cdef uint64_t lead(Communicator comm, Group group, int tag) except 0:
                           below, comm, NULL))
         return context
     context = new_context()
+    failure = None
     for rank in range(1, group.size):
-        conclude(pml.send(<size_t> &context, sizeof(context), predefined(BASIC_BYTE), comm.group.rank_of(group.members[rank]),
-                          below, MODE_STANDARD, comm))
+        try:
+            conclude(pml.send(<size_t> &context, sizeof(context), predefined(BASIC_BYTE),
+                              comm.group.rank_of(group.members[rank]), below, MODE_STANDARD, comm))
+        except MPIError as error:                # the others wait for it all the same
+            failure = failure or error
+    if failure is not None:
+        raise failure
     return context
 
 
@@ -635,8 +641,16 @@ cdef tuple meet(Communicator comm, list numbers):
     """Every rank's numbers, of both sides of an inter-communicator: (local rows, remote rows)."""
     local = comm.local_communicator
     rows = allgather(local, numbers)
-    theirs = swap(comm, rows, 0, TAG_CONTEXT) if comm.rank == 0 else None
-    return rows, bcast(local, theirs, 0)
+    theirs = problem = None
+    if comm.rank == 0:
+        try:
+            theirs = swap(comm, rows, 0, TAG_CONTEXT)
+        except MPIError as error:                # the others are to hear of it
+            problem = error.code, error.detail
+    theirs, problem = bcast(local, (theirs, problem), 0)
+    if problem is not None:
+        raise MPIError(*problem)
+    return rows, theirs
 
 
 cdef object paired(Communicator comm, tuple sides, taken, dict attributes, order=None):
@@ -675,7 +689,10 @@ def connect(Communicator local not None, int local_leader, Communicator peer, in
         raise MPIError(ERR_RANK, f"local_leader: a rank from 0 to {local.size - 1} expected, got {local_leader}")
     answer = None
     if local.rank == local_leader:
-        answer = introduce(local, peer, remote_leader, agreement_tag(tag))
+        try:
+            answer = introduce(local, peer, remote_leader, agreement_tag(tag))
+        except MPIError as error:                # the others are to hear of it
+            answer = None, error.code, error.detail
     context, local_context, members = bcast(local, answer, local_leader)
     return joined(local, context, local_context, members)
 
@@ -699,12 +716,13 @@ cdef tuple introduce(Communicator local, Communicator peer, int remote_leader, i
     begun = peer.attributes.setdefault("introductions", {})
     which = (local.context, remote_leader, tag)
     if which not in begun:
-        begun[which] = introduction = Introduction.__new__(Introduction)
+        introduction = Introduction.__new__(Introduction)
         introduction.offer = new_context()
         mine = [identity(index) for index in local.group.indices()]
         introduction.data = array("b", marshal.dumps((introduction.offer, mine)))
         introduction.leaving = send(peer, introduction.data, remote_leader, tag)
         introduction.coming = pml.irecv_object(bytearray, remote_leader, tag, peer)
+        begun[which] = introduction
     introduction = begun[which]
     wait(introduction.leaving)
     wait(introduction.coming)

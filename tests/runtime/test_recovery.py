@@ -42,6 +42,26 @@ COLLECTIVES = {
     "Dup": "comm.Dup(), comm.Barrier()",
     "Split": "comm.Split(0)",
 }
+HEARD = """
+def hear():
+    try:
+        comm.recv(source=1)
+    except MPI.Exception:
+        pass
+"""
+
+# Which ranks of a call have the error depends on who needs the failed one.
+OBJECTS = {
+    "scatter": "comm.scatter([b'x' * WINDOW] * comm.size)",
+    "scatter from the rank": "comm.scatter([rank] * comm.size, root=1)",
+    "gather": "comm.gather(b'x' * WINDOW)",
+    "alltoall": "comm.alltoall([rank] * comm.size)",
+    "alltoall of much": "comm.alltoall([b'x' * WINDOW] * comm.size)",
+    "reduce to the last": "comm.reduce(rank, root=3)",
+    "scan": "comm.scan(rank)",
+    "exscan": "comm.exscan(rank)",
+    "neighbor_alltoall": "ring.neighbor_alltoall([rank, rank])",
+}
 
 
 def survive(setup: str, call: str, *options: str, ranks: int = 4, dies: str = DIES, before: str = AFTER_ALL) -> Launch:
@@ -68,6 +88,21 @@ def test_a_collective_with_a_failed_rank_is_an_error_on_every_rank_that_waits(ca
         assert re.match(
             r"True .*rank 1 of ompy-\S+ \(host \S+, pid \d+\) is gone: |True .* \(rank 1 of job \S+\) has died", words
         )
+
+
+@pytest.mark.parametrize("call", OBJECTS.values(), ids=OBJECTS)
+def test_a_collective_of_objects_with_a_failed_rank_holds_nobody_up(call: str) -> None:
+    setup = HEARD + f"ring = comm.Create_cart([4], [True])\ndef call():\n    if rank == 0: hear()\n    {call}"
+    told = survivors(survive(setup, "call()"))
+    assert any(words.startswith("True") for words in told.values()), told
+    assert all(words == "done" or words.startswith("True") for words in told.values()), told
+
+
+def test_both_groups_are_told_of_a_failure_in_one_amid_a_reduction_of_objects() -> None:
+    # Rank 1 leads the other group.
+    setup = "sides = comm.Split(rank % 2)\ninter = sides.Create_intercomm(0, comm, 1 - rank % 2)\n"
+    told = survivors(survive(setup, "inter.allreduce(rank)"))
+    assert all(words.startswith("True") for words in told.values()), told
 
 
 def test_a_failure_is_heard_by_ranks_that_never_met_the_failed_one() -> None:
@@ -114,6 +149,33 @@ def test_what_nobody_is_left_to_send_is_waited_for_no_more(call: str, layer: tup
 def test_communicators_without_the_failed_rank_go_on() -> None:
     setup = "others = comm.Create_group(comm.group.Excl([1])) if rank != 1 else None\ncomm.Barrier()"
     assert set(survivors(survive(setup, "others.Barrier(), others.allreduce(1)")).values()) == {"done"}
+
+
+def test_members_of_a_new_communicator_are_told_by_its_leader_though_one_has_failed() -> None:
+    setup = HEARD + "def make():\n    if rank == 0: hear()\n    comm.Create_group(comm.group)"
+    told = survivors(survive(setup, "make()"))
+    assert told[0].startswith("True")
+    assert told[2] == told[3] == "done"
+
+
+INTRODUCTIONS = {
+    "Create_intercomm": "sides.Create_intercomm(0, comm, 1 - rank % 2)",
+    "Dup": "inter.Dup()",
+    "Split": "inter.Split(0, rank)",
+    "Merge": "inter.Merge()",
+}
+
+
+@pytest.mark.parametrize("call", INTRODUCTIONS.values(), ids=INTRODUCTIONS)
+def test_a_group_whose_leader_meets_nobody_is_told_by_it(call: str) -> None:
+    # Rank 1 leads the other group.
+    setup = HEARD + (
+        "sides = comm.Split(rank % 2)\n"
+        "inter = sides.Create_intercomm(0, comm, 1 - rank % 2)\n"
+        f"def make():\n    if rank == 0: hear()\n    {call}"
+    )
+    told = survivors(survive(setup, "make()"))
+    assert all(words.startswith("True") for words in told.values()), told
 
 
 @pytest.mark.parametrize("gathered", ["enable", "disable"])

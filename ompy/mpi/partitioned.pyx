@@ -147,8 +147,8 @@ cdef class PartitionedRequest(Request):
         for partition in range(low, high + 1):
             if self.is_ready[partition]:
                 raise MPIError(ERR_ARG, f"partition: {partition} is ready already")
-            self.is_ready[partition] = 1
-            self.missing -= 1
+        memset(self.is_ready + low, 1, <size_t> (high + 1 - low))
+        self.missing -= high + 1 - low
         if self.missing == 0 and self.agreement is not None:
             self.send_all()
         return 0

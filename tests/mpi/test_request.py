@@ -367,6 +367,19 @@ def test_partitions_of_a_range_that_goes_back_are_refused():
     MPI.Request.Waitall([request, receive])
 
 
+def test_a_range_with_a_partition_that_is_ready_marks_none():
+    send = MPI.COMM_SELF.Psend_init(bytearray(b"0123"), 4, 0)
+    receive = MPI.COMM_SELF.Precv_init(got := bytearray(4), 4, 0, 0)
+    MPI.Prequest.Startall([send, receive])
+    send.Pready(3)
+    with pytest.raises(MPI.Exception, match="partition: 3 is ready already"):
+        send.Pready_range(0, 3)
+    assert not receive.Test()
+    send.Pready_range(0, 2)
+    MPI.Request.Waitall([send, receive])
+    assert got == b"0123"
+
+
 class Failing(ProgressSource):
     """Fails once."""
 

@@ -457,35 +457,53 @@ cdef class Client:
             status = self.commit_()
         self.check(status, "does not take what is published")
 
-    def begin_fence(self, collect: bool) -> Operation:
-        """Enter a fence of the whole job.
+    def begin_fence(self, collect: bool, ranks=()) -> Operation:
+        """Enter a fence.
 
         Parameters:
             collect: have the servers swap all that was committed; else no data moves.
+            ranks: those that meet in it, who all name the same ones; none: the whole job.
         """
         it = self.begin_operation()
         cdef pmix_info_t *info = it.infos(1)
+        cdef size_t count = len(ranks)
+        cdef size_t place
+        cdef pmix_proc_t *procs = <pmix_proc_t *> it.room(count * sizeof(pmix_proc_t)) if count else NULL
         cdef pmix_status_t status
+        for place in range(count):
+            memcpy(procs[place].nspace, own_nspace, sizeof(own_nspace))
+            procs[place].rank = ranks[place]
         it.label(info, b"pmix.collect", TYPE_BOOL)
         info.value.data.flag = collect
         with nogil:
-            status = self.fence_nb(NULL, 0, info, 1, finished, &it.answer)
+            status = self.fence_nb(procs, count, info, 1, finished, &it.answer)
         self.check(status, "does not take part in a fence")
         if status == OPERATION_SUCCEEDED:
             finished(SUCCESS, &it.answer)
         self.unanswered.add(it)
         return it
 
-    def end_fence(self, Operation it not None, serve=None) -> None:
-        """Wait until all are in it, for which `serve(descriptor)` waits if it is given."""
+    def end_fence(self, Operation it not None, double seconds, serve=None) -> bool:
+        """Wait until all are in it, by `serve(descriptor, seconds)` if it is given; False where they are not yet."""
+        cdef double end = time.monotonic() + seconds
         if serve is not None:
-            serve(it.answer.bell)
-        while not it.wait(3600):
-            pass  # ranks come when they come
+            serve(it.answer.bell, seconds)
+        if not it.wait(end - time.monotonic()):
+            return False
         self.unanswered.discard(it)
-        if it.answer.status in (ERR_LOST_CONNECTION, ERR_PARTIAL_SUCCESS) and not server_is_lost:
-            return  # a rank has failed on its way: all others are here
-        self.check(it.answer.status, "has given up a fence")
+        if it.answer.status not in (ERR_LOST_CONNECTION, ERR_PARTIAL_SUCCESS) or server_is_lost:
+            self.check(it.answer.status, "has given up a fence")
+        return True  # also where a rank has failed on its way: all others are here
+
+    def unheard(self) -> set[int]:
+        """Ranks of this job whose failure `events` has yet to tell."""
+        cdef Event *event = <Event *> happenings
+        ranks = set()
+        while event != NULL:
+            if event.status != EVENT_JOB_END and strcmp(event.nspace, own_nspace) == 0 and event.rank != RANK_WILDCARD:
+                ranks.add(event.rank)
+            event = event.next
+        return ranks
 
     def get(self, rank: int, key: str, seconds: float, at_hand: bool = False) -> bytes | int | None:
         """What a rank has published, or the launcher says of it; of the whole job where `rank` is negative.

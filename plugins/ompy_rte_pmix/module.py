@@ -37,6 +37,7 @@ PATIENCE, START = 60.0, 120.0
 SLURM = "slurm.pmix."
 # For which servers may say that there is nothing where there is something, and the first time until they are asked again.
 LAG, LEAST_PAUSE = 10.0, 0.001
+LOST_FENCE = 2.0  # after which a fence in which a rank has died may have been lost
 NOTICE = 5.0  # in which libpmix sees that its server has gone
 MOST_RANKS = 1 << 28
 # In the environment of spawned processes.
@@ -70,7 +71,8 @@ class PmixRte(Rte):
         self.local_size = self._local_size()
         self.local_rank = self._number(self.rank, "pmix.lrank", 0, self.local_size - 1)
         self.fences = 0
-        self.entered: Operation | None = None
+        self.entered: list[Operation] = []  # fences, of which the first that is answered counts
+        self.left_out: frozenset[int] = frozenset()  # ranks whose death has been answered by a fence of the others
         self.names: list[str] = []
         self.failed: set[tuple[str, int]] = set()
         self.parent = os.getppid()
@@ -107,15 +109,32 @@ class PmixRte(Rte):
         # The first fence is the secret's, the second that of the initialisation.
         self._meet(serve_until_readable if self.fences > 1 else None)
 
-    def _meet(self, serve: Callable[[int], object] | None = None) -> None:
-        if self.entered is None:
+    def _meet(self, serve: Callable[[int, float], object] | None = None) -> None:
+        collect = self.job.startswith(SLURM)
+        known = self._failed_here()
+        if not self.entered:
             self.client.put(f"ompy.{self.fences + 1}", " ".join(self.names).encode())
             self.client.commit()
-            self.entered = self.client.begin_fence(self.job.startswith(SLURM))
+            self.entered.append(self.client.begin_fence(collect))
         # Who was called away by a signal's handler, and comes again, is in it already.
-        self.client.end_fence(self.entered, serve)
-        self.entered = None
+        before = known
+        while not any(self.client.end_fence(it, LOST_FENCE / len(self.entered), serve) for it in self.entered):
+            # Ranks come when they come.  But a server that sees one die on its way to a fence may lose it (PRRTE 4.1 does, one
+            # in ten): the others enter one of their own as well, once for each death, and wait for either.
+            failed = self._failed_here()
+            if failed == before and failed != self.left_out:
+                survivors = [rank for rank in range(self.size) if rank not in failed]
+                self.entered.append(self.client.begin_fence(collect, survivors))
+                self.left_out = failed
+            before = failed
+        self.entered.clear()
+        # Who died in this fence, others may have seen die in the next one.
+        self.left_out = known
         self.fences += 1
+
+    def _failed_here(self) -> frozenset[int]:
+        """Ranks of this job that have failed, as far as the server has told."""
+        return frozenset(rank for job, rank in self.failed if job == self.job) | self.client.unheard()
 
     def get(self, rank: int, key: str) -> bytes:
         if not 0 <= rank < self.size:

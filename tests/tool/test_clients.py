@@ -70,6 +70,25 @@ def test_one_failure_in_any_round_counts_and_the_median_time(tool) -> None:
     assert (summary["seconds"], summary["cpu_seconds"]) == (2.0, 1.0)
 
 
+def test_of_a_test_that_asks_the_clock_the_best_round_counts(tool) -> None:
+    rounds = [outcome(tool, {"x.py::clocked": word, "x.py::late": "failed"}) for word in ("failed", "passed")]
+    assert tool("results").summary(rounds, ["clocked", "late"])["failed"] == ["x.py::late"]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "expected"),
+    [
+        ([10.0, 11.0, 12.0], [11.5, 12.5, 10.5], True),
+        ([10.0, 11.0, 12.0], [20.0, 22.0, 24.0], False),
+        ([10.0, 10.0, 14.0], [10.5, 10.5, 10.5], False),
+        ([10.0], [10.0], False),
+    ],
+)
+def test_times_that_are_nearer_than_runs_are_decide_nothing(tool, ours, theirs, expected) -> None:
+    first, second = ([outcome(tool, {}, seconds) for seconds in times] for times in (ours, theirs))
+    assert tool("results").is_undecided(first, second) is expected
+
+
 def test_what_was_measured_again_takes_the_place_of_what_was(tool, tmp_path: Path) -> None:
     results = tool("results")
     path = tmp_path / "results.json"

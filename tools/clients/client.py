@@ -43,6 +43,7 @@ class Client(NamedTuple):
         note: the reason of a difference between the libraries.
         variables: of the environment of its runs.
         typed: what stands on standard input, which is at its end otherwise.
+        clocked: its tests that ask the clock, and so fail now and then.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Client(NamedTuple):
     note: str
     variables: dict[str, str]
     typed: str
+    clocked: list[str]
     trials: list[Trial]
 
 
@@ -89,6 +91,7 @@ def read() -> dict[str, Client]:
             entry.get("note", ""),
             entry.get("variables", {}),
             entry.get("typed", ""),
+            entry.get("clocked", []),
             [trial for part in entry["runs"] for trial in trials(part)],
         )
         for name, entry in table.items()

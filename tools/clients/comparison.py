@@ -48,10 +48,12 @@ def environments(client: Client, others: list[Client], libraries: list[str], pyt
     return dict.fromkeys(libraries, shared)
 
 
-def measure(client: Client, trial: Trial, places: Places, rounds: int, console: Console) -> Any:
-    """One row: the libraries in turns, A B, B A, ..."""
+def measure(client: Client, trial: Trial, places: Places, rounds: int, most: int, console: Console) -> Any:
+    """One row: the libraries in turns, A B, B A, ..., and more of them where their times are near to each other."""
     found: dict[str, list[Outcome]] = {library: [] for library in places}
-    for number in range(rounds):
+    for number in range(max(rounds, most)):
+        if number >= rounds and not (len(found) > 1 and results.is_undecided(*found.values())):
+            break
         for library in [*places] if number % 2 == 0 else [*reversed(places)]:
             outcome = run(client, trial, places[library], library)
             found[library].append(outcome)
@@ -59,7 +61,7 @@ def measure(client: Client, trial: Trial, places: Places, rounds: int, console: 
                 console.print(f"[bold]{client.name} on {trial.ranks or 'its own'} ranks over {library}:")
                 for line in outcome.output.splitlines()[-LINES:]:
                     console.print(f"  | {escape(line)}", highlight=False, soft_wrap=True)
-    return {library: results.summary(outcomes) for library, outcomes in found.items()}
+    return {library: results.summary(outcomes, client.clocked) for library, outcomes in found.items()}
 
 
 def tell(console: Console, client: Client, trial: Trial, summary: dict[str, Any]) -> None:
@@ -76,6 +78,7 @@ def tell(console: Console, client: Client, trial: Trial, summary: dict[str, Any]
 @click.argument("names", nargs=-1)
 @click.option("-n", "ranks", type=click.IntRange(0), multiple=True, help="Numbers of ranks; 0: those that start jobs.")
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Runs of each; the median counts.")
+@click.option("--most", type=click.IntRange(1), default=7, show_default=True, help="Runs where times are near.")
 @click.option("--library", "libraries", type=click.Choice(LIBRARIES), multiple=True, help="[default: both]")
 @click.option("--python", default=sys.executable, help="Interpreter of the environments.  [default: this one]")
 @click.option("--wheel", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="ompy's.  [default: this tree]")
@@ -86,6 +89,7 @@ def main(
     names: tuple[str, ...],
     ranks: tuple[int, ...],
     rounds: int,
+    most: int,
     libraries: tuple[str, ...],
     python: str,
     wheel: Path | None,
@@ -113,7 +117,7 @@ def main(
             raise click.ClickException(str(error)) from None
         for trial in client.trials:
             if not ranks or trial.ranks in ranks:
-                summary = measure(client, trial, places, 1 if quick else rounds, console)
+                summary = measure(client, trial, places, 1 if quick else rounds, 1 if quick else most, console)
                 tell(console, client, trial, summary)
                 name = results.key(client, trial, places[compared[0]].version)
                 found[name] = summary

@@ -6,11 +6,14 @@ import json
 import os
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from client import Client, Trial
 from environment import LIBRARIES
 from trial import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 KEPT = Path(__file__).resolve().parent / "results.json"
 # What the clock and the machine's other work may add to a run, relative and in seconds.
@@ -26,10 +29,18 @@ def read(path: Path = KEPT) -> dict[str, dict[str, Any]]:
     return json.loads(path.read_text()) if path.exists() else {}
 
 
-def summary(rounds: list[Outcome]) -> dict[str, Any]:
-    """Of one library: the worst of the rounds for each test, and the median of the times."""
+def summary(rounds: list[Outcome], clocked: Sequence[str] = ()) -> dict[str, Any]:
+    """Of one library: the worst of the rounds for each test, and the median of the times.
+
+    Parameters:
+        clocked: tests that ask the clock, of which the best of the rounds counts.
+    """
     names = {name for outcome in rounds for name in outcome.tests}
-    failed = sorted(name for name in names if any(outcome.tests.get(name, "failed") == "failed" for outcome in rounds))
+    failed = []
+    for name in sorted(names):
+        failures = [outcome.tests.get(name, "failed") == "failed" for outcome in rounds]
+        if (all if name.rpartition("::")[2] in clocked else any)(failures):
+            failed.append(name)
     skipped = sum(all(outcome.tests.get(name) == "skipped" for outcome in rounds) for name in names)
     return {
         "passed": len(names) - len(failed) - skipped,
@@ -39,6 +50,16 @@ def summary(rounds: list[Outcome]) -> dict[str, Any]:
         "cpu_seconds": round(median(outcome.cpu_seconds for outcome in rounds), 2),
         "rounds": len(rounds),
     }
+
+
+def is_undecided(ours: list[Outcome], theirs: list[Outcome]) -> bool:
+    """Whether the median times of the two libraries are nearer to each other than runs of one of them are."""
+
+    def spread(rounds: list[Outcome], middle: float) -> float:
+        return median(abs(outcome.seconds - middle) for outcome in rounds)
+
+    middles = [median(outcome.seconds for outcome in rounds) for rounds in (ours, theirs)]
+    return abs(middles[0] - middles[1]) < max(map(spread, (ours, theirs), middles))
 
 
 def merge(found: dict[str, dict[str, Any]], path: Path = KEPT) -> dict[str, dict[str, Any]]:

@@ -112,6 +112,17 @@ cdef class Epochs(OscModule):
             raise MPIError(ERR_RMA_FLAVOR, f"{call}: a window of Create_dynamic expected")
         return 0
 
+    def for_each(self, targets, call) -> None:
+        """`call(target)` for each of them; the first error when all are over, so that the living have what is theirs."""
+        first = None
+        for target in targets:
+            try:
+                call(target)
+            except MPIError as error:
+                first = first or error
+        if first is not None:
+            raise first
+
     cpdef int begin_towards(self, list ranks) except -1:
         """An epoch of Start begins; one of Fence is over."""
         cdef int rank

@@ -193,15 +193,7 @@ cdef class Orders(Epochs):
 
     def tell_each(self, ranks, int kind):
         """The same to several; the first error when all that live have it."""
-        cdef int rank
-        first = None
-        for rank in ranks:
-            try:
-                self.tell(rank, kind)
-            except MPIError as error:
-                first = first or error
-        if first is not None:
-            raise first
+        self.for_each(ranks, lambda rank: self.tell(rank, kind))
 
     cdef int heed(self, int target, Request answer) except -1:
         """Wait for an answer; raises what went wrong at the target."""

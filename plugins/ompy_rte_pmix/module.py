@@ -72,6 +72,7 @@ class PmixRte(Rte):
         self.local_rank = self._number(self.rank, "pmix.lrank", 0, self.local_size - 1)
         self.fences = 0
         self.entered: list[Operation] = []  # fences, of which the first that is answered counts
+        self.known: frozenset[int] = frozenset()  # ranks that had failed when the first of them was entered
         self.left_out: frozenset[int] = frozenset()  # ranks whose death has been answered by a fence of the others
         self.names: list[str] = []
         self.failed: set[tuple[str, int]] = set()
@@ -111,16 +112,16 @@ class PmixRte(Rte):
 
     def _meet(self, serve: Callable[[int, float], object] | None = None) -> None:
         collect = self.job.startswith(SLURM)
-        known = self._failed_here()
         if not self.entered:
+            self.known = self._failed_here()
             self.client.put(f"ompy.{self.fences + 1}", " ".join(self.names).encode())
             self.client.commit()
             self.entered.append(self.client.begin_fence(collect))
         # Who was called away by a signal's handler, and comes again, is in it already.
-        before = known
+        before = self.known
         while not any(self.client.end_fence(it, LOST_FENCE / len(self.entered), serve) for it in self.entered):
-            # Ranks come when they come.  But a server that sees one die on its way to a fence may lose it (PRRTE 4.1 does, one
-            # in ten): the others enter one of their own as well, once for each death, and wait for either.
+            # Ranks come when they come.  But a server that sees one die on its way to a fence may lose it (PRRTE does, one in
+            # ten): the others enter one of their own as well, once for each death, and wait for either.
             failed = self._failed_here()
             if failed == before and failed != self.left_out:
                 survivors = [rank for rank in range(self.size) if rank not in failed]
@@ -129,7 +130,7 @@ class PmixRte(Rte):
             before = failed
         self.entered.clear()
         # Who died in this fence, others may have seen die in the next one.
-        self.left_out = known
+        self.left_out = self.known
         self.fences += 1
 
     def _failed_here(self) -> frozenset[int]:

@@ -59,7 +59,6 @@ cdef class Ob1(Pml):
     cdef bint may_wait_directly(self, Matching matching, int source, int tag) noexcept
     cdef RecvRequest wait_directly(self, Matching matching, Direct *direct)
     cdef int withdraw_direct(self, Matching matching, Direct *direct) except -1
-    cdef int fail_lost(self) except -1
     cdef int fail_peer(self, Matching matching, Proc proc) except -1
     cdef Unexpected *wait_for_message(self, int source, int tag, Communicator comm) except NULL
     cdef Message detach(self, int source, int tag, Communicator comm)

@@ -686,20 +686,7 @@ cdef class Ob1(Pml):
         cdef Request shown = Request()
         shown.operation = FINALIZE
         shown.peer = ANY_SOURCE
-        self.fail_lost()
         return wait_until(is_settled, <void *> self, shown)
-
-    cdef int fail_lost(self) except -1:
-        """What was begun towards processes that had failed already."""
-        cdef Transfer transfer
-        enter()
-        try:
-            for transfer in self.engine.transfers():
-                if transfer.routes is not None and transfer.routes.proc.failure is not None and not transfer.complete:
-                    transfer.fail(transfer.routes.proc.failure)
-        finally:
-            leave()
-        return 0
 
 
 cdef bint is_settled(void *context) except -1:

@@ -161,18 +161,18 @@ def test_who_waits_behind_a_failed_rank_s_lock_is_told_or_has_its_turn(options: 
 
 @by_every_component
 def test_an_epoch_goes_on_for_the_others_when_one_of_its_ranks_has_failed(options: tuple[str, ...]) -> None:
-    # Rank 2 completes only when rank 0, which has heard of rank 1's end, can't have been told anything by it.
     setup = SETUP + (
         "def expose():\n"
         "    if rank == 0:\n"
         "        win.Post(ranks(1, 2))\n"
+        "        refused(lambda: comm.recv(source=1))\n"
+        "        assert not any(win.Test() for _ in range(1000))\n"
         "        comm.send(None, 2)\n"
         "        refused(win.Wait)\n"
         "        assert memory[0] == 1\n"
         "    if rank == 2:\n"
         "        comm.recv(source=0)\n"
         "        win.Start(ranks(0))\n"
-        "        time.sleep(0.3)\n"
         "        win.Put(numpy.ones(1), 0)\n"
         "        win.Complete()\n"
     )

@@ -92,15 +92,7 @@ cdef class RemoteWindow(Accesses):
 
     def finish_all(self, targets, bint local):
         """Complete the accesses to the targets; the first error when all are over."""
-        cdef int target
-        first = None
-        for target in targets:
-            try:
-                self.finish(target, local)
-            except MPIError as error:
-                first = first or error
-        if first is not None:
-            raise first
+        self.for_each(targets, lambda target: self.finish(target, local))
 
     # -- post, start, complete, wait ----------------------------------------------------------------------------------
 
@@ -113,20 +105,12 @@ cdef class RemoteWindow(Accesses):
 
     def tell(self, list ranks, Tally tally):
         """Count one up at each of them; the first error when all that live have it."""
-        cdef int rank
-        first = None
         full_fence()
         keep_exceptions()
         try:
-            for rank in ranks:
-                try:
-                    self.count_up(tally, rank)
-                except MPIError as error:
-                    first = first or error
+            self.for_each(ranks, lambda rank: self.count_up(tally, rank))
         finally:
             raise_kept()
-        if first is not None:
-            raise first
 
     cpdef int post(self, list ranks, int assertion) except -1:
         """Open this process's memory to the ranks."""
@@ -323,15 +307,7 @@ cdef class RemoteWindow(Accesses):
 
     def give_locks_back(self, targets, int kind):
         """The first error when all whose ranks live are given back."""
-        cdef int target
-        first = None
-        for target in targets:
-            try:
-                self.give_lock_back(target, kind)
-            except MPIError as error:
-                first = first or error
-        if first is not None:
-            raise first
+        self.for_each(targets, lambda target: self.give_lock_back(target, kind))
 
     cpdef int unlock(self, int target) except -1:
         """Accesses are complete at the target, then others may have it."""

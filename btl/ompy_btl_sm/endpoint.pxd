@@ -24,7 +24,7 @@ cdef class Incoming:
     """A ring from a peer, known from the moment the peer announces it, before we may have met the peer."""
     cdef Reader reader
     cdef Segment segment
-    cdef readonly int slot, pid
+    cdef readonly int pid
     cdef SmEndpoint endpoint                     # None until `add_procs`
     cdef RemoteDoorbell doorbell
 

@@ -45,8 +45,7 @@ cdef class Card:
 
 
 cdef class Incoming:
-    def __init__(self, int slot, int pid, bytes location, size_t size):
-        self.slot = slot
+    def __init__(self, int pid, bytes location, size_t size):
         self.pid = pid
         self.segment = open_reader(&self.reader, location, size)
 

@@ -1,7 +1,8 @@
 # Where processes of this host announce the rings that they have made towards this one: a shared segment a process.
 #
 # A sender claims a free slot (compare and swap), writes down where its ring is, publishes the slot, counts up `changes`,
-# and rings the doorbell.  The owner looks at `changes` while it polls, and scans the slots only when it has moved.
+# and rings the doorbell.  The owner looks at `changes` while it polls, and scans the slots only when it has moved; what it has
+# mapped needs its slot no more, so that there are as many peers as come, and the slots are for those that come at once.
 from libc.stdint cimport uint32_t, uint64_t
 
 from ompy.core.segment cimport Segment

@@ -277,7 +277,7 @@ cdef class SmBtl(Btl):
         self.watched.seen = self.inbox.seen
         for slot, pid, location, size in arrivals:
             try:
-                incoming = Incoming(slot, pid, location, size)
+                incoming = Incoming(pid, location, size)
             except MPIError as error:
                 if isinstance(error.__cause__, OSError) and error.__cause__.errno in LACK:
                     # Nobody who waits can help it, and no message is lost: it is tried again, with the next look at peers.
@@ -291,6 +291,7 @@ cdef class SmBtl(Btl):
                 if endpoint is not None:
                     self.report_error(endpoint.proc, endpoint.reason(error))
                 continue
+            self.inbox.release_slot(slot)
             endpoint = self.endpoints.get(pid)
             if endpoint is not None:
                 incoming.endpoint = endpoint
@@ -312,7 +313,6 @@ cdef class SmBtl(Btl):
         while index < self.watched.reader_count:
             self.watched.readers[index] = self.watched.readers[index + 1]
             index += 1
-        self.inbox.release_slot(incoming.slot)
         return incoming.close()
 
     # -- messages

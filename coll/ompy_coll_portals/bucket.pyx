@@ -26,7 +26,7 @@ cdef int allgather(Exchange exchange, int phase, char *data, uint64_t *offsets) 
     open_ring(exchange, phase, data, offsets[size], &ring)
     try:
         exchange.transmit(PORTAL_READY, ring.left, phase, NULL, 0, 0)
-        exchange.await_ready(ring.right)
+        exchange.await_ready(ring.right, phase)
         for step in range(size - 1):
             block = (rank + size - step) % size
             exchange.await_pieces(ring.entry, ring.left, ring.before + step)
@@ -46,7 +46,7 @@ cdef int reduce_scatter(Exchange exchange, int phase, char *data, char *spare, u
     open_ring(exchange, phase, spare, offsets[size], &ring)
     try:
         exchange.transmit(PORTAL_READY, ring.left, phase, NULL, 0, 0)
-        exchange.await_ready(ring.right)
+        exchange.await_ready(ring.right, phase)
         for step in range(size - 1):
             block = (rank + size - 1 - step) % size
             exchange.transmit(PORTAL_LONG, ring.right, phase, data + offsets[block], offsets[block + 1] - offsets[block],

@@ -72,6 +72,8 @@ def ompy_query(context: Context) -> Offer | Refusal:
         return Refusal("the portals' kernel needs a bml, and none was chosen")
     if communicator.is_inter:
         return Refusal("it does not serve inter-communicators")
+    if communicator.spans_jobs:
+        return Refusal("some members are of another job, which has portals of its own")
     if communicator.size < 2:
         return Refusal("there is nobody to talk to")
     from ompy_coll_portals.module import PortalsModule

@@ -34,6 +34,12 @@ cdef class Station(Process):
     cdef dict exchanges                          # 64-bit context -> Exchange
 
 
+cdef class Sending:
+    """A message that the kernel has queued: until it is out, its memory is in use."""
+    cdef uint64_t out
+    cdef int status                              # the error class that it ended with
+
+
 cdef class Exchange:
     cdef readonly Communicator comm
     cdef Station station
@@ -43,10 +49,9 @@ cdef class Exchange:
     cdef int ahead                               # collectives that this rank may now be ahead of another
     cdef int users                               # modules that serve the communicator
     cdef char *heap
-    cdef int heap_descriptor, heap_entry, ready_descriptor, ready_entry
-    cdef uint64_t *ready                         # by rank: blocks that it has ready for us
-    cdef uint64_t out                            # messages of ours that the kernel had queued and that are out
-    cdef int trouble                             # an error class that one of them ended with
+    cdef int heap_descriptor, heap_entry, ready_entry
+    cdef uint64_t *ready                         # by rank: the match bits of the block that it has ready for us, or 0
+    cdef Sending spare                           # for the next message
 
     cdef int node(self, int rank) noexcept
     cdef uint64_t bits(self, int phase) noexcept
@@ -61,11 +66,14 @@ cdef class Exchange:
     cdef uint64_t pieces(self, int entry) noexcept
     cdef int await_pieces(self, int entry, int rank, uint64_t count) except -1
     cdef int close_block(self, int entry) except -1
-    cdef int await_ready(self, int rank) except -1
+    cdef int await_ready(self, int rank, int phase) except -1
     cdef int transmit(self, int portal, int rank, int phase, const char *data, uint64_t length, uint64_t offset) except -1
     cdef int entry_for(self, int rank, int phase, char *data, uint64_t length, int options) except -1
     cdef int drop_entry(self, int entry) except -1
-    cdef int until(self, uint64_t *word, uint64_t goal, int rank) except -1
+    cdef int until(self, uint64_t *word, uint64_t goal, bint exactly, int rank) except -1
+    # After an exception: the kernel looks at the memory of a message, and writes to that of an entry, no more.
+    cdef int take_back(self, Sending sending, int rank, const char *data, uint64_t length) except -1
+    cdef int until_abandoned(self, int entry) except -1
 
 
 cdef Station station_over(Bml bml, uint32_t node)

@@ -6,6 +6,7 @@ from ompy.mca.bml import Bml
 ENTRIES: int
 
 class Station(Process): ...
+class Sending: ...
 
 class Exchange:
     comm: Communicator

@@ -7,14 +7,14 @@ from libc.string cimport memcpy, memset
 
 from ompy.core.errors import ERR_NO_MEM, ERR_OTHER, MPIError
 from ompy.core.proc cimport Proc, table
-from ompy.core.progress cimport wait_until
+from ompy.core.progress cimport keep_exceptions, raise_kept, wait_until
 
 from ompy_puma.btl_wire cimport kernel_over
 from ompy_puma.capability cimport GroupCapability
 from ompy_puma.descriptor cimport SAVE_BODY, SAVE_BOTH, SENDER_OFFSET, WRITE, make_dynamic, make_single
 from ompy_puma.header cimport Header
 from ompy_puma.heap cimport Heap, Letter, format_heap, letter_body, letter_size, release_letter
-from ompy_puma.transmission cimport QUEUED, SENT
+from ompy_puma.transmission cimport QUEUED, REFUSED, SENT
 from ompy_puma.match_list cimport ANY_GROUP, ANY_RANK, LINK_END, PORTAL_LIST
 from ompy_puma.process cimport EVENT_DEPOSITED
 
@@ -37,14 +37,14 @@ cdef class Station(Process):
             exchange = <Exchange> <void *> event.owner
             rank = exchange.comm.group.rank_of(event.header.source_rank)
             if rank >= 0:
-                exchange.ready[rank] += 1
+                exchange.ready[rank] = event.header.match_bits
         return 0
 
     cdef int sent(self, uint64_t owner, int status) except -1:
-        cdef Exchange exchange = <Exchange> <void *> owner
-        exchange.out += 1
-        exchange.trouble = status
-        Py_DECREF(exchange)
+        cdef Sending sending = <Sending> <void *> owner
+        sending.status = status
+        sending.out = 1
+        Py_DECREF(sending)
         return 0
 
 
@@ -80,12 +80,28 @@ cdef Exchange exchange_for(Communicator comm, Bml bml, uint32_t node, uint64_t s
 cdef struct Wait:
     uint64_t *word
     uint64_t goal
+    bint exactly                                 # past the goal is not there
     void *proc
+
+
+cdef inline bint has_arrived(const Wait *state) noexcept:
+    return state.word[0] == state.goal if state.exactly else state.word[0] >= state.goal
 
 
 cdef bint arrived_or_lost(void *context) except -1:
     cdef Wait *state = <Wait *> context
-    return state.word[0] >= state.goal or (<Proc> state.proc).failure is not None
+    return has_arrived(state) or (<Proc> state.proc).failure is not None
+
+
+cdef struct Abandoned:
+    void *station
+    int descriptor
+
+
+cdef bint is_written_no_more(void *context) except -1:
+    cdef Abandoned *state = <Abandoned *> context
+    cdef Station station = <Station> state.station
+    return station.qkernel.abandon(station, state.descriptor) == 0
 
 
 cdef class Exchange:
@@ -121,7 +137,7 @@ cdef class Exchange:
         self.heap_descriptor = self.station.entries[self.heap_entry].descriptor
         make_dynamic(&self.station.descriptors[self.heap_descriptor], self.heap, size, SAVE_BOTH, 0)
         self.ready_entry = self.catcher(PORTAL_READY)
-        make_single(&self.station.descriptors[self.station.entries[self.ready_entry].descriptor], <char *> &self.out, 0,
+        make_single(&self.station.descriptors[self.station.entries[self.ready_entry].descriptor], <char *> &self.sequence, 0,
                     WRITE, SAVE_BODY, SENDER_OFFSET)
 
     def __dealloc__(self):
@@ -159,9 +175,11 @@ cdef class Exchange:
         cdef int entry = station.new_entry()
         cdef int descriptor = station.new_descriptor()
         if entry < 0 or descriptor < 0:
+            if entry >= 0:
+                station.free_entry(entry)
             raise MPIError(ERR_NO_MEM, f"coll portals: {ENTRIES} entries are in use; free some communicators")
-        make_single(&station.descriptors[descriptor], data if data != NULL else <char *> &self.out, length, WRITE, SAVE_BODY,
-                    options)
+        make_single(&station.descriptors[descriptor], data if data != NULL else <char *> &self.sequence, length, WRITE,
+                    SAVE_BODY, options)
         station.entries[entry].match_bits = self.bits(phase)
         station.entries[entry].mask = <uint64_t> -1
         station.entries[entry].source_group = ANY_GROUP
@@ -176,29 +194,36 @@ cdef class Exchange:
     cdef int drop_entry(self, int entry) except -1:
         cdef Station station = self.station
         station.remove(entry)
-        station.qkernel.abandon(station, station.entries[entry].descriptor)
+        if station.qkernel.abandon(station, station.entries[entry].descriptor):
+            self.until_abandoned(entry)
         station.free_descriptor(station.entries[entry].descriptor)
         station.free_entry(entry)
         return 0
 
+    cdef int until_abandoned(self, int entry) except -1:
+        cdef Abandoned state = Abandoned(<void *> self.station, self.station.entries[entry].descriptor)
+        keep_exceptions()
+        try:
+            wait_until(is_written_no_more, &state, None)
+        finally:
+            raise_kept()
+        return 0
+
     # -- waiting --------------------------------------------------------------------------------------------------
 
-    cdef int until(self, uint64_t *word, uint64_t goal, int rank) except -1:
-        """Until a counter has reached its goal; raises when the peer that is to move it is lost."""
-        cdef Wait state
+    cdef int until(self, uint64_t *word, uint64_t goal, bint exactly, int rank) except -1:
+        """Until a word has reached its goal; raises when the peer that is to move it is lost."""
         cdef Proc proc = self.comm.peer(rank)
-        state.word = word
-        state.goal = goal
-        state.proc = <void *> proc
+        cdef Wait state = Wait(word, goal, exactly, <void *> proc)
         self.shown.peer = rank
         wait_until(arrived_or_lost, &state, self.shown)
-        if word[0] < goal:
+        if not has_arrived(&state):
             raise proc.failure
         return 0
 
-    cdef int await_ready(self, int rank) except -1:
-        self.until(&self.ready[rank], 1, rank)
-        self.ready[rank] -= 1
+    cdef int await_ready(self, int rank, int phase) except -1:
+        self.until(&self.ready[rank], self.bits(phase), True, rank)
+        self.ready[rank] = 0                     # sequence numbers come again
         return 0
 
     # -- messages -------------------------------------------------------------------------------------------------
@@ -206,24 +231,49 @@ cdef class Exchange:
     cdef int transmit(self, int portal, int rank, int phase, const char *data, uint64_t length, uint64_t offset) except -1:
         """Returns when the memory may be used again."""
         cdef Station station = self.station
+        cdef Sending sending = self.spare if self.spare is not None else Sending()
         cdef Header header
-        cdef uint64_t before = self.out
-        cdef int verdict
+        cdef int verdict = REFUSED
+        self.spare = None
+        sending.out = 0
         memset(&header, 0, sizeof(header))
         header.portal = portal
         header.match_bits = self.bits(phase)
         header.offset = offset
-        Py_INCREF(self)                          # the kernel's reference, until `sent`
-        verdict = station.qkernel.send_app_msg(station, station.capability, self.node(rank), &header, data, length,
-                                               <uint64_t> <void *> self, NULL)
+        Py_INCREF(sending)                       # the kernel's reference, until `sent`
+        try:
+            verdict = station.qkernel.send_app_msg(station, station.capability, self.node(rank), &header, data, length,
+                                                   <uint64_t> <void *> sending, NULL)
+        finally:
+            if verdict != QUEUED:
+                Py_DECREF(sending)
         if verdict == QUEUED:
-            self.until(&self.out, before + 1, rank)
-            if self.trouble:
-                raise self.comm.peer(rank).failure or MPIError(self.trouble, f"a message to rank {rank} could not be sent")
-            return 0
-        Py_DECREF(self)
-        if verdict != SENT:
+            try:
+                self.until(&sending.out, 1, False, rank)
+            except BaseException:
+                self.take_back(sending, rank, data, length)
+                raise
+            if sending.status:
+                error = MPIError(sending.status, f"a message to rank {rank} could not be sent")
+                raise self.comm.peer(rank).failure or error
+        elif verdict != SENT:
             raise MPIError(ERR_OTHER, f"coll portals: the kernel takes no message for rank {rank}")
+        self.spare = sending
+        return 0
+
+    cdef int take_back(self, Sending sending, int rank, const char *data, uint64_t length) except -1:
+        cdef QKernel kernel = self.station.qkernel
+        cdef Proc proc = self.comm.peer(rank)
+        cdef Wait state = Wait(&sending.out, 1, False, <void *> proc)
+        if proc.failure is None and not kernel.set_aside(self.node(rank), data, length):
+            # The peer reads it just now, and can't be told not to.
+            keep_exceptions()
+            try:
+                wait_until(arrived_or_lost, &state, None)
+            finally:
+                raise_kept()
+        if proc.failure is not None:
+            kernel.peer_lost(self.node(rank), proc.failure)
         return 0
 
     cdef int send(self, int rank, int phase, const char *data, uint64_t length) except -1:
@@ -240,13 +290,13 @@ cdef class Exchange:
             release_letter(self.heap, letter)
             return self.drop_entry(entry)
         try:
-            self.until(&station.descriptors[station.entries[entry].descriptor].messages, before + 1, rank)
+            self.await_pieces(entry, rank, before + 1)
         finally:
             self.drop_entry(entry)
         return 0
 
     cdef int send_long(self, int rank, int phase, const char *data, uint64_t length) except -1:
-        self.await_ready(rank)
+        self.await_ready(rank, phase)
         return self.transmit(PORTAL_LONG, rank, phase, data, length, 0)
 
     cdef int recv_long(self, int rank, int phase, char *data, uint64_t length) except -1:
@@ -268,7 +318,7 @@ cdef class Exchange:
         return self.station.descriptors[self.station.entries[entry].descriptor].messages
 
     cdef int await_pieces(self, int entry, int rank, uint64_t count) except -1:
-        return self.until(&self.station.descriptors[self.station.entries[entry].descriptor].messages, count, rank)
+        return self.until(&self.station.descriptors[self.station.entries[entry].descriptor].messages, count, False, rank)
 
     cdef int close_block(self, int entry) except -1:
         return self.drop_entry(entry)

@@ -346,7 +346,8 @@ cdef class Btl(ProgressSource):
     cpdef bytes register_mem(self, Endpoint endpoint, size_t address, size_t size):
         """Make memory ready for put and get; the handle, unique while it lives, goes to the peer.
 
-        Raises MPIError with ERR_NO_MEM when no more can be registered: what is kept unused is then given up.
+        Raises MPIError with ERR_NO_MEM when no more can be registered: what is kept unused is then given up, and if that is not
+        enough, messages go another way.  `put` and `get` may, too.
         """
         return b""
 

@@ -266,7 +266,9 @@ cdef class Engine(Process):
         while self.unsent:
             node, data = self.unsent[0]
             memcpy(&header, <const char *> data, sizeof(header))
-            if self.qkernel.send_app_msg(self, self.capability, node, &header, NULL, 0, 0, NULL) == OUT_OF_RESOURCE:
+            if not self.peers[<int> node].failed and self.qkernel.send_app_msg(
+                self, self.capability, node, &header, NULL, 0, 0, NULL
+            ) == OUT_OF_RESOURCE:
                 return 0
             self.unsent.popleft()
         for node, lane in list(self.stalled):

@@ -53,7 +53,7 @@ cdef class PortalsSend(MtlSend):
         cdef uint64_t cost = letter_size(0) if is_long else letter_size(self.length)
         cdef int kind = (TYPE_LONG if is_long else 0) | (TYPE_READY if self.mode == MODE_READY else 0)
         cdef int verdict
-        if lane.spent + cost > lane.granted or self.engine.queued >= QUEUED_LIMIT:
+        if lane.spent + cost > lane.granted or self.engine.queued >= QUEUED_LIMIT or self.engine.peers[self.node].failed:
             return NO_ROOM
         memset(&header, 0, sizeof(header))
         header.portal = PORTAL_RECEIVE
@@ -90,6 +90,7 @@ cdef class PortalsSend(MtlSend):
             self.unlink()
             return NO_ROOM
         if verdict == REFUSED:
+            lane.spent -= cost
             self.awaited = 0
             self.fail(MPIError(ERR_OTHER, f"the kernel refuses this process to send to rank {self.peer}"))
             return OK

@@ -67,3 +67,5 @@ cdef class Engine(ProgressSource):
 
 
 cdef Route route_with(PeerRoutes routes, int flag)
+# What a PUT header calls it.
+cdef bytes route_name(Route route)

@@ -12,6 +12,8 @@ from ompy.core.message_request cimport MessageRequest
 from ompy.core.progress cimport register_source, unregister_source
 from ompy.mca.btl cimport TAG_PML
 
+from ompy_pml_ob1.header cimport ROUTE_NAME
+
 
 cdef class Transfer(MessageRequest):
     cdef int push(self) except -1:
@@ -234,3 +236,7 @@ cdef Route route_with(PeerRoutes routes, int flag):
         if route.btl.flags & flag:
             return route
     return None
+
+
+cdef bytes route_name(Route route):
+    return route.btl.name.encode()[:ROUTE_NAME]

@@ -4,6 +4,7 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from ompy.core.typemap cimport Typemap
 from ompy.mca.bml cimport Route
+from ompy.mca.btl cimport Descriptor
 
 from ompy_pml_ob1.engine cimport Engine, Transfer
 from ompy_pml_ob1.header cimport Envelope, FinHeader, GetHeader, RendezvousHeader
@@ -43,6 +44,7 @@ cdef class RecvRequest(Transfer):
     cdef int finish_if_done(self) except -1
     cdef int take_get(self, const GetHeader *header) except -1
     cdef int read(self) except -1
+    cdef int read_part(self, Route route, Descriptor descriptor, uint64_t size) except -1
     cdef int read_otherwise(self) except -1
     cdef int report_read(self, int error) except -1
     cdef int ask_for_puts(self) except -1

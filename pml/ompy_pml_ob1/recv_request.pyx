@@ -8,7 +8,7 @@ from libc.string cimport memcpy, memset
 from ompy.core.checksum cimport crc32c
 from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
-from ompy.core.errors import ERR_INTERN, ERR_OTHER, ERR_RMA_RANGE, MPIError
+from ompy.core.errors import ERR_INTERN, ERR_NO_MEM, ERR_OTHER, ERR_RMA_RANGE, MPIError
 from ompy.core.owner cimport enter, leave
 from ompy.core.request cimport outlast
 from ompy.core.trace cimport (
@@ -17,10 +17,10 @@ from ompy.core.trace cimport (
 from ompy.mca.bml cimport Route
 from ompy.mca.btl cimport FLAG_GET, FLAG_PUT, Btl, Descriptor
 
-from ompy_pml_ob1.engine cimport route_with
+from ompy_pml_ob1.engine cimport route_name, route_with
 from ompy_pml_ob1.header cimport (
-    FLAG_CAN_PUT, HANDLE_LIMIT, KIND_ACK, KIND_FIN, KIND_MATCH, KIND_PUT, KIND_RGET, PACKET_SIZE, ROUTE_NAME,
-    AckHeader, Envelope, PutHeader, message_length,
+    FLAG_CAN_PUT, HANDLE_LIMIT, KIND_ACK, KIND_FIN, KIND_MATCH, KIND_PUT, KIND_RGET, PACKET_SIZE, AckHeader,
+    Envelope, PutHeader, message_length,
 )
 from ompy_pml_ob1.matching cimport MOST_UNUSED, free_message, message_bytes
 
@@ -308,24 +308,39 @@ cdef class RecvRequest(Transfer):
             size = self.wanted - self.next_get
             if route.btl.get_limit and size > route.btl.get_limit:
                 size = route.btl.get_limit
-            descriptor = route.btl.prepare_dst(route.endpoint, self.address + self.next_get, size)
-            if descriptor is None:
-                return OUT_OF_RESOURCE
-            descriptor.remote_address = self.remote_address + self.next_get
-            descriptor.remote_handle = self.remote_handle
-            descriptor.callback = part_read
-            descriptor.context = self
-            descriptor.in_flight = True
-            self.under_way += 1
-            self.next_get += size
-            if route.btl.get(route.endpoint, descriptor) != OK:
+            try:
+                descriptor = route.btl.prepare_dst(route.endpoint, self.address + self.next_get, size)
+                if descriptor is None or self.read_part(route, descriptor, size) != OK:
+                    return OUT_OF_RESOURCE
+            except MPIError as error:
+                if error.code != ERR_NO_MEM:
+                    raise
+                # No more can be registered now.  One that is under way makes room for the next; fragments need none.
+                if self.under_way == 0:
+                    self.next_get = self.wanted
+                return OK
+        return OK
+
+    cdef int read_part(self, Route route, Descriptor descriptor, uint64_t size) except -1:
+        cdef int taken = OUT_OF_RESOURCE
+        descriptor.remote_address = self.remote_address + self.next_get
+        descriptor.remote_handle = self.remote_handle
+        descriptor.callback = part_read
+        descriptor.context = self
+        descriptor.in_flight = True
+        # Counted before the call, which may complete it.
+        self.under_way += 1
+        self.next_get += size
+        try:
+            taken = route.btl.get(route.endpoint, descriptor)
+        finally:
+            if taken != OK:
                 self.under_way -= 1
                 self.next_get -= size
                 descriptor.in_flight = False
                 if descriptor.local_handle is not None:
                     route.btl.release_mem(descriptor.local_handle)
-                return OUT_OF_RESOURCE
-        return OK
+        return taken
 
     cdef int read_otherwise(self) except -1:
         """Reading failed: have everything sent as fragments."""
@@ -352,16 +367,26 @@ cdef class RecvRequest(Transfer):
         cdef Route route = self.writer
         cdef Descriptor descriptor
         cdef uint64_t size
-        cdef size_t handle_length
-        cdef bytes name = route.btl.name.encode()[:ROUTE_NAME]
+        cdef size_t handle_length, address
+        cdef bytes handle, name
         while self.next_get < self.wanted and self.under_way < self.engine.rdma_pipeline_depth:
             size = min(self.wanted - self.next_get, <uint64_t> route.btl.rdma_pipeline_frag_size)
             if route.btl.put_limit and size > route.btl.put_limit:
                 size = route.btl.put_limit
-            descriptor = route.btl.prepare_dst(route.endpoint, self.address + self.next_get, size)
-            if descriptor is None:
-                return OUT_OF_RESOURCE
-            handle_length = 0 if descriptor.local_handle is None else len(descriptor.local_handle)
+            try:
+                descriptor = route.btl.prepare_dst(route.endpoint, self.address + self.next_get, size)
+            except MPIError as error:
+                if error.code != ERR_NO_MEM:
+                    raise
+                if self.under_way:
+                    return OK                    # one of those makes room for the next
+                # A route that the sender does not find: it sends the piece as fragments.
+                name, handle, address = b"", None, self.address + self.next_get
+            else:
+                if descriptor is None:
+                    return OUT_OF_RESOURCE
+                name, handle, address = route_name(route), descriptor.local_handle, descriptor.local_address
+            handle_length = 0 if handle is None else len(handle)
             if handle_length > HANDLE_LIMIT:
                 raise MPIError(ERR_INTERN, f"btl {route.btl.name}: registration handles may have {HANDLE_LIMIT} bytes, "
                                            f"not {handle_length}")
@@ -371,7 +396,7 @@ cdef class RecvRequest(Transfer):
             header.receiver = self.number
             header.offset = self.next_get
             header.size = size
-            header.address = descriptor.local_address
+            header.address = address
             header.piece = self.next_piece
             if self.owes_answer:
                 header.total = self.wanted
@@ -379,8 +404,8 @@ cdef class RecvRequest(Transfer):
             header.handle_length = handle_length
             memcpy(header.route, <const char *> name, len(name))
             if handle_length:
-                memcpy(packet + sizeof(PutHeader), <const char *> descriptor.local_handle, handle_length)
-            self.pieces[self.next_piece] = (route.btl, descriptor.local_handle, descriptor.local_address, size)
+                memcpy(packet + sizeof(PutHeader), <const char *> handle, handle_length)
+            self.pieces[self.next_piece] = (route.btl, handle, address, size)
             self.next_piece += 1
             self.next_get += size
             self.under_way += 1

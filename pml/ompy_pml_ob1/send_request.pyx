@@ -7,7 +7,7 @@ from libc.string cimport memcpy, memset
 from ompy.core.checksum cimport crc32c
 from ompy.core.constants cimport MODE_SYNCHRONOUS, OK, OUT_OF_RESOURCE
 from ompy.core.convertor cimport Convertor
-from ompy.core.errors import ERR_INTERN, MPIError
+from ompy.core.errors import ERR_INTERN, ERR_NO_MEM, MPIError
 from ompy.core.owner cimport enter, leave
 from ompy.core.request cimport outlast
 from ompy.core.trace cimport (
@@ -17,7 +17,7 @@ from ompy.core.trace cimport (
 from ompy.mca.bml cimport Route
 from ompy.mca.btl cimport FLAG_GET, FLAG_NEEDS_REGISTRATION, FLAG_PUT, TAG_PML, Descriptor
 
-from ompy_pml_ob1.engine cimport route_with
+from ompy_pml_ob1.engine cimport route_name, route_with
 from ompy_pml_ob1.header cimport (
     FLAG_CAN_PUT, HANDLE_LIMIT, KIND_FIN, KIND_FRAG, KIND_MATCH, KIND_RGET, KIND_RNDV, PACKET_SIZE, ROUTE_NAME,
     FragmentHeader, GetHeader, RendezvousHeader,
@@ -198,9 +198,14 @@ cdef class SendRequest(Transfer):
         cdef GetHeader *header = <GetHeader *> packet
         cdef size_t handle_length
         cdef int taken
-        self.reader = reader
         if self.get_handle is None and reader.btl.flags & FLAG_NEEDS_REGISTRATION:
-            self.get_handle = reader.btl.hold_mem(reader.endpoint, self.address, self.length)
+            try:
+                self.get_handle = reader.btl.hold_mem(reader.endpoint, self.address, self.length)
+            except MPIError as error:
+                if error.code != ERR_NO_MEM:
+                    raise
+                return self.announce_rendezvous(route)
+        self.reader = reader
         handle_length = 0 if self.get_handle is None else len(self.get_handle)
         if handle_length > HANDLE_LIMIT:
             raise MPIError(ERR_INTERN, f"btl {reader.btl.name}: registration handles may have {HANDLE_LIMIT} bytes, "
@@ -386,9 +391,10 @@ cdef class SendRequest(Transfer):
         cdef const PutHeader *header = <const PutHeader *> <const char *> packet
         cdef Route route = None, candidate
         cdef Descriptor descriptor
-        name = header.route[:ROUTE_NAME].rstrip(b"\0").decode()
+        cdef int taken = OUT_OF_RESOURCE
+        cdef bytes name = header.route[:ROUTE_NAME].rstrip(b"\0")
         for candidate in self.routes.rdma:
-            if candidate.btl.name == name and candidate.btl.flags & FLAG_PUT:
+            if candidate.btl.flags & FLAG_PUT and route_name(candidate) == name:
                 route = candidate
         if route is None:
             return self.put_failed(packet)
@@ -397,19 +403,25 @@ cdef class SendRequest(Transfer):
         descriptor.remote_address = header.address
         descriptor.remote_handle = packet[sizeof(PutHeader):]
         descriptor.size = header.size
-        if route.btl.flags & FLAG_NEEDS_REGISTRATION:
-            descriptor.local_handle = route.btl.hold_mem(route.endpoint, descriptor.local_address, descriptor.size)
-        descriptor.callback = piece_put
-        descriptor.context = (self, packet, descriptor.local_handle)
-        descriptor.in_flight = True
         self.under_way += 1
-        if route.btl.put(route.endpoint, descriptor) != OK:
-            self.under_way -= 1
-            descriptor.in_flight = False
-            if descriptor.local_handle is not None:
-                route.btl.release_mem(descriptor.local_handle)
-            return OUT_OF_RESOURCE
-        return OK
+        try:
+            if route.btl.flags & FLAG_NEEDS_REGISTRATION:
+                descriptor.local_handle = route.btl.hold_mem(route.endpoint, descriptor.local_address, descriptor.size)
+            descriptor.callback = piece_put
+            descriptor.context = (self, packet, descriptor.local_handle)
+            descriptor.in_flight = True
+            taken = route.btl.put(route.endpoint, descriptor)
+        except MPIError as error:
+            if error.code != ERR_NO_MEM:
+                raise
+            return self.put_failed(packet)
+        finally:
+            if taken != OK:
+                self.under_way -= 1
+                descriptor.in_flight = False
+                if descriptor.local_handle is not None:
+                    route.btl.release_mem(descriptor.local_handle)
+        return taken
 
     cdef int put_failed(self, bytes packet) except -1:
         """Send the piece as fragments, and let the receiver give its registration back."""

@@ -343,3 +343,8 @@ def test_peers_of_another_host_are_refused_with_a_reason():
         assert "does not run" in side.meet()
 
     run(SmBtl, here, lambda side: None, met=False)
+
+
+@pytest.mark.ompy(5, mca={"btl": "self,sm", "btl_sm_inbox_slots": "1"})
+def test_more_peers_than_rings_that_can_be_announced_at_a_time_get_through(comm):
+    assert comm.alltoall([comm.rank] * comm.size) == list(range(comm.size))

@@ -61,6 +61,25 @@ def test_over_portals(comm, ompy_seed):
     attach_at_random(comm, ompy_seed)
 
 
+@pytest.mark.ompy(2, mca={**WAYS["portals"], "btl_portals_regions": "16"})
+def test_memory_that_one_rank_cant_register_is_reached_by_messages(comm):
+    memory = [np.full(1 << 17, float(number)) for number in range(20)]
+    sends = [comm.Isend(data, 1, number) for number, data in enumerate(memory)] if comm.rank == 0 else []
+    win = MPI.Win.Allocate(8, 8, comm=comm)
+    win.Fence()
+    if comm.rank == 1:
+        win.Put(np.full(1, 5.0), 0)
+    win.Fence()
+    assert np.frombuffer(win.tomemory())[0] == (5 if comm.rank == 0 else 0)
+    if comm.rank == 1:
+        for number, data in enumerate(memory):
+            data[:] = -1
+            comm.Recv(data, 0, number)
+            assert (data == number).all()
+    MPI.Request.Waitall(sends)
+    win.Free()
+
+
 @pytest.mark.ompy(2, mca=RDMA)
 def test_memory_that_comes_again_is_not_reached_by_what_was_known_of_it(comm):
     win = MPI.Win.Create_dynamic(comm=comm)

@@ -77,6 +77,38 @@ def test_a_message_of_which_some_pieces_cant_be_read_is_sent_as_fragments(error,
     assert not pair.sides[1].pml.engine.transfers()
 
 
+@pytest.mark.parametrize("flags", [SEND | GET, SEND | PUT])
+@pytest.mark.parametrize("most", [0, 1, 2, 5])
+def test_what_cant_be_registered_is_sent_as_fragments(flags, most):
+    pair = Pair(wires(flags | NEEDS_REGISTRATION, most_registered=most, get_limit=700))
+    left, right = pair.sides
+    sent = [payload(5000, number) for number in range(4)]
+    received = [bytearray(5000) for _ in sent]
+    receives = [right.irecv(data, tag) for tag, data in enumerate(received)]
+    pair.run(*(left.isend(data, tag) for tag, data in enumerate(sent)), *receives)
+    assert received == sent
+    assert (FRAG in pair.kinds()) or most > 0
+    assert not any(side.pml.engine.transfers() for side in pair.sides)
+    for side in pair.sides:
+        for btl in side.btls:
+            btl.release_registrations()
+            assert not btl.registered
+
+
+@pytest.mark.parametrize(("flags", "lacks"), [(SEND | GET, "get"), (SEND | PUT, "put")])
+def test_data_goes_as_fragments_when_there_is_no_memory_for_remote_access(flags, lacks):
+    pair = Pair(wires(flags | NEEDS_REGISTRATION, lacks=lacks))
+    exchange(pair, 5000)
+    assert FRAG in pair.kinds()
+    assert not pair.sides[1].pml.engine.transfers()
+
+
+def test_puts_find_a_transport_with_a_long_name():
+    pair = Pair(lambda: [WireBtl("wire with a name of many words", flags=SEND | PUT, **LIMITS)])
+    exchange(pair, 5000)
+    assert any("put" in btl.done for side in pair.sides for btl in side.btls)
+
+
 def test_messages_are_matched_in_order_though_every_fragment_overtakes():
     seed = random.randrange(1 << 30)
     print("seed", seed)

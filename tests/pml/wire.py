@@ -13,7 +13,7 @@ from ompy_pml_cm.module import Cm
 from ompy_pml_ob1.module import Ob1
 
 from ompy.core.communicator import Communicator
-from ompy.core.errors import ERR_OTHER
+from ompy.core.errors import ERR_NO_MEM, ERR_OTHER, MPIError
 from ompy.core.group import make_group, set_this_process
 from ompy.core.memory import address_of
 from ompy.core.proc import Proc, process_table
@@ -37,6 +37,8 @@ class WireBtl(Btl):
         fails: "get" or "put", which then complete with an error.
         failing: which of them, by number from 0 on; none: all.
         error: that they complete with.
+        lacks: "get" or "put", which then raise for want of memory.
+        most_registered: stretches of memory at a time.
     """
 
     def __init__(
@@ -47,6 +49,8 @@ class WireBtl(Btl):
         fails: str = "",
         failing: Collection[int] = (),
         error: int = ERR_OTHER,
+        lacks: str = "",
+        most_registered: int = 1 << 30,
         **limits: int,
     ):
         self.name = name
@@ -55,6 +59,8 @@ class WireBtl(Btl):
         self.fails = fails
         self.failing = failing
         self.error = error
+        self.lacks = lacks
+        self.most_registered = most_registered
         self.peer: WireBtl | None = None
         self.queue: deque[tuple[int, bytes]] = deque()
         self.unfinished: list[Descriptor] = []
@@ -93,6 +99,8 @@ class WireBtl(Btl):
         return events
 
     def register_mem(self, endpoint: Endpoint, address: int, size: int) -> bytes:
+        if len(self.registered) >= self.most_registered:
+            raise MPIError(ERR_NO_MEM, f"{self.most_registered} stretches of memory are registered")
         self.registrations += 1
         handle = b"%s-%d" % (self.name.encode(), self.registrations)
         self.registered[handle] = (address, size)
@@ -118,6 +126,8 @@ class WireBtl(Btl):
         assert self.peer is not None
         assert not limit or descriptor.size <= limit
         self.done.append(what)
+        if what == self.lacks:
+            raise MPIError(ERR_NO_MEM, f"no memory for a {what}")
         if what == self.fails and (not self.failing or self.done.count(what) - 1 in self.failing):
             descriptor.complete(self.error)
             return TAKEN

@@ -68,9 +68,9 @@ def start(*command: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-def job(ranks: int, path: str, *arguments: str, btl: str = "sm") -> subprocess.Popen[str]:
+def job(ranks: int, path: str, *arguments: str, btl: str = "sm", more: tuple[str, ...] = ()) -> subprocess.Popen[str]:
     options = ("--oversubscribe", "--timeout", str(LIMIT - 20), "--report-state-on-timeout", "--mca", "btl", f"self,{btl}")
-    return start(*OMPYRUN, *options, "-n", str(ranks), sys.executable, path, *arguments)
+    return start(*OMPYRUN, *options, *more, "-n", str(ranks), sys.executable, path, *arguments)
 
 
 def alone(path: str, *arguments: str) -> subprocess.Popen[str]:
@@ -94,6 +94,19 @@ def test_spawned_ranks_merge_share_windows_and_leave(tmp_path: Path, ranks: int,
     status, output = ended(job(ranks, parent, child, btl=btl))
     assert status == 0, output
     assert output.count("parted") == ranks
+
+
+def test_collectives_on_portals_leave_communicators_over_jobs_to_others(tmp_path: Path) -> None:
+    merge = (
+        "merged = {}.Merge()\ntotal = bytearray(1)\nmerged.Allreduce(b'\\1', total)\nassert total[0] == 4\n"
+        "world.Allreduce(b'\\1', total)\nassert total[0] == 2\n"
+        "merged.Disconnect()\n{}.Disconnect()\nprint('parted')\n"
+    )
+    child = program(tmp_path, "child.py", CHILD + merge.format("parent", "parent"))
+    parent = program(tmp_path, "parent.py", PARENT + "child = spawn(world, sys.argv[1], 2)\n" + merge.format("child", "child"))
+    status, output = ended(job(2, parent, child, more=("--mca", "coll", "portals,basic")))
+    assert status == 0, output
+    assert output.count("parted") == 4
 
 
 def test_a_process_without_a_launcher_spawns_and_leaves_nothing(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def survivors(job: Launch, ranks: int = 4) -> dict[int, str]:
     return {int(rank): words for rank, words in told.items()}
 
 
-@pytest.mark.parametrize("coll", ["sm,tuned,basic", "tuned,basic", "basic", "han,sm,tuned,basic"])
+@pytest.mark.parametrize("coll", ["sm,tuned,basic", "tuned,basic", "basic", "han,sm,tuned,basic", "portals,basic"])
 @pytest.mark.parametrize("call", COLLECTIVES.values(), ids=COLLECTIVES)
 def test_a_collective_with_a_failed_rank_is_an_error_on_every_rank_that_waits(call: str, coll: str) -> None:
     # The job ends by finalisation: the survivors meet without the rank that failed.
@@ -144,6 +144,24 @@ def test_what_nobody_is_left_to_send_is_waited_for_no_more(call: str, layer: tup
     setup = f"def twice():\n    try: {call}\n    except MPI.Exception: {call}"
     told = survivors(survive(setup, "twice()", *layer, ranks=2), ranks=2)
     assert told[0].startswith("True"), told
+
+
+@pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
+def test_sends_that_fill_all_queues_to_a_rank_that_fails_all_end(layer: tuple[str, ...]) -> None:
+    # Rank 1 takes nothing: its transport, the kernel's queue and the library's are full.
+    setup = """
+pids = comm.allgather(os.getpid())
+def send():
+    requests = [comm.Isend(mine[:8], 1) for _ in range(20000)]
+    os.kill(pids[1], signal.SIGKILL)
+    failures = 0
+    for request in requests:
+        try: request.Wait()
+        except MPI.Exception as error: failures += error.Get_error_class() == MPI.ERR_PROC_FAILED
+    print("failures:", failures > 1000, flush=True)"""
+    job = survive(setup, "send()", *layer, ranks=2, dies="signal.pause()")
+    assert survivors(job, ranks=2) == {0: "done"}, job.stderr
+    assert "failures: True" in job.stdout, job.stdout
 
 
 def test_communicators_without_the_failed_rank_go_on() -> None:

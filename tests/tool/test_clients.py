@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 
+import psutil
 import pytest
 
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "clients"
-OWN = ("client", "environment", "trial", "results", "page")
+OWN = ("client", "environment", "trial", "results", "page", "turns")
 
 
 @pytest.fixture
@@ -80,13 +83,57 @@ def test_of_a_test_that_asks_the_clock_the_best_round_counts(tool) -> None:
     [
         ([10.0, 11.0, 12.0], [11.5, 12.5, 10.5], True),
         ([10.0, 11.0, 12.0], [20.0, 22.0, 24.0], False),
-        ([10.0, 10.0, 14.0], [10.5, 10.5, 10.5], False),
-        ([10.0], [10.0], False),
+        ([10.0, 10.0, 14.0], [10.5, 10.5, 10.5], True),
+        ([10.0, 14.0, 18.0], [12.0, 12.0, 12.0], True),
+        ([10.0], [11.5], False),
     ],
 )
-def test_times_that_are_nearer_than_runs_are_decide_nothing(tool, ours, theirs, expected) -> None:
+def test_times_that_are_nearer_than_runs_may_be_are_near(tool, ours, theirs, expected) -> None:
     first, second = ([outcome(tool, {}, seconds) for seconds in times] for times in (ours, theirs))
-    assert tool("results").is_undecided(first, second) is expected
+    assert tool("results").is_near(first, second) is expected
+
+
+def test_times_in_turns_count_instead_of_those_of_rounds(tool) -> None:
+    rounds = [outcome(tool, {"a": "passed"}, seconds) for seconds in (1.0, 2.0, 3.0)]
+    assert tool("results").summary(rounds, in_turns=[7.0, 5.0, 6.0])["seconds"] == 6.0
+
+
+def test_libraries_in_turns_run_to_the_end_and_never_at_once(tool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = tool("turns")
+
+    def work(client, trial, environment, library) -> None:
+        """Writes its name for as long as it has a processor; the child that does is to be stopped with it."""
+        program = (
+            "import sys, time\nwith open(sys.argv[1], 'a', buffering=1) as file:\n"
+            "    end = time.process_time() + 0.3\n    while time.process_time() < end: print(sys.argv[2], file=file)"
+        )
+        subprocess.run([sys.executable, "-c", program, tmp_path / "turns", library], check=True)
+
+    monkeypatch.setattr(turns, "run", work)
+    monkeypatch.setattr(turns, "FIRST", 0.1)
+    monkeypatch.setattr(turns, "TURN", 0.05)
+    trial = tool("client").Trial(1, [], [["x.py"]], 10)
+    seconds = turns.run_in_turns(None, trial, {"one": None, "other": None})
+    assert set(seconds) == {"one", "other"}
+    assert min(seconds.values()) >= 0.3
+    stretches = [name for name, _ in itertools.groupby((tmp_path / "turns").read_text().split())]
+    # At once, they would alternate all the time.
+    assert 2 < len(stretches) < 40, len(stretches)
+
+
+def test_a_failure_in_turns_is_told_and_leaves_nothing_behind(tool, monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = tool("turns")
+
+    def work(client, trial, environment, library) -> None:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        subprocess.run(["sleep", "60"] if library == "one" else ["false"], check=True)
+
+    monkeypatch.setattr(turns, "run", work)
+    monkeypatch.setattr(turns, "FIRST", 0.3)
+    trial = tool("client").Trial(1, [], [["x.py"]], 10)
+    with pytest.raises(RuntimeError, match="the run over other failed with exit status 1"):
+        turns.run_in_turns(None, trial, {"one": None, "other": None})
+    assert not psutil.Process().children(recursive=True)
 
 
 def test_what_was_measured_again_takes_the_place_of_what_was(tool, tmp_path: Path) -> None:
@@ -120,6 +167,12 @@ def test_the_page_has_a_row_for_each_result(tool) -> None:
     assert "| mpi4py-fft | 3.11 | 4 | 1, 0, 1 | 1, 0, 1 | 12.3 | 12.3 | 6.2 | 6.2 |  |" in text
     assert "| mpi4py-fft | 3.13 | 4 | 1, 0, 1 |  | 12.3 |  | 6.2 |  | one library only |" in text
     assert "Not measured yet: mpi4py-demos" in text
+
+
+def test_the_page_stars_seconds_in_turns(tool) -> None:
+    summary = tool("results").summary([outcome(tool, {"a": "passed"}, 12.34)], in_turns=[11.0])
+    text = tool("page").text(tool("client").read(), {"mpi4py-fft 4 3.11": {"ompy": summary, "Open MPI": summary}})
+    assert "| mpi4py-fft | 3.11 | 4 | 1, 0, 0 | 1, 0, 0 | 11.0* | 11.0* | 6.2 | 6.2 |  |" in text
 
 
 def test_a_name_that_is_none_is_answered_with_those_that_are() -> None:

@@ -25,7 +25,8 @@ from client import Client, Trial, read
 from environment import LIBRARIES, TOP, Environment
 from rich.console import Console
 from rich.markup import escape
-from trial import Outcome, run
+from trial import CORES, Outcome, run
+from turns import run_in_turns
 
 from ompy.runtime.orphans import adopt_orphans
 
@@ -48,27 +49,33 @@ def environments(client: Client, others: list[Client], libraries: list[str], pyt
     return dict.fromkeys(libraries, shared)
 
 
-def measure(client: Client, trial: Trial, places: Places, rounds: int, most: int, console: Console) -> Any:
-    """One row: the libraries in turns, A B, B A, ..., and more of them where their times are near to each other."""
+def measure(client: Client, trial: Trial, places: Places, rounds: int, console: Console) -> Any:
+    """One row: the libraries one after the other, A B, B A, ..., and again in short turns where their times are near."""
     found: dict[str, list[Outcome]] = {library: [] for library in places}
-    for number in range(max(rounds, most)):
-        if number >= rounds and not (len(found) > 1 and results.is_undecided(*found.values())):
-            break
-        for library in [*places] if number % 2 == 0 else [*reversed(places)]:
-            outcome = run(client, trial, places[library], library)
+    in_turns: dict[str, list[float]] = {library: [] for library in places}
+    orders = [dict(places), dict(reversed(places.items()))]
+    for number in range(rounds):
+        for library, place in orders[number % 2].items():
+            outcome = run(client, trial, place, library)
             found[library].append(outcome)
             if outcome.output:
                 console.print(f"[bold]{client.name} on {trial.ranks or 'its own'} ranks over {library}:")
                 for line in outcome.output.splitlines()[-LINES:]:
                     console.print(f"  | {escape(line)}", highlight=False, soft_wrap=True)
-    return {library: results.summary(outcomes, client.clocked) for library, outcomes in found.items()}
+    if trial.ranks and len(places) > 1 and rounds > 1 and results.is_near(*found.values()):
+        cores = min(trial.ranks, CORES)
+        if all(results.computes(outcomes, cores) for outcomes in found.values()):
+            for number in range(rounds):
+                for library, seconds in run_in_turns(client, trial, orders[number % 2]).items():
+                    in_turns[library].append(seconds)
+    return {library: results.summary(found[library], client.clocked, in_turns[library]) for library in places}
 
 
 def tell(console: Console, client: Client, trial: Trial, summary: dict[str, Any]) -> None:
     for library, told in summary.items():
         words = f"{told['passed']} passed, {told['skipped']} skipped, {len(told['failed'])} failed"
         where = f"{trial.ranks} ranks" if trial.ranks else "own jobs"
-        times = f"{told['seconds']:8.2f} s, {told['cpu_seconds']:8.2f} of CPU"
+        times = f"{told['seconds']:8.2f} s{' in turns' * bool(told['in_turns'])}, {told['cpu_seconds']:8.2f} of CPU"
         console.print(f"{client.name:20} {where:9} {library:9} {words:38} {times}", highlight=False)
         for name in told["failed"]:
             console.print(f"    [red]failed[/]: {escape(name)}", highlight=False)
@@ -78,7 +85,6 @@ def tell(console: Console, client: Client, trial: Trial, summary: dict[str, Any]
 @click.argument("names", nargs=-1)
 @click.option("-n", "ranks", type=click.IntRange(0), multiple=True, help="Numbers of ranks; 0: those that start jobs.")
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Runs of each; the median counts.")
-@click.option("--most", type=click.IntRange(1), default=7, show_default=True, help="Runs where times are near.")
 @click.option("--library", "libraries", type=click.Choice(LIBRARIES), multiple=True, help="[default: both]")
 @click.option("--python", default=sys.executable, help="Interpreter of the environments.  [default: this one]")
 @click.option("--wheel", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="ompy's.  [default: this tree]")
@@ -89,7 +95,6 @@ def main(
     names: tuple[str, ...],
     ranks: tuple[int, ...],
     rounds: int,
-    most: int,
     libraries: tuple[str, ...],
     python: str,
     wheel: Path | None,
@@ -117,7 +122,7 @@ def main(
             raise click.ClickException(str(error)) from None
         for trial in client.trials:
             if not ranks or trial.ranks in ranks:
-                summary = measure(client, trial, places, 1 if quick else rounds, 1 if quick else most, console)
+                summary = measure(client, trial, places, 1 if quick else rounds, console)
                 tell(console, client, trial, summary)
                 name = results.key(client, trial, places[compared[0]].version)
                 found[name] = summary

@@ -16,8 +16,10 @@ MPI as well, and not chosen: that column shows also that it leaves alone who doe
 among them.
 
 Seconds are the median of {rounds}, of whole runs: start of the ranks, imports and tests together; CPU seconds are those of all
-processes of a run. `-` ranks: the client starts its jobs itself. A number of ranks that is not there is one that the client's
-tests are not made for.
+processes of a run. With a star, runs were nearer to each other than 10 % or than runs of one library: those seconds are the
+median of as many runs at once with the other library, each stopped while the other has its turn of half a second, so that both
+meet the same of what else the processor does. `-` ranks: the client starts its jobs itself. A number of ranks that is not there
+is one that the client's tests are not made for.
 
 ```sh
 .venv/bin/python tools/clients                                # all of them; the first time installs for some minutes
@@ -35,7 +37,7 @@ def counts(told: dict[str, Any] | None) -> str:
 
 
 def time(told: dict[str, Any] | None, kind: str) -> str:
-    return "" if told is None else f"{told[kind]:.1f}"
+    return "" if told is None else f"{told[kind]:.1f}{'*' * (kind == 'seconds' and bool(told.get('in_turns')))}"
 
 
 def text(clients: dict[str, Client], kept: dict[str, dict[str, Any]]) -> str:
@@ -59,7 +61,7 @@ def text(clients: dict[str, Client], kept: dict[str, dict[str, Any]]) -> str:
         if not found:
             missing.append(client.name)
     many = " to ".join(str(number) for number in sorted({min(rounds), max(rounds)})) if rounds else "0"
-    lines = [HEAD.format(rounds=f"{many} run{'s' * (many != '1')}, in turns") + "\n".join(rows), "", "## What is run", ""]
+    lines = [HEAD.format(rounds=f"{many} run{'s' * (many != '1')}") + "\n".join(rows), "", "## What is run", ""]
     lines += [f"- **{client.name}** ({client.about}): {client.tests}" for client in clients.values()]
     lines += ["", "## Differences, and why", ""]
     lines += [f"- **{client.name}**: {client.note}" for client in clients.values() if client.note]

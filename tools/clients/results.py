@@ -19,6 +19,10 @@ KEPT = Path(__file__).resolve().parent / "results.json"
 # What the clock and the machine's other work may add to a run, relative and in seconds.
 NOISE = 0.05
 NOISE_SECONDS = 0.3
+# Runs of the same differ by so much, relative, on a processor that is shared with other machines.
+NEAR = 0.1
+# Of the cores that a job has.
+BUSY = 0.8
 
 
 def key(client: Client, trial: Trial, version: str) -> str:
@@ -29,11 +33,12 @@ def read(path: Path = KEPT) -> dict[str, dict[str, Any]]:
     return json.loads(path.read_text()) if path.exists() else {}
 
 
-def summary(rounds: list[Outcome], clocked: Sequence[str] = ()) -> dict[str, Any]:
+def summary(rounds: list[Outcome], clocked: Sequence[str] = (), in_turns: Sequence[float] = ()) -> dict[str, Any]:
     """Of one library: the worst of the rounds for each test, and the median of the times.
 
     Parameters:
         clocked: tests that ask the clock, of which the best of the rounds counts.
+        in_turns: seconds of runs at once with the other library, which count instead of those of the rounds.
     """
     names = {name for outcome in rounds for name in outcome.tests}
     failed = []
@@ -46,20 +51,26 @@ def summary(rounds: list[Outcome], clocked: Sequence[str] = ()) -> dict[str, Any
         "passed": len(names) - len(failed) - skipped,
         "skipped": skipped,
         "failed": failed,
-        "seconds": round(median(outcome.seconds for outcome in rounds), 2),
+        "seconds": round(median(in_turns or [outcome.seconds for outcome in rounds]), 2),
         "cpu_seconds": round(median(outcome.cpu_seconds for outcome in rounds), 2),
         "rounds": len(rounds),
+        "in_turns": len(in_turns),
     }
 
 
-def is_undecided(ours: list[Outcome], theirs: list[Outcome]) -> bool:
-    """Whether the median times of the two libraries are nearer to each other than runs of one of them are."""
+def is_near(ours: list[Outcome], theirs: list[Outcome]) -> bool:
+    """Whether the median times of the two libraries are nearer to each other than runs of one of them may be."""
 
     def spread(rounds: list[Outcome], middle: float) -> float:
         return median(abs(outcome.seconds - middle) for outcome in rounds)
 
     middles = [median(outcome.seconds for outcome in rounds) for rounds in (ours, theirs)]
-    return abs(middles[0] - middles[1]) < max(map(spread, (ours, theirs), middles))
+    return abs(middles[0] - middles[1]) < max(NEAR * min(middles), *map(spread, (ours, theirs), middles))
+
+
+def computes(rounds: list[Outcome], cores: int) -> bool:
+    """Whether that many cores were busy nearly all the time: what waits for times is no faster while others are stopped."""
+    return median(outcome.cpu_seconds / outcome.seconds for outcome in rounds) > BUSY * cores
 
 
 def merge(found: dict[str, dict[str, Any]], path: Path = KEPT) -> dict[str, dict[str, Any]]:

@@ -19,7 +19,7 @@ from ompy.mca.bml cimport PeerRoutes
 from ompy.mca.btl cimport FLAG_NEEDS_REGISTRATION, Btl, Descriptor, Endpoint, carry_out_atomic
 from ompy.mca.epochs cimport Epochs
 
-from ompy.core.errors import ERR_OTHER, ERR_PROC_FAILED, MPIError
+from ompy.core.errors import ERR_NO_MEM, ERR_OTHER, ERR_PROC_FAILED, MPIError
 from ompy.mca.agreement import gathered
 
 cdef enum:
@@ -246,7 +246,13 @@ cdef class Ways(Epochs):
                 if way.native.flags & FLAG_NEEDS_REGISTRATION and name_of(way.native) not in handles:
                     handle = b""
                     if size:
-                        handle = way.native.hold_mem(way.endpoint, address, size)
+                        try:
+                            handle = way.native.hold_mem(way.endpoint, address, size)
+                        except MPIError as error:
+                            if error.code != ERR_NO_MEM:
+                                raise
+                            exposed = False      # messages get there
+                            continue
                         held.append((way.native, handle))
                     handles[name_of(way.native)] = packed_handle(handle)
         finally:

@@ -66,7 +66,7 @@ cdef class Memory(Process):
 
     def __init__(self, QKernel kernel not None, int place, int regions, str limit not None, int portals=0):
         cdef int words, portal, entries = len(OPENINGS) * regions + FURTHER_ENTRIES
-        super().__init__(place, kernel.node, portals=MEMORY_PORTALS + portals, entries=entries, descriptors=entries,
+        super().__init__(place, kernel.node, portals=MEMORY_PORTALS + portals, entries=entries, descriptors=entries + 1,
                          queue_limit=QUEUE_LIMIT)
         self.qkernel = kernel
         self.limit = limit
@@ -110,7 +110,7 @@ cdef class Memory(Process):
         cdef int descriptor
         if entry < 0:
             raise MPIError(ERR_NO_MEM, f"portals: no more regions of memory than there are now: set {self.limit} higher")
-        descriptor = self.new_descriptor()       # there are as many
+        descriptor = self.new_descriptor()       # there are as many, besides that of the words
         make_single(&self.descriptors[descriptor], <char *> address, size, operation, SAVE_BODY, options)
         self.entries[entry].match_bits = bits
         self.entries[entry].mask = <uint64_t> -1

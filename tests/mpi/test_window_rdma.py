@@ -63,7 +63,7 @@ def test_over_portals(comm, ompy_seed):
 
 @pytest.mark.ompy(2, mca={**WAYS["portals"], "btl_portals_regions": "16"})
 def test_memory_that_one_rank_cant_register_is_reached_by_messages(comm):
-    memory = [np.full(1 << 17, float(number)) for number in range(20)]
+    memory = [np.full(1 << 14, float(number)) for number in range(400)]
     sends = [comm.Isend(data, 1, number) for number, data in enumerate(memory)] if comm.rank == 0 else []
     win = MPI.Win.Allocate(8, 8, comm=comm)
     win.Fence()

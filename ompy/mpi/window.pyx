@@ -85,9 +85,17 @@ cdef class Win(OneSided):
 
     @classmethod
     def Allocate(cls, size: int, disp_unit: int = 1, Info info=None, Comm comm=None):
-        """A window on new memory of `size` bytes, zero at first; collective (MPI-4.1, 12.2.2)."""
+        """A window on new memory of `size` bytes, zero at first; collective (MPI-4.1, 12.2.2).
+
+        Raises:
+            Exception: ERR_NO_MEM on every rank where one has no memory for its part.
+        """
         cdef Py_ssize_t nbytes = size
-        cdef buffer held = allocate_shared(max(nbytes, 0), True)
+        cdef buffer held = None
+        try:
+            held = allocate_shared(max(nbytes, 0), True)
+        except MemoryError:
+            return created(cls, FLAVOR_ALLOCATE, 0, nbytes, disp_unit, None, info, comm)
         return created(cls, FLAVOR_ALLOCATE, <size_t> held.view.buf, nbytes, disp_unit, held, info, comm)
 
     @classmethod

@@ -4,11 +4,11 @@
 from ompy.core.checksum cimport crc32c
 from ompy.core.communicator cimport Communicator
 from ompy.core.segment cimport Segment, page_size
-from ompy.core.window cimport FLAVOR_SHARED, Window
+from ompy.core.window cimport FLAVOR_ALLOCATE, FLAVOR_SHARED, Window
 from ompy.mca.agreement cimport shared_memory
 from ompy.runtime.communicators cimport allgather
 
-from ompy.core.errors import ERR_COMM, ERR_DISP, ERR_RMA_SHARED, ERR_SIZE, MPIError
+from ompy.core.errors import ERR_COMM, ERR_DISP, ERR_NO_MEM, ERR_RMA_SHARED, ERR_SIZE, MPIError
 from ompy.core.host import host_number
 from ompy.mca.osc_selection import select_onesided
 from ompy.mca.window_hints import WindowHints
@@ -20,13 +20,13 @@ def create(Communicator comm not None, int flavor, size_t address, Py_ssize_t si
 
     Parameters:
         unit: bytes of one displacement at this rank.
-        memory: what keeps the bytes alive.
+        memory: what keeps the bytes alive; None for FLAVOR_ALLOCATE where there is no memory for them.
         info: the program's hints, by key (`ompy.mca.window_hints`).
 
     Errors: ERR_COMM for an inter-communicator, ERR_SIZE and ERR_DISP for numbers that make no sense, or that the hints say are
-    the same and are not, on every rank.
+    the same and are not, ERR_NO_MEM where a rank has none, each on every rank.
     """
-    rows, hints = agreed(comm, size, unit, info)
+    rows, hints = agreed(comm, size, unit, info, flavor == FLAVOR_ALLOCATE and memory is None)
     addresses = [address if rank == comm.rank else 0 for rank in range(comm.size)]
     return opened(comm, flavor, rows, addresses, memory, hints)
 
@@ -44,14 +44,14 @@ def create_shared(Communicator comm not None, Py_ssize_t size, Py_ssize_t unit, 
     cdef Segment segment = None
     cdef Py_ssize_t total = 0
     cdef bint contiguous
-    rows, hints = agreed(comm, size, unit, info)
+    rows, hints = agreed(comm, size, unit, info, False)
     contiguous = not hints.number("alloc_shared_noncontig")
     hosts = {row[2] for row in rows}
     if len(hosts) > 1:
         raise MPIError(ERR_RMA_SHARED, f"the communicator's processes are on {len(hosts)} hosts: split it with "
                                        "Split_type(COMM_TYPE_SHARED) first")
     starts = []
-    for nbytes, _, _, _ in rows:
+    for nbytes, *_ in rows:
         starts.append(total)
         total += nbytes if contiguous else (nbytes + page_size - 1) // page_size * page_size
     segment = shared_memory(comm, "ompy-window", max(total, 1))
@@ -79,19 +79,22 @@ cdef object opened(Communicator comm, int flavor, list rows, list addresses, obj
     return window
 
 
-cdef tuple agreed(Communicator comm, Py_ssize_t size, Py_ssize_t unit, dict info):
-    """Each rank's (size, unit, host, sum of its hints), and the hints; what makes no sense is an error on every rank."""
+cdef tuple agreed(Communicator comm, Py_ssize_t size, Py_ssize_t unit, dict info, bint lacks_memory):
+    """Each rank's (size, unit, host, sum of its hints, whether it lacks memory), and the hints; what makes no sense, or can't
+    be, is an error on every rank."""
     cdef bytes mine
     if comm.is_inter:
         raise MPIError(ERR_COMM, "comm: an intra-communicator expected for a window")
     hints = WindowHints()
     mine = hints.known(info).encode(errors="surrogatepass") if info else b""
-    rows = allgather(comm, [size, unit, host_number(), crc32c(0, <const char *> mine, len(mine))])
-    for rank, (nbytes, displacement, _, _) in enumerate(rows):
+    rows = allgather(comm, [size, unit, host_number(), crc32c(0, <const char *> mine, len(mine)), lacks_memory])
+    for rank, (nbytes, displacement, _, _, lacks) in enumerate(rows):
         if nbytes < 0:
             raise MPIError(ERR_SIZE, f"size: rank {rank} gave {nbytes} bytes for its part of the window")
         if displacement <= 0:
             raise MPIError(ERR_DISP, f"disp_unit: rank {rank} gave {displacement}, a number of bytes above 0 is expected")
+        if lacks:
+            raise MPIError(ERR_NO_MEM, f"size: rank {rank} has no memory for its part of the window, {nbytes} bytes")
     if any(row[3] != rows[0][3] for row in rows):
         hints.agree(comm, info, "info")
     elif info:

@@ -143,3 +143,12 @@ def test_a_window_that_was_freed_through_another_handle_has_no_memory(comm):
     for gone in (win, other):
         with pytest.raises(BufferError, match="has no memory"):
             memoryview(gone)
+
+
+@pytest.mark.ompy(2, 3)
+def test_memory_that_one_rank_has_none_of_is_an_error_on_every_rank(comm):
+    for make in (MPI.Win.Allocate, MPI.Win.Allocate_shared):
+        with pytest.raises(MPI.Exception, match=r"rank 0\b|no room") as raised:
+            make(1 << 50 if comm.rank == 0 else 64, 1, comm=comm)
+        assert raised.value.Get_error_class() == MPI.ERR_NO_MEM
+    assert comm.allreduce(1) == comm.size

@@ -3,16 +3,18 @@
 """mtl/portals: MPI's matching done by the kernel of Puma portals."""
 from time import monotonic
 
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from ompy.core.constants cimport MODE_READY, OK
+from ompy.core.board cimport FINALIZE
+from ompy.core.constants cimport ANY_SOURCE, MODE_READY, OK
 from ompy.core.constants cimport OUT_OF_RESOURCE as NO_ROOM
 from ompy.core.errors import ERR_OTHER, ERR_REQUEST, MPIError
 from ompy.core.owner cimport enter, leave
 from ompy.core.proc cimport Proc
-from ompy.core.progress cimport progress, wait
+from ompy.core.progress cimport wait, wait_until
+from ompy.core.request cimport Request
 from ompy.core.status cimport StatusRecord
 from ompy.mca.bml cimport Bml
 from ompy.mca.mtl cimport INTERFACE, MtlRecv, MtlSend, loss
@@ -309,13 +311,31 @@ cdef class PortalsMtl(Mtl):
         }
 
     cpdef int finalize(self) except -1:
-        """Get out what was sent; a peer that takes nothing more for ten seconds is not waited for."""
-        cdef Listener engine = self.engine
-        limit = monotonic() + PATIENCE
-        while (engine.stalled or engine.unsent or not engine.qkernel.settled()) and monotonic() < limit:
-            if progress():
-                limit = monotonic() + PATIENCE
-        return forget_kernel(engine.qkernel)
+        """Get out what was sent; when peers take nothing more for ten seconds, the rest leaves while all meet at the end."""
+        cdef Leaving state = Leaving(<void *> self.engine, 0, 0)
+        cdef Request shown = Request()
+        shown.operation = FINALIZE
+        shown.peer = ANY_SOURCE
+        wait_until(has_left_or_is_stuck, &state, shown)
+        return forget_kernel(self.engine.qkernel)
+
+
+cdef struct Leaving:
+    void *engine
+    uint64_t left                                # what was, when it was last looked at
+    double end                                   # of our patience
+
+
+cdef bint has_left_or_is_stuck(void *context) except -1:
+    cdef Leaving *state = <Leaving *> context
+    cdef Listener engine = <Listener> state.engine
+    cdef uint64_t left = engine.queued + len(engine.unsent) + sum(map(len, engine.stalled.values()))
+    if left == 0 and engine.qkernel.settled():
+        return True
+    if left != state.left or state.end == 0:
+        state.left = left
+        state.end = monotonic() + PATIENCE
+    return monotonic() >= state.end
 
 
 cdef int fill_status(Letter *letter, StatusRecord *status) except -1:

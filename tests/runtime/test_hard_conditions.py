@@ -310,8 +310,15 @@ while os.path.exists(f"/proc/{{pid}}"): time.sleep(0.01)
     assert job.process.returncode == 0, job.stderr
 
 
-@pytest.mark.parametrize("transport", ["self,sm", "self,tcp"])
-def test_who_leaves_while_messages_wait_for_a_busy_peer_heeds_signals(transport: str, tmp_path: Path) -> None:
+LAYERS = {
+    "sm": ("--mca", "btl", "self,sm"),
+    "tcp": ("--mca", "btl", "self,tcp"),
+    "portals": ("--mca", "pml", "cm", "--mca", "mtl", "portals"),
+}
+
+
+@pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
+def test_who_leaves_while_messages_wait_for_a_busy_peer_heeds_signals(layer: tuple[str, ...], tmp_path: Path) -> None:
     # More messages than the transport takes; rank 1 comes back to MPI when the handler of rank 0 has run.
     source = f"""
 told, count = {str(tmp_path / "told")!r}, 30000
@@ -329,5 +336,5 @@ else:
 MPI.Finalize()
 print("left", rank, flush=True)
 """
-    job = launch("--timeout", "25", "-n", "2", "--mca", "btl", transport, *mpi(source))
+    job = launch("--timeout", "25", "-n", "2", *layer, *mpi(source))
     assert sorted(job.stdout.splitlines()) == ["left 0", "left 1"], job.stderr

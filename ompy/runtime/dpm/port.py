@@ -120,8 +120,10 @@ class Port:
             # Whoever has stood there longest is the likeliest to be no caller at all.
             self.send_away(next(iter(self.callers)))
         connection.setblocking(False)
-        self.callers[connection.fileno()] = Handshake(connection, self.token, time.monotonic() + PATIENCE)
+        # An exception of a signal's handler may come between any two of these lines, here and where callers leave: who is among
+        # them is watched.
         self.watched.register(connection.fileno(), select.EPOLLIN)
+        self.callers[connection.fileno()] = Handshake(connection, self.token, time.monotonic() + PATIENCE)
 
     def hear(self, number: int) -> Channel | None:
         """A caller has said something: the channel, if that was all that was missing."""
@@ -133,13 +135,14 @@ class Port:
             self.send_away(number)
             return None
         if channel is not None:
-            self.watched.unregister(number)
             del self.callers[number]
+            self.watched.unregister(number)
         return channel
 
     def send_away(self, number: int) -> None:
+        caller = self.callers.pop(number)
         self.watched.unregister(number)
-        self.callers.pop(number).connection.close()
+        caller.connection.close()
 
     @property
     def where(self) -> str:

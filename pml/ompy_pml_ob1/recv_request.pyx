@@ -451,8 +451,9 @@ cdef int part_read(object context, Descriptor descriptor, int status) except -1:
         return 0
     if status:
         if status != ERR_RMA_RANGE:
-            # This peer's memory can't be read after all: no later message shall try.
-            request.routes.rdma[:] = [route for route in request.routes.rdma if (<Route> route).btl is not descriptor.btl]
+            # This peer's memory can't be read after all: no later message shall try, by another route neither, since the peer
+            # goes on to offer what it has registered for this one.
+            request.routes.rdma[:] = [route for route in request.routes.rdma if not (<Route> route).btl.flags & FLAG_GET]
         request.next_get = request.wanted        # those under way are waited for, none is begun
     else:
         request.received += descriptor.size

@@ -219,6 +219,8 @@ cdef class SendRequest(Transfer):
         header.handle_length = handle_length
         if handle_length:
             memcpy(packet + sizeof(GetHeader), <const char *> self.get_handle, handle_length)
+        # A rendezvous that was not taken, for want of a registration, may have gone before.
+        self.announced = self.done = 0
         self.stage = STAGE_WAIT
         try:
             taken = route.btl.sendi(route.endpoint, packet, sizeof(GetHeader) + handle_length, NULL, 0, TAG_PML)

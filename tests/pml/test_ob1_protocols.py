@@ -103,6 +103,47 @@ def test_data_goes_as_fragments_when_there_is_no_memory_for_remote_access(flags,
     assert not pair.sides[1].pml.engine.transfers()
 
 
+def test_messages_arrive_whatever_transports_lack_refuse_or_fail_at():
+    seed = random.randrange(1 << 30)
+    print("seed", seed)
+    generator = random.Random(seed)
+    for _ in range(400):
+        draw = generator.choice
+        remote = {"get": draw([0, GET]), "put": draw([0, PUT])}
+        pair = Pair(
+            wires(
+                SEND | NEEDS_REGISTRATION | remote["get"] | remote["put"] | draw([0, IN_ORDER]),
+                count=draw([1, 1, 2]),
+                most_registered=draw([0, 1, 2, 3, 7]),
+                registration_budget=draw([0, 1 << 20]),
+                get_limit=draw([0, 300, 700]),
+                room=draw([1, 3, 1 << 20]),
+                lacks=draw(["", "", "get", "put"]),
+                fails=draw(["", "", "get", "put"]),
+                failing={generator.randrange(4)},
+            )
+        )
+        sent = [payload(draw([0, 50, 400, 900, 5000, 9000]), number) for number in range(draw([1, 4, 8]))]
+        received = [bytearray(len(data)) for data in sent]
+        calls = []
+        for tag, (data, memory) in enumerate(zip(sent, received, strict=True)):
+            sender, receiver = generator.sample(pair.sides, 2)
+            calls += [(sender.isend, data, tag), (receiver.irecv, memory, tag)]
+        generator.shuffle(calls)
+        requests = []
+        for call, memory, tag in calls:
+            requests.append(call(memory, tag))
+            if draw([False, True]):
+                pair.step()
+        pair.run(*requests)
+        assert received == sent
+        assert not any(request.error for request in requests)
+        assert not any(side.pml.engine.transfers() for side in pair.sides)
+        for btl in (btl for side in pair.sides for btl in side.btls):
+            btl.release_registrations()
+            assert not btl.registered
+
+
 def test_puts_find_a_transport_with_a_long_name():
     pair = Pair(lambda: [WireBtl("wire with a name of many words", flags=SEND | PUT, **LIMITS)])
     exchange(pair, 5000)

@@ -3,7 +3,7 @@
 #     0 SHORT   [single block] -> ... -> [this communicator's heap] -> [another's] -> end
 #                `- put in front when its owner is there before the message; else that is in the heap
 #     1 LONG    [single block] -> ...      only ever sent to by one who was told that it is there
-#     2 READY   [counts]       -> ...      "my block is there"
+#     2 READY   [nothing]      -> ...      "my block for this collective is there": its match bits are noted
 #
 #     63                              16 15      6 5     0
 #     |        communicator            | sequence | phase |       match bits; the entry names the sender as well
@@ -71,9 +71,8 @@ cdef class Exchange:
     cdef int entry_for(self, int rank, int phase, char *data, uint64_t length, int options) except -1
     cdef int drop_entry(self, int entry) except -1
     cdef int until(self, uint64_t *word, uint64_t goal, bint exactly, int rank) except -1
-    # After an exception: the kernel looks at the memory of a message, and writes to that of an entry, no more.
+    # After an exception: the kernel looks at the memory of a message no more.
     cdef int take_back(self, Sending sending, int rank, const char *data, uint64_t length) except -1
-    cdef int until_abandoned(self, int entry) except -1
 
 
 cdef Station station_over(Bml bml, uint32_t node)

@@ -7,7 +7,7 @@ from libc.string cimport memcpy, memset
 
 from ompy.core.errors import ERR_NO_MEM, ERR_OTHER, MPIError
 from ompy.core.proc cimport Proc, table
-from ompy.core.progress cimport keep_exceptions, raise_kept, wait_until
+from ompy.core.progress cimport DoneFunction, keep_exceptions, raise_kept, wait_until
 
 from ompy_puma.btl_wire cimport kernel_over
 from ompy_puma.capability cimport GroupCapability
@@ -104,6 +104,16 @@ cdef bint is_written_no_more(void *context) except -1:
     return station.qkernel.abandon(station, state.descriptor) == 0
 
 
+cdef int outwait(DoneFunction done, void *state) except -1:
+    """Until it is done, whatever signal handlers raise meanwhile: the memory is about to go."""
+    keep_exceptions()
+    try:
+        wait_until(done, state, None)
+    finally:
+        raise_kept()
+    return 0
+
+
 cdef class Exchange:
     """The portals of one communicator.
 
@@ -193,20 +203,14 @@ cdef class Exchange:
 
     cdef int drop_entry(self, int entry) except -1:
         cdef Station station = self.station
+        cdef Abandoned state = Abandoned(<void *> station, station.entries[entry].descriptor)
         station.remove(entry)
-        if station.qkernel.abandon(station, station.entries[entry].descriptor):
-            self.until_abandoned(entry)
-        station.free_descriptor(station.entries[entry].descriptor)
-        station.free_entry(entry)
-        return 0
-
-    cdef int until_abandoned(self, int entry) except -1:
-        cdef Abandoned state = Abandoned(<void *> self.station, self.station.entries[entry].descriptor)
-        keep_exceptions()
         try:
-            wait_until(is_written_no_more, &state, None)
+            if not is_written_no_more(&state):
+                outwait(is_written_no_more, &state)
         finally:
-            raise_kept()
+            station.free_descriptor(state.descriptor)
+            station.free_entry(entry)
         return 0
 
     # -- waiting --------------------------------------------------------------------------------------------------
@@ -267,11 +271,7 @@ cdef class Exchange:
         cdef Wait state = Wait(&sending.out, 1, False, <void *> proc)
         if proc.failure is None and not kernel.set_aside(self.node(rank), data, length):
             # The peer reads it just now, and can't be told not to.
-            keep_exceptions()
-            try:
-                wait_until(arrived_or_lost, &state, None)
-            finally:
-                raise_kept()
+            outwait(arrived_or_lost, &state)
         if proc.failure is not None:
             kernel.peer_lost(self.node(rank), proc.failure)
         return 0

@@ -4,14 +4,13 @@ arrives as it was, and nothing looks at the program's memory, or writes to it, a
 The rank that is not interrupted stays out of MPI until the other one says so by a signal, so that a call can't be over before.
 """
 
-import gc
 import os
 import random
 import signal
 
 import numpy as np
 import pytest
-from late_signals import Late, raise_late, until_late
+from late_signals import Late, overwritten, pids, raise_late, told, until_late
 
 GO, DATA, OTHER = 1, 2, 3
 LONG = 4 << 20
@@ -25,22 +24,6 @@ PORTALS_WRITTEN = {"btl": "self,portals", "pml_ob1_use_get": "0"}
 PORTALS_NETWORK = {"btl": "self,portals", "btl_portals_carrier": "zmq"}
 MATCHED_BY_PORTALS = {"pml": "cm", "mtl": "portals", "btl": "self,sm"}
 MATCHED_OVER_NETWORK = {"pml": "cm", "mtl": "portals", "btl": "self,zmq"}
-
-
-def pids(comm):
-    """Of all ranks; SIGUSR1 waits from here on until `told`."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
-    return comm.allgather(os.getpid())
-
-
-def told():
-    signal.sigwait({signal.SIGUSR1})
-
-
-def overwritten(nbytes):
-    """Arrays that take the place of one that was let go of."""
-    gc.collect()
-    return [np.full(nbytes // 8, 1.0) for _ in range(4)]
 
 
 CALLS = pytest.mark.parametrize("call", ["Send", "Ssend", "strided"])
@@ -129,89 +112,6 @@ def interrupt_long_send(call):
         comm.Recv(found, 0, OTHER)
         assert found[0] == 9
     comm.Barrier()
-
-
-ON_PORTALS = {"coll": "portals,basic", "coll_portals_short_limit": str(LONG)}
-
-
-@pytest.mark.ompy(2, mca=ON_PORTALS | READ)
-def test_a_broadcast_on_portals_that_is_interrupted_while_it_may_be_read_arrives_as_it_was():
-    interrupt_broadcast()
-
-
-@pytest.mark.ompy(2, mca=ON_PORTALS | FRAGMENTS)
-def test_a_broadcast_on_portals_in_pieces_that_is_interrupted_arrives_as_it_was():
-    interrupt_broadcast()
-
-
-def interrupt_broadcast():
-    from ompy import MPI
-
-    comm = MPI.COMM_WORLD
-    first = np.zeros(1)
-    comm.Bcast(first)
-    processes = pids(comm)
-    if comm.rank == 0:
-        data = np.full(LONG // 8, 7.0)
-        until_late(lambda: comm.Bcast(data))
-        data[:] = 0
-        del data
-        others = overwritten(LONG)
-        os.kill(processes[1], signal.SIGUSR1)
-        first[0] = 9
-        comm.Bcast(first)
-        assert all((other == 1).all() for other in others)
-    else:
-        told()
-        found = np.zeros(LONG // 8)
-        comm.Bcast(found)
-        assert (found == 7).all()
-        comm.Bcast(first)
-        assert first[0] == 9
-
-
-@pytest.mark.ompy(2, mca={"coll": "portals,basic", "coll_portals_short_limit": "64"})
-def test_what_is_ready_for_a_broadcast_that_was_interrupted_is_not_for_the_next():
-    from ompy import MPI
-
-    comm = MPI.COMM_WORLD
-    found = np.zeros(100)
-    comm.Bcast(found)
-    processes = pids(comm)
-    if comm.rank == 0:
-        until_late(lambda: comm.Bcast(np.full(100, 3.0)))
-        os.kill(processes[1], signal.SIGUSR1)
-        comm.Recv(np.zeros(1), 1, GO)
-        comm.Bcast(np.full(100, 5.0))
-    else:
-        told()
-        until_late(lambda: comm.Bcast(found))
-        comm.Send(np.zeros(1), 0, GO)
-        # What comes too early for the block of the next one comes now.
-        for _ in range(20000):
-            comm.Iprobe(0, OTHER)
-        comm.Bcast(found)
-        assert (found == 5).all()
-
-
-@pytest.mark.ompy(2, mca={"coll": "portals,basic", "coll_portals_short_limit": "64"})
-def test_what_is_ready_on_portals_is_ready_once_though_sequence_numbers_come_again():
-    from ompy import MPI
-
-    comm = MPI.COMM_WORLD
-    first, last = np.zeros(100), np.zeros(100)
-    comm.Bcast(first)
-    for _ in range(1023):
-        comm.Barrier()
-    if comm.rank == 0:
-        comm.Send(np.zeros(1), 1, GO)
-        last[:] = 5
-    else:
-        comm.Recv(np.zeros(1), 0, GO)
-        for _ in range(20000):
-            comm.Iprobe(0, OTHER)
-    comm.Bcast(last)
-    assert (last == 5).all()
 
 
 def reuse_what_was_to_be_written():

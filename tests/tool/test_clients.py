@@ -93,6 +93,16 @@ def test_times_that_are_nearer_than_runs_may_be_are_near(tool, ours, theirs, exp
     assert tool("results").is_near(first, second) is expected
 
 
+def test_what_waits_does_not_compute(tool) -> None:
+    # Half a CPU second a second, in these.
+    rounds = [outcome(tool, {}, seconds) for seconds in (1.0, 2.0, 3.0)]
+    assert not tool("results").computes(rounds, 1)
+    busy = [each._replace(cpu_seconds=1.7 * each.seconds) for each in rounds]
+    assert tool("results").computes(busy, 1)
+    assert tool("results").computes(busy, 2)
+    assert not tool("results").computes(busy, 3)
+
+
 def test_times_in_turns_count_instead_of_those_of_rounds(tool) -> None:
     rounds = [outcome(tool, {"a": "passed"}, seconds) for seconds in (1.0, 2.0, 3.0)]
     assert tool("results").summary(rounds, in_turns=[7.0, 5.0, 6.0])["seconds"] == 6.0

@@ -75,6 +75,9 @@ class Contestant:
             self.signal(signal.SIGCONT)
             self.process.terminate()
             self.process.join(GRACE)
+        if self.process.is_alive():
+            self.signal(signal.SIGKILL)
+            self.process.join()
 
 
 def run_in_turns(client: Client, trial: Trial, environments: Mapping[str, Environment]) -> dict[str, float]:

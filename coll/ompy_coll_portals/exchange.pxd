@@ -17,6 +17,7 @@ from ompy.core.communicator cimport Communicator
 from ompy.core.request cimport Request
 from ompy.mca.bml cimport Bml
 
+from ompy_puma.heap cimport Letter
 from ompy_puma.kernel cimport QKernel
 from ompy_puma.process cimport Event, Process
 
@@ -58,6 +59,7 @@ cdef class Exchange:
     # A short message: it waits in the peer's heap if the peer is late.
     cdef int send(self, int rank, int phase, const char *data, uint64_t length) except -1
     cdef int recv(self, int rank, int phase, char *data, uint64_t length) except -1
+    cdef int take_letter(self, Letter *letter, int rank, char *data, uint64_t length) except -1
     # A long one: waits until the peer's block is there.
     cdef int send_long(self, int rank, int phase, const char *data, uint64_t length) except -1
     cdef int recv_long(self, int rank, int phase, char *data, uint64_t length) except -1

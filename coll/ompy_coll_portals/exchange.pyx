@@ -13,7 +13,7 @@ from ompy_puma.btl_wire cimport kernel_over
 from ompy_puma.capability cimport GroupCapability
 from ompy_puma.descriptor cimport SAVE_BODY, SAVE_BOTH, SENDER_OFFSET, WRITE, make_dynamic, make_single
 from ompy_puma.header cimport Header
-from ompy_puma.heap cimport Heap, Letter, format_heap, letter_body, letter_size, release_letter
+from ompy_puma.heap cimport LETTER_ARRIVING, LETTER_WHOLE, Heap, Letter, format_heap, letter_body, letter_size, release_letter
 from ompy_puma.transmission cimport QUEUED, REFUSED, SENT
 from ompy_puma.match_list cimport ANY_GROUP, ANY_RANK, LINK_END, PORTAL_LIST
 from ompy_puma.process cimport EVENT_DEPOSITED
@@ -91,6 +91,16 @@ cdef inline bint has_arrived(const Wait *state) noexcept:
 cdef bint arrived_or_lost(void *context) except -1:
     cdef Wait *state = <Wait *> context
     return has_arrived(state) or (<Proc> state.proc).failure is not None
+
+
+cdef struct Arriving:
+    Letter *letter
+    void *proc
+
+
+cdef bint settled_or_lost(void *context) except -1:
+    cdef Arriving *state = <Arriving *> context
+    return state.letter.state != LETTER_ARRIVING or (<Proc> state.proc).failure is not None
 
 
 cdef struct Abandoned:
@@ -285,14 +295,26 @@ cdef class Exchange:
         cdef uint64_t before = self.pieces(entry)
         cdef Letter *letter = station.search_or_activate(self.heap_descriptor, PORTAL_SHORT, entry,
                                                          station.portals[PORTAL_SHORT].index)
-        if letter != NULL:
-            memcpy(data, letter_body(letter), min(length, letter.length))
-            release_letter(self.heap, letter)
-            return self.drop_entry(entry)
         try:
-            self.await_pieces(entry, rank, before + 1)
+            if letter == NULL:
+                self.await_pieces(entry, rank, before + 1)
+            else:
+                self.take_letter(letter, rank, data, length)
         finally:
             self.drop_entry(entry)
+        return 0
+
+    cdef int take_letter(self, Letter *letter, int rank, char *data, uint64_t length) except -1:
+        """A message that came before its receiver, or whose rest is still on its way; after an exception it stays in the heap."""
+        cdef Proc proc = self.comm.peer(rank)
+        cdef Arriving state = Arriving(letter, <void *> proc)
+        if letter.state == LETTER_ARRIVING:
+            self.shown.peer = rank
+            wait_until(settled_or_lost, &state, self.shown)
+        if letter.state != LETTER_WHOLE:
+            raise proc.failure or MPIError(ERR_OTHER, f"coll portals: the rest of a message of rank {rank} never came")
+        memcpy(data, letter_body(letter), min(length, letter.length))
+        release_letter(self.heap, letter)
         return 0
 
     cdef int send_long(self, int rank, int phase, const char *data, uint64_t length) except -1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 
 import numpy
 import pytest
@@ -211,3 +212,27 @@ def test_types_of_absolute_addresses_are_packed(comm, count):
 def test_arrays_are_broadcast_as_objects(comm):
     for count in (10, 20_000):
         assert (comm.bcast(numpy.arange(count) if comm.rank == 1 else None, 1) == numpy.arange(count)).all()
+
+
+# Every message is carried out up to 300 ms later, and every read 300 ms later.
+LATER = {
+    "btl": "self,chaos",
+    "btl_chaos_wraps": "sm",
+    "btl_sm_single_copy": "cma",
+    "btl_chaos_delay": "1",
+    "btl_chaos_delay_time": "300",
+    "btl_chaos_seed": "1",
+}
+
+
+@pytest.mark.ompy(2, mca={"coll": "portals,basic", "coll_portals_short_limit": str(1 << 20)} | LATER, timeout=60)
+def test_a_vector_that_is_on_its_way_when_its_receiver_comes_is_waited_for(comm):
+    # The reading of some is under way whenever rank 1 comes.
+    for tenths in range(7):
+        data = numpy.full(1 << 17, tenths + 1.0 if comm.rank == 0 else 0.0)
+        comm.allgather(comm.rank)
+        end = time.monotonic() + tenths / 10
+        while comm.rank == 1 and time.monotonic() < end:
+            comm.Iprobe()
+        comm.Bcast(data)
+        assert (data == tenths + 1).all(), f"{tenths / 10} s late: {numpy.unique(data)}"

@@ -305,7 +305,7 @@ cdef class Exchange:
         return 0
 
     cdef int take_letter(self, Letter *letter, int rank, char *data, uint64_t length) except -1:
-        """A message that came before its receiver, or whose rest is still on its way; after an exception it stays in the heap."""
+        """A message that came before its receiver, or is coming; after an exception it stays in the heap."""
         cdef Proc proc = self.comm.peer(rank)
         cdef Arriving state = Arriving(letter, <void *> proc)
         if letter.state == LETTER_ARRIVING:

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "clients"
-OWN = ("client", "environment", "trial", "results", "page", "turns")
+OWN = ("client", "environment", "trial", "results", "page", "turns", "comparison")
 
 
 @pytest.fixture
@@ -103,21 +103,28 @@ def test_what_waits_does_not_compute(tool) -> None:
     assert not tool("results").computes(busy, 3)
 
 
-def test_times_in_turns_count_instead_of_those_of_rounds(tool) -> None:
-    rounds = [outcome(tool, {"a": "passed"}, seconds) for seconds in (1.0, 2.0, 3.0)]
-    assert tool("results").summary(rounds, in_turns=[7.0, 5.0, 6.0])["seconds"] == 6.0
+def test_times_in_turns_count_instead_of_those_of_rounds_and_failures_in_them_as_well(tool) -> None:
+    rounds = [outcome(tool, {"a": "passed", "b": "passed"}, seconds) for seconds in (1.0, 2.0, 3.0)]
+    in_turns = [
+        outcome(tool, {"a": "passed", "b": word}, seconds)
+        for word, seconds in (("passed", 7.0), ("failed", 5.0), ("passed", 6.0))
+    ]
+    summary = tool("results").summary(rounds, in_turns=in_turns)
+    assert (summary["seconds"], summary["cpu_seconds"], summary["passed"], summary["failed"]) == (6.0, 3.0, 1, ["b"])
 
 
 def test_libraries_in_turns_run_to_the_end_and_never_at_once(tool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     turns = tool("turns")
 
-    def work(client, trial, environment, library) -> None:
+    def work(client, trial, environment, library):
         """Writes its name for as long as it has a processor; the child that does is to be stopped with it."""
         program = (
             "import sys, time\nwith open(sys.argv[1], 'a', buffering=1) as file:\n"
             "    end = time.process_time() + 0.3\n    while time.process_time() < end: print(sys.argv[2], file=file)"
         )
         subprocess.run([sys.executable, "-c", program, tmp_path / "turns", library], check=True)
+        # More than a pipe holds, for one that looks only now and then.
+        return outcome(tool, {f"{library} {number}": "passed" for number in range(20_000)})
 
     monkeypatch.setattr(turns, "run", work)
     monkeypatch.setattr(turns, "FIRST", 0.1)
@@ -126,11 +133,42 @@ def test_libraries_in_turns_run_to_the_end_and_never_at_once(tool, tmp_path: Pat
     has_a_turn = turns.Contestant.has_a_turn
     monkeypatch.setattr(turns.Contestant, "has_a_turn", lambda it: taken.append(it.library) or has_a_turn(it))
     trial = tool("client").Trial(1, [], [["x.py"]], 10)
-    seconds = turns.run_in_turns(None, trial, {"one": None, "other": None})
-    assert set(seconds) == {"one", "other"}
-    assert min(seconds.values()) >= 0.3
+    outcomes = turns.run_in_turns(None, trial, {"one": None, "other": None})
+    assert {library: found.count("passed") for library, found in outcomes.items()} == {"one": 20_000, "other": 20_000}
+    assert all(f"{library} 19999" in found.tests for library, found in outcomes.items())
+    assert min(found.seconds for found in outcomes.values()) >= 0.3
     stretches = [name for name, _ in itertools.groupby((tmp_path / "turns").read_text().split())]
     assert 2 < len(stretches) <= len(taken)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "rounds", "in_turns"),
+    [
+        ([20.0, 20.0, 20.0], 3, 0),
+        ([10.5, 0.0, 0.0], 1, 3),
+        ([20.0, 10.5, 10.5], 3, 3),
+        ([20.0, 20.0, 10.5], 3, 0),
+        ([13.0, 7.0, 0.0], 2, 3),
+    ],
+)
+def test_a_row_goes_on_in_turns_from_when_it_turns_out_to_be_near(tool, monkeypatch, theirs, rounds, in_turns) -> None:
+    comparison = tool("comparison")
+    times = {"ompy": iter([10.0] * 3), "Open MPI": iter(theirs)}
+    busy = {"a": "passed"}
+
+    def run(client, trial, place, library):
+        return outcome(tool, busy, seconds := next(times[library]))._replace(cpu_seconds=seconds)
+
+    def run_in_turns(client, trial, places):
+        return {library: outcome(tool, busy, {"ompy": 1.0, "Open MPI": 2.0}[library]) for library in places}
+
+    monkeypatch.setattr(comparison, "run", run)
+    monkeypatch.setattr(comparison, "run_in_turns", run_in_turns)
+    client, trial = tool("client").read()["emcee"], tool("client").Trial(1, [], [["x.py"]], 10)
+    found = comparison.measure(client, trial, {"ompy": None, "Open MPI": None}, 3, comparison.Console())
+    assert [(it["rounds"], it["in_turns"]) for it in found.values()] == [(rounds, in_turns)] * 2
+    if in_turns:
+        assert [it["seconds"] for it in found.values()] == [1.0, 2.0]
 
 
 def test_a_failure_in_turns_is_told_and_leaves_nothing_behind(tool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +182,7 @@ def test_a_failure_in_turns_is_told_and_leaves_nothing_behind(tool, monkeypatch:
     monkeypatch.setattr(turns, "FIRST", 0.3)
     trial = tool("client").Trial(1, [], [["x.py"]], 10)
     others = set(psutil.Process().children(recursive=True))
-    with pytest.raises(RuntimeError, match="the run over other failed with exit status 1"):
+    with pytest.raises(RuntimeError, match="the run over other ended with exit status 1"):
         turns.run_in_turns(None, trial, {"one": None, "other": None})
     assert others >= set(psutil.Process().children(recursive=True))
 
@@ -183,9 +221,9 @@ def test_the_page_has_a_row_for_each_result(tool) -> None:
 
 
 def test_the_page_stars_seconds_in_turns(tool) -> None:
-    summary = tool("results").summary([outcome(tool, {"a": "passed"}, 12.34)], in_turns=[11.0])
+    summary = tool("results").summary([outcome(tool, {"a": "passed"}, 12.34)], in_turns=[outcome(tool, {"a": "passed"}, 11.0)])
     text = tool("page").text(tool("client").read(), {"mpi4py-fft 4 3.11": {"ompy": summary, "Open MPI": summary}})
-    assert "| mpi4py-fft | 3.11 | 4 | 1, 0, 0 | 1, 0, 0 | 11.0* | 11.0* | 6.2 | 6.2 |  |" in text
+    assert "| mpi4py-fft | 3.11 | 4 | 1, 0, 0 | 1, 0, 0 | 11.0* | 11.0* | 5.5 | 5.5 |  |" in text
 
 
 def test_a_name_that_is_none_is_answered_with_those_that_are() -> None:

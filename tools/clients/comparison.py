@@ -50,25 +50,39 @@ def environments(client: Client, others: list[Client], libraries: list[str], pyt
 
 
 def measure(client: Client, trial: Trial, places: Places, rounds: int, console: Console) -> Any:
-    """One row: the libraries one after the other, A B, B A, ..., and again in short turns where their times are near."""
+    """One row: the libraries one after the other, A B, B A, ..., and in short turns once their times are near."""
     found: dict[str, list[Outcome]] = {library: [] for library in places}
-    in_turns: dict[str, list[float]] = {library: [] for library in places}
+    in_turns: dict[str, list[Outcome]] = {library: [] for library in places}
     orders = [dict(places), dict(reversed(places.items()))]
+    cores = min(trial.ranks, CORES)
+
+    def turns_tell_more() -> bool:
+        comparable = trial.ranks and len(places) > 1 and rounds > 1
+        return (
+            bool(comparable) and results.is_near(*found.values()) and all(results.computes(it, cores) for it in found.values())
+        )
+
     for number in range(rounds):
         for library, place in orders[number % 2].items():
-            outcome = run(client, trial, place, library)
-            found[library].append(outcome)
-            if outcome.output:
-                console.print(f"[bold]{client.name} on {trial.ranks or 'its own'} ranks over {library}:")
-                for line in outcome.output.splitlines()[-LINES:]:
-                    console.print(f"  | {escape(line)}", highlight=False, soft_wrap=True)
-    if trial.ranks and len(places) > 1 and rounds > 1 and results.is_near(*found.values()):
-        cores = min(trial.ranks, CORES)
-        if all(results.computes(outcomes, cores) for outcomes in found.values()):
-            for number in range(rounds):
-                for library, seconds in run_in_turns(client, trial, orders[number % 2]).items():
-                    in_turns[library].append(seconds)
+            found[library].append(outcome := run(client, trial, place, library))
+            quote(console, client, trial, library, outcome)
+        if turns_tell_more():
+            break
+    else:
+        return {library: results.summary(found[library], client.clocked) for library in places}
+    for number in range(rounds):
+        for library, outcome in run_in_turns(client, trial, orders[number % 2]).items():
+            in_turns[library].append(outcome)
+            quote(console, client, trial, library, outcome)
     return {library: results.summary(found[library], client.clocked, in_turns[library]) for library in places}
+
+
+def quote(console: Console, client: Client, trial: Trial, library: str, outcome: Outcome) -> None:
+    """What did not pass, in its own words."""
+    if outcome.output:
+        console.print(f"[bold]{client.name} on {trial.ranks or 'its own'} ranks over {library}:")
+        for line in outcome.output.splitlines()[-LINES:]:
+            console.print(f"  | {escape(line)}", highlight=False, soft_wrap=True)
 
 
 def tell(console: Console, client: Client, trial: Trial, summary: dict[str, Any]) -> None:

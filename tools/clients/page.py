@@ -16,10 +16,10 @@ MPI as well, and not chosen: that column shows also that it leaves alone who doe
 among them.
 
 Seconds are the median of {rounds}, of whole runs: start of the ranks, imports and tests together; CPU seconds are those of all
-processes of a run. With a star: the medians were nearer to each other than 10 %, or than runs of one library are, and these are
-the median of as many runs at once with the other library, each stopped while the other has its turn of half a second, so that
-both meet the same of what else the processor does. `-` ranks: the client starts its jobs itself. A number of ranks that is not
-there is one that the client's tests are not made for.
+processes of a run. With a star: as soon as the medians were nearer to each other than 10 %, or than runs of one library are,
+the row went on in runs at once with the other library, each stopped while the other has its turn of half a second, so that both
+meet the same of what else the processor does, and the times are of as many of these. `-` ranks: the
+client starts its jobs itself. A number of ranks that is not there is one that the client's tests are not made for.
 
 ```sh
 .venv/bin/python tools/clients                                # all of them; the first time installs for some minutes
@@ -44,7 +44,7 @@ def text(clients: dict[str, Client], kept: dict[str, dict[str, Any]]) -> str:
     """The page, with a row for each client, Python and number of ranks that has results."""
     versions = sorted({name.rpartition(" ")[2] for name in kept}, key=lambda version: int(version.partition(".")[2]))
     rows, missing = [], []
-    rounds = {told["rounds"] for libraries in kept.values() for told in libraries.values()}
+    rounds = {told.get("in_turns") or told["rounds"] for libraries in kept.values() for told in libraries.values()}
     for client in clients.values():
         found = False
         for version in versions:

@@ -33,26 +33,27 @@ def read(path: Path = KEPT) -> dict[str, dict[str, Any]]:
     return json.loads(path.read_text()) if path.exists() else {}
 
 
-def summary(rounds: list[Outcome], clocked: Sequence[str] = (), in_turns: Sequence[float] = ()) -> dict[str, Any]:
+def summary(rounds: list[Outcome], clocked: Sequence[str] = (), in_turns: Sequence[Outcome] = ()) -> dict[str, Any]:
     """Of one library: the worst of the rounds for each test, and the median of the times.
 
     Parameters:
         clocked: tests that ask the clock, of which the best of the rounds counts.
-        in_turns: seconds of runs at once with the other library, which count instead of those of the rounds.
+        in_turns: runs at once with the other library, whose times count instead of those of the rounds.
     """
-    names = {name for outcome in rounds for name in outcome.tests}
+    everything, timed = [*rounds, *in_turns], in_turns or rounds
+    names = {name for outcome in everything for name in outcome.tests}
     failed = []
     for name in sorted(names):
-        failures = [outcome.tests.get(name, "failed") == "failed" for outcome in rounds]
+        failures = [outcome.tests.get(name, "failed") == "failed" for outcome in everything]
         if (all if name.rpartition("::")[2] in clocked else any)(failures):
             failed.append(name)
-    skipped = sum(all(outcome.tests.get(name) == "skipped" for outcome in rounds) for name in names)
+    skipped = sum(all(outcome.tests.get(name) == "skipped" for outcome in everything) for name in names)
     return {
         "passed": len(names) - len(failed) - skipped,
         "skipped": skipped,
         "failed": failed,
-        "seconds": round(median(in_turns or [outcome.seconds for outcome in rounds]), 2),
-        "cpu_seconds": round(median(outcome.cpu_seconds for outcome in rounds), 2),
+        "seconds": round(median(outcome.seconds for outcome in timed), 2),
+        "cpu_seconds": round(median(outcome.cpu_seconds for outcome in timed), 2),
         "rounds": len(rounds),
         "in_turns": len(in_turns),
     }

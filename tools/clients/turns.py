@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING
 
 import psutil
 from client import Client, Trial
-from trial import run
+from trial import Outcome, run
 
 from ompy.runtime.orphans import adopt_orphans
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import ForkProcess
 
     from environment import Environment
 
@@ -34,61 +36,83 @@ FORK = multiprocessing.get_context("fork")
 
 
 class Contestant:
-    """A run of a trial over one library, in a process of its own."""
+    """A run of a trial over one library, in a process of its own, which begins with its first turn."""
 
     def __init__(self, client: Client, trial: Trial, environment: Environment, library: str) -> None:
         self.library = library
-        self.process = FORK.Process(target=self.work, args=(client, trial, environment, library))
+        self.process: ForkProcess | None = None
         self.seconds = 0.0
+        self.trial = (client, trial, environment, library)
+
+    def start(self) -> ForkProcess:
+        """The other end of the pipe is in no process that is forked later, so that it is closed when this one has died."""
+        self.told, tells = FORK.Pipe(duplex=False)
+        with tells:
+            process = FORK.Process(target=self.work, args=(tells,))
+            process.start()
+        return process
+
+    def work(self, tells: Connection) -> None:
+        adopt_orphans()
+        tells.send(run(*self.trial))
+
+    def has_a_turn(self) -> Outcome | None:
+        """Let it run for a while; what became of it, if it has ended."""
+        begin = time.perf_counter()
+        first = self.process is None
+        if self.process is None:
+            self.process = self.start()
+        else:
+            self.signal(self.process, signal.SIGCONT)
+        ended = self.told.poll(FIRST if first else TURN)
+        if not ended:
+            self.signal(self.process, signal.SIGSTOP)
+        self.seconds += time.perf_counter() - begin
+        if not ended:
+            return None
+        try:
+            outcome: Outcome | None = self.told.recv()
+        except EOFError:
+            outcome = None
+        self.process.join()
+        if outcome is None:
+            raise RuntimeError(f"the run over {self.library} ended with exit status {self.process.exitcode}")
+        return outcome._replace(seconds=self.seconds)
 
     @staticmethod
-    def work(client: Client, trial: Trial, environment: Environment, library: str) -> None:
-        adopt_orphans()
-        run(client, trial, environment, library)
-
-    def has_a_turn(self) -> bool:
-        """Let it run for a while; True: it has ended."""
-        begin = time.perf_counter()
-        if self.process.pid is None:
-            self.process.start()
-        else:
-            self.signal(signal.SIGCONT)
-        self.process.join(TURN if self.seconds else FIRST)
-        if self.process.exitcode is None:
-            self.signal(signal.SIGSTOP)
-        self.seconds += time.perf_counter() - begin
-        if self.process.exitcode:
-            raise RuntimeError(f"the run over {self.library} failed with exit status {self.process.exitcode}")
-        return self.process.exitcode is not None
-
-    def signal(self, number: signal.Signals) -> None:
-        """To all of its processes: parents first, so that none has a child that is not met."""
-        left = [psutil.Process(self.process.pid)]
+    def signal(process: ForkProcess, number: signal.Signals) -> None:
+        """To it and its children: parents first, so that none has a child that is not met."""
+        left = [psutil.Process(process.pid)]
         while left:
-            process = left.pop()
+            process_or_child = left.pop()
             with contextlib.suppress(psutil.NoSuchProcess):
-                process.send_signal(number)
-                left += process.children()
+                process_or_child.send_signal(number)
+                left += process_or_child.children()
 
     def end(self) -> None:
+        if self.process is None:
+            return
         if self.process.is_alive():
-            self.signal(signal.SIGCONT)
+            self.signal(self.process, signal.SIGCONT)
             self.process.terminate()
             self.process.join(GRACE)
         if self.process.is_alive():
-            self.signal(signal.SIGKILL)
+            self.signal(self.process, signal.SIGKILL)
             self.process.join()
+        self.told.close()
 
 
-def run_in_turns(client: Client, trial: Trial, environments: Mapping[str, Environment]) -> dict[str, float]:
-    """Seconds of each library's turns, in which its files are laid out and taken away as well."""
+def run_in_turns(client: Client, trial: Trial, environments: Mapping[str, Environment]) -> dict[str, Outcome]:
+    """What became of it over each library; its seconds are those of its turns, in which its files are laid out as well."""
     patient = trial._replace(seconds=trial.seconds * len(environments))
     contestants = [Contestant(client, patient, environment, library) for library, environment in environments.items()]
-    running = list(contestants)
+    found: dict[str, Outcome] = {}
     try:
-        while running:
-            running = [contestant for contestant in running if not contestant.has_a_turn()]
+        while len(found) < len(contestants):
+            for contestant in contestants:
+                if contestant.library not in found and (outcome := contestant.has_a_turn()):
+                    found[contestant.library] = outcome
     finally:
         for contestant in contestants:
             contestant.end()
-    return {contestant.library: contestant.seconds for contestant in contestants}
+    return found

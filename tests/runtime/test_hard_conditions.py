@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import importlib.util
 import os
 import re
 import shlex
@@ -310,14 +312,24 @@ while os.path.exists(f"/proc/{{pid}}"): time.sleep(0.01)
     assert job.process.returncode == 0, job.stderr
 
 
-LAYERS = {
-    "sm": ("--mca", "btl", "self,sm"),
-    "tcp": ("--mca", "btl", "self,tcp"),
-    "portals": ("--mca", "pml", "cm", "--mca", "mtl", "portals"),
-}
+def lacks_libfabric() -> bool:
+    try:
+        ctypes.CDLL("libfabric.so.1")
+    except OSError:
+        return True
+    return importlib.util.find_spec("ompy_mtl_ofi") is None
 
 
-@pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
+OFI = ("--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", "mtl_ofi_provider_include", "tcp", "--mca", "mtl_ofi_device", "lo")
+LAYERS = [
+    pytest.param(("--mca", "btl", "self,sm"), id="sm"),
+    pytest.param(("--mca", "btl", "self,tcp"), id="tcp"),
+    pytest.param(("--mca", "pml", "cm", "--mca", "mtl", "portals"), id="portals"),
+    pytest.param(OFI, id="ofi", marks=pytest.mark.skipif(lacks_libfabric(), reason="no libfabric, or no plugin: tools/setup ofi")),
+]
+
+
+@pytest.mark.parametrize("layer", LAYERS)
 def test_who_leaves_while_messages_wait_for_a_busy_peer_heeds_signals(layer: tuple[str, ...], tmp_path: Path) -> None:
     # More messages than the transport takes; rank 1 comes back to MPI when the handler of rank 0 has run amid them three times:
     # once may have been behind them.

@@ -5,12 +5,15 @@ from time import monotonic
 
 from libc.stdint cimport uint64_t
 
+from ompy.core.board cimport FINALIZE
 from ompy.core.communicator cimport Communicator
+from ompy.core.constants cimport ANY_SOURCE
 from ompy.core.constants cimport OUT_OF_RESOURCE as NO_ROOM
 from ompy.core.errors import ERR_REQUEST, MPIError
 from ompy.core.owner cimport enter, leave
 from ompy.core.proc cimport Proc
-from ompy.core.progress cimport progress, register_source, unregister_source
+from ompy.core.progress cimport register_source, unregister_source, wait_until
+from ompy.core.request cimport Request
 from ompy.core.status cimport StatusRecord
 from ompy.mca.layout cimport LAYOUT
 from ompy.mca.mtl cimport INTERFACE, MtlRecv, MtlSend
@@ -191,10 +194,11 @@ cdef class OfiMtl(Mtl):
 
     cpdef int finalize(self) except -1:
         """Get out what was sent; a provider that gets rid of nothing for ten seconds is not waited for."""
-        limit = monotonic() + PATIENCE
-        while not self.engine.is_idle() and monotonic() < limit:
-            if progress():
-                limit = monotonic() + PATIENCE
+        cdef Leaving state = Leaving(<void *> self.engine, 0, 0)
+        cdef Request shown = Request()
+        shown.operation = FINALIZE
+        shown.peer = ANY_SOURCE
+        wait_until(has_left_or_is_stuck, &state, shown)
         self.engine.ending = True
         return 0
 
@@ -202,6 +206,24 @@ cdef class OfiMtl(Mtl):
         """Nobody sends here any more."""
         unregister_source(self.engine)
         return self.engine.close()
+
+
+cdef struct Leaving:
+    void *engine
+    uint64_t left                                # what was, when it was last looked at
+    double end                                   # of our patience
+
+
+cdef bint has_left_or_is_stuck(void *context) except -1:
+    cdef Leaving *state = <Leaving *> context
+    cdef Engine engine = <Engine> state.engine
+    cdef uint64_t left = engine.sending + len(engine.stalled)
+    if engine.is_idle():
+        return True
+    if left != state.left or state.end == 0:
+        state.left = left
+        state.end = monotonic() + PATIENCE
+    return monotonic() >= state.end
 
 
 cdef int fill_status(Arrival arrival, StatusRecord *status) except -1:

@@ -337,6 +337,9 @@ cdef class Channels(ProgressSource):
                 elif channel.busy:
                     channel.busy = False
                     self.busy.remove(channel)
+        except BaseException:
+            self.due = now                           # for those that it has kept from their turn
+            raise
         finally:
             self.working = False
         if not self.busy:

@@ -31,18 +31,21 @@ class LossyWire(WireBtl):
         chances: of each, 0 to 1.
         cut: everything is lost.
         gone: nobody is there, and whoever sends is told so.
+        broken: whoever sends meets an error in it.
         most_waiting: packets that have waited at the other end at once.
     """
 
     chances = (0.0, 0.0, 0.0)
     generator = random.Random(0)
-    cut = gone = False
+    cut = gone = broken = False
     most_waiting = 0
     lost = repeated = damaged = 0
 
     def send(self, endpoint: Endpoint, descriptor: Descriptor, tag: int) -> int:
         if self.gone:
             raise MPIError(ERR_PROC_FAILED, "nobody is there")
+        if self.broken:
+            raise ZeroDivisionError
         taken = super().send(endpoint, descriptor, tag)
         if taken != TAKEN:
             return taken
@@ -187,6 +190,22 @@ def test_a_peer_that_is_never_heard_of_is_given_up_by_name(make) -> None:
     with pytest.raises(Exception, match="rank 1 of pair"):
         left.isend(bytearray(8), 1)
     assert not right.irecv(bytearray(8), 1).complete
+
+
+def test_what_is_late_is_sent_again_after_the_transport_has_raised(make) -> None:
+    pair = make()
+    left = pair.sides[0]
+    left.btls[0].cut = True
+    left.isend(bytearray([7]), 1)
+    data = bytearray(1)
+    receive = pair.sides[1].irecv(data, 1)
+    left.btls[0].cut = False
+    left.btls[0].broken = True
+    with pytest.raises(ZeroDivisionError):
+        drive(pair, complete(receive))
+    left.btls[0].broken = False
+    drive(pair, complete(receive))
+    assert data == bytearray([7])
 
 
 def test_each_time_out_is_twice_the_one_before_it(make) -> None:

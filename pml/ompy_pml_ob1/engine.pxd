@@ -19,6 +19,8 @@ cdef class Transfer(MessageRequest):
     cdef bint queued                # stands in the engine's retry queue
     # Send what can be sent now; OUT_OF_RESOURCE when something had to stay.
     cdef int push(self) except -1
+    # The same from within progress, again when there is room; what raises fails the transfer, not whoever polls.
+    cdef int advance(self) except -1
     # Has it a place in the order of messages to the peer, after that one, which nobody has heard of yet?
     cdef bint is_behind(self, Matching matching, int peer, uint32_t sequence) noexcept
     cdef int move_up(self) except -1

@@ -19,6 +19,15 @@ cdef class Transfer(MessageRequest):
     cdef int push(self) except -1:
         raise NotImplementedError
 
+    cdef int advance(self) except -1:
+        try:
+            if self.push() == OUT_OF_RESOURCE:
+                self.engine.retry(self)
+        except Exception as error:
+            if not self.complete:
+                self.fail(error)
+        return 0
+
     cdef bint is_behind(self, Matching matching, int peer, uint32_t sequence) noexcept:
         return False
 

@@ -80,7 +80,7 @@ cdef struct PutHeader:
 
 cdef struct FinHeader:
     uint8_t kind
-    uint8_t error                   # 0, or an error class
+    int32_t error                   # 0, or an error class: the transfer is over
     uint64_t request                # of the process that FIN is sent to
     uint64_t size                   # bytes done
     uint64_t piece                  # of a put

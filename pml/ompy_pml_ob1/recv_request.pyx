@@ -124,8 +124,7 @@ cdef class RecvRequest(Transfer):
             self.convertor = None
             if self.getting:
                 self.next_get = self.received = self.wanted
-                if self.push() == OUT_OF_RESOURCE:
-                    self.engine.retry(self)
+                self.advance()
         finally:
             leave()
         if (self.putting or self.under_way) and not self.withdrawn:
@@ -142,13 +141,17 @@ cdef class RecvRequest(Transfer):
         return Transfer.finish(self)
 
     cpdef int fail(self, object error) except -1:
-        """Complete with an error; whatever still arrives is thrown away."""
+        """Complete with an error, of which a living sender that waits for us is told; whatever still arrives is thrown away."""
+        cdef bint is_awaited = self.number != 0 and not self.complete and self.sender != 0
         if self.posted.queue != NULL:
             self.matching.withdraw(&self.posted)
             return Transfer.fail(self, error)
         self.release_pieces()
         self.getting = self.putting = self.owes_answer = False
-        return Transfer.fail(self, error)
+        Transfer.fail(self, error)
+        if is_awaited and self.routes.proc.failure is None:
+            self.report_read(self.status.error)
+        return 0
 
     cdef void trace(self, int event, int way, uint32_t sequence, uint64_t nbytes) noexcept:
         cdef Communicator comm = self.matching.communicator
@@ -167,7 +170,7 @@ cdef class RecvRequest(Transfer):
             return self.finish()
         try:
             return self.take_announced(envelope, data, length)
-        except MPIError as error:                # the sender has gone meanwhile
+        except Exception as error:               # the sender may have gone meanwhile
             if self.complete:
                 raise
             return self.fail(error)
@@ -208,8 +211,7 @@ cdef class RecvRequest(Transfer):
             self.putting = True
             self.writer = writer
             self.pieces = {}
-            if self.push() == OUT_OF_RESOURCE:
-                self.engine.retry(self)
+            self.advance()
         return 0
 
     cdef bint overlaps_withdrawn(self) except -1:
@@ -259,9 +261,7 @@ cdef class RecvRequest(Transfer):
         self.remote_handle = (<const char *> header + sizeof(GetHeader))[:header.handle_length]
         self.next_get = 0
         self.getting = True
-        if self.push() == OUT_OF_RESOURCE:
-            self.engine.retry(self)
-        return 0
+        return self.advance()
 
     cdef int push(self) except -1:
         cdef int result = OK
@@ -292,8 +292,7 @@ cdef class RecvRequest(Transfer):
         return self.finish()
 
     cdef int fail_damaged(self) except -1:
-        """What remote memory access moved is not what the sender has: both sides are told."""
-        self.report_read(ERR_OTHER)
+        """What remote memory access moved is not what the sender has."""
         return self.fail(MPIError(ERR_OTHER, f"the message of {self.wanted} bytes from rank {self.peer} with tag {self.tag} "
                                              f"came damaged"))
 
@@ -413,9 +412,13 @@ cdef class RecvRequest(Transfer):
         return OK
 
     cdef int piece_done(self, const FinHeader *header) except -1:
-        """The sender has written one piece, or (size 0) will send it as fragments."""
+        """The sender has written one piece, or (size 0) will send it as fragments, or sends no more."""
         cdef Btl btl
         cdef size_t address
+        if header.error and not self.complete:
+            self.sender = 0
+            return self.fail(MPIError(header.error, f"rank {self.peer} could not send the rest of the message of "
+                                                    f"{self.wanted} bytes with tag {self.tag}"))
         if self.complete or header.piece not in self.pieces:
             return 0
         btl, handle, address, size = self.pieces.pop(header.piece)
@@ -428,9 +431,7 @@ cdef class RecvRequest(Transfer):
         self.received += header.size
         if is_tracing():
             self.trace(EVENT_FRAGMENT, WAY_WRITE, 0, header.size)
-        if self.push() == OUT_OF_RESOURCE:
-            self.engine.retry(self)
-        return 0
+        return self.advance()
 
     cdef int release_pieces(self) except -1:
         cdef Btl btl
@@ -459,6 +460,4 @@ cdef int part_read(object context, Descriptor descriptor, int status) except -1:
         request.received += descriptor.size
         if is_tracing():
             request.trace(EVENT_FRAGMENT, WAY_READ, 0, descriptor.size)
-    if not request.pushing and request.push() == OUT_OF_RESOURCE:
-        request.engine.retry(request)
-    return 0
+    return 0 if request.pushing else request.advance()

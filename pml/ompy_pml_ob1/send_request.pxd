@@ -40,6 +40,7 @@ cdef class SendRequest(Transfer):
     cdef Route reader               # by which the peer may be reading the message, or None
     cdef bytes get_handle
     cdef size_t withdrawn           # where it may have begun to; 0: it was not called back
+    cdef bint owes_error            # the receiver has not been told yet that no more comes
 
     cdef int prepare(self, Engine engine, Matching matching, size_t address, Py_ssize_t count, Typemap typemap,
                      int dest, int tag, int mode) except -1
@@ -62,4 +63,6 @@ cdef class SendRequest(Transfer):
     cdef int send_fragments(self, list share) except -1
     cdef int put(self, bytes packet) except -1
     cdef int put_failed(self, bytes packet) except -1
+    cdef int piece_gone(self, bytes packet, int status) except -1
+    cdef int tell_error(self) except -1
     cdef int piece_over(self, const PutHeader *header, uint64_t size) except -1

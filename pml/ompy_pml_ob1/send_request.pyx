@@ -268,9 +268,7 @@ cdef class SendRequest(Transfer):
         self.total = header.total
         self.stage = STAGE_STREAM
         self.shares = self.share_out(self.announced, header.limit)
-        if self.push() == OUT_OF_RESOURCE:
-            self.engine.retry(self)
-        return 0
+        return self.advance()
 
     cdef list share_out(self, uint64_t begin, uint64_t end):
         """Cut a stretch of the message into one part a route, by bandwidth."""
@@ -301,7 +299,8 @@ cdef class SendRequest(Transfer):
                 if self.put(self.puts[0]) != OK:
                     result = OUT_OF_RESOURCE
                     break
-                self.puts.pop(0)
+                if self.puts:                    # the put may have come to nothing, and the message with it
+                    self.puts.pop(0)
             for share in self.shares:
                 if self.send_fragments(share) != OK:
                     result = OUT_OF_RESOURCE
@@ -340,7 +339,7 @@ cdef class SendRequest(Transfer):
         cdef Descriptor descriptor
         cdef FragmentHeader *header
         cdef int taken
-        while offset < end and self.under_way < window:
+        while offset < end and self.under_way < window and not self.complete:
             size = min(end - offset, <uint64_t> (route.btl.max_send_size - sizeof(FragmentHeader)))
             place = self.in_place(offset, &size)
             if place != NULL:
@@ -361,12 +360,16 @@ cdef class SendRequest(Transfer):
             descriptor.in_flight = True
             self.under_way += 1
             share[1] = offset + size
-            taken = route.btl.send(route.endpoint, descriptor, TAG_PML)
+            taken = OUT_OF_RESOURCE
+            try:
+                taken = route.btl.send(route.endpoint, descriptor, TAG_PML)
+            finally:
+                if taken != OK:
+                    self.under_way -= 1
+                    share[1] = offset
+                    descriptor.in_flight = False
+                    route.btl.free(descriptor)
             if taken != OK:
-                self.under_way -= 1
-                share[1] = offset
-                descriptor.in_flight = False
-                route.btl.free(descriptor)
                 return OUT_OF_RESOURCE
             if is_tracing():
                 self.trace(EVENT_FRAGMENT, WAY_SEND, size)
@@ -385,9 +388,7 @@ cdef class SendRequest(Transfer):
             self.total = header.total
             self.shares = []
             self.stage = STAGE_STREAM
-        if self.stage == STAGE_STREAM and self.push() == OUT_OF_RESOURCE:
-            self.engine.retry(self)
-        return 0
+        return self.advance() if self.stage == STAGE_STREAM else 0
 
     cdef int put(self, bytes packet) except -1:
         cdef const PutHeader *header = <const PutHeader *> <const char *> packet
@@ -445,33 +446,58 @@ cdef class SendRequest(Transfer):
     cdef int fetched(self, const FinHeader *header) except -1:
         """The receiver has read what it wanted."""
         if header.error:
-            self.fail(MPIError(header.error, f"rank {self.peer} could not read the message, or read it damaged"))
+            self.receiver = 0
+            self.fail(MPIError(header.error, f"rank {self.peer} could not receive the message, or read it damaged"))
         else:
             self.finish()
         return 0
 
     cpdef int fail(self, object error) except -1:
-        """Complete with an error."""
+        """Complete with an error, of which a living receiver that waits for the rest is told."""
         if self.stage == STAGE_ANNOUNCE and not self.complete and self.routes.proc.failure is None:
             self.engine.give_back(self.matching, self.peer, self.envelope.sequence, self.routes)
+        self.owes_error = self.stage == STAGE_STREAM and not self.complete and self.receiver != 0
         self.total = 0
         self.shares = []
         self.puts = None
-        return Transfer.fail(self, error)
+        Transfer.fail(self, error)
+        return self.tell_error()
+
+    cdef int tell_error(self) except -1:
+        """Not before what was put has arrived: the receiver's memory is the program's then."""
+        cdef FinHeader fin
+        if not self.owes_error or self.under_way:
+            return 0
+        self.owes_error = False
+        if self.routes.proc.failure is not None:
+            return 0
+        memset(&fin, 0, sizeof(fin))
+        fin.kind = KIND_FIN
+        fin.error = self.status.error
+        fin.request = self.receiver
+        return self.engine.control(self.routes, <char *> &fin, sizeof(fin))
+
+    cdef int piece_gone(self, bytes packet, int status) except -1:
+        """A piece was put, or could not be."""
+        cdef const PutHeader *header = <const PutHeader *> <const char *> packet
+        if status:
+            return self.put_failed(packet)
+        self.piece_over(header, header.size)
+        self.done += header.size
+        if is_tracing():
+            self.trace(EVENT_FRAGMENT, WAY_WRITE, header.size)
+        return 0
 
 
 cdef int fragment_sent(object context, Descriptor descriptor, int status) except -1:
     cdef SendRequest request = <SendRequest> context
     request.under_way -= 1
+    if request.complete:
+        return request.tell_error()
     if status:
-        if not request.complete:
-            request.fail(MPIError(status, f"btl {descriptor.btl.name} could not send to rank {request.peer}"))
-        return 0
+        return request.fail(MPIError(status, f"btl {descriptor.btl.name} could not send to rank {request.peer}"))
     request.done += descriptor.size
-    if not request.pushing and not request.complete:
-        if request.push() == OUT_OF_RESOURCE:
-            request.engine.retry(request)
-    return 0
+    return 0 if request.pushing else request.advance()
 
 
 cdef int piece_put(object context, Descriptor descriptor, int status) except -1:
@@ -482,14 +508,9 @@ cdef int piece_put(object context, Descriptor descriptor, int status) except -1:
     if local_handle is not None:
         descriptor.btl.release_mem(local_handle)
     if request.complete:
-        return 0
-    if status:
-        request.put_failed(packet)
-    else:
-        request.piece_over(<const PutHeader *> <const char *> packet, descriptor.size)
-        request.done += descriptor.size
-        if is_tracing():
-            request.trace(EVENT_FRAGMENT, WAY_WRITE, descriptor.size)
-    if not request.pushing and request.push() == OUT_OF_RESOURCE:
-        request.engine.retry(request)
-    return 0
+        return request.tell_error()
+    try:
+        request.piece_gone(packet, status)
+    except Exception as error:
+        return request.fail(error)
+    return 0 if request.pushing else request.advance()

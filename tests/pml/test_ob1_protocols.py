@@ -103,12 +103,58 @@ def test_data_goes_as_fragments_when_there_is_no_memory_for_remote_access(flags,
     assert not pair.sides[1].pml.engine.transfers()
 
 
-def test_messages_arrive_whatever_transports_lack_refuse_or_fail_at():
+# Where most is put, one fragment goes before.
+TROUBLES = [
+    *((SEND, {kind: "send"}, number) for kind in ("fails", "breaks") for number in (0, 1, 3)),
+    *((SEND | PUT, {kind: "send"}, 0) for kind in ("fails", "breaks")),
+    *((SEND | PUT, {"breaks": "put"}, number) for number in (0, 1, 3)),
+    *((SEND | GET, {"breaks": "get"}, number) for number in (0, 1, 3)),
+]
+
+
+@pytest.mark.parametrize(("flags", "trouble", "number"), TROUBLES)
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_message_that_a_transport_breaks_off_is_an_error_on_both_sides_and_of_nobody_else(flags, trouble, number, count):
+    pair = Pair(wires(flags, count=count, failing={number}, get_limit=700, **trouble))
+    left, right = pair.sides
+    sent, received = payload(9000), bytearray(9000)
+    short, arrived = payload(30), bytearray(30)
+    receives = [right.irecv(received, 5), right.irecv(arrived, 6)]
+    sends = [left.isend(sent, 5), left.isend(short, 6)]
+    pair.run(*sends, *receives)
+    for request in (sends[0], receives[0]):
+        assert request.error is not None, f"the other side says: {sends[0].error}, {receives[0].error}"
+    assert arrived == short
+    assert not any(side.pml.engine.transfers() for side in pair.sides)
+    # Each transport has met its own by now, or has it before it.
+    for btl in (btl for side in pair.sides for btl in side.btls):
+        btl.fails = btl.breaks = ""
+    exchange(pair, 9000)
+
+
+def test_a_receiver_is_told_of_an_error_once_nothing_more_can_be_written_to_its_memory():
+    pair = Pair(wires(SEND | PUT, breaks="put", failing={2}, lazy=True))
+    left, right = pair.sides
+    received = bytearray(9000)
+    receive = right.irecv(received, 5)
+    left.isend(payload(9000), 5)
+    while not receive.complete:
+        assert pair.step(), "nothing moves"
+    assert receive.error is not None
+    at_once = bytes(received)
+    assert any(at_once)
+    while pair.step():
+        pass
+    assert bytes(received) == at_once
+
+
+def whatever(rounds: int, **troubles: list[str]):
+    """Random messages over random transports: the two sides, (sent, received) of each message, (send, receive) of each."""
     seed = random.randrange(1 << 30)
     print("seed", seed)
     generator = random.Random(seed)
-    for _ in range(400):
-        draw = generator.choice
+    draw = generator.choice
+    for _ in range(rounds):
         remote = {"get": draw([0, GET]), "put": draw([0, PUT])}
         pair = Pair(
             wires(
@@ -118,9 +164,8 @@ def test_messages_arrive_whatever_transports_lack_refuse_or_fail_at():
                 registration_budget=draw([0, 1 << 20]),
                 get_limit=draw([0, 300, 700]),
                 room=draw([1, 3, 1 << 20]),
-                lacks=draw(["", "", "get", "put"]),
-                fails=draw(["", "", "get", "put"]),
                 failing={generator.randrange(4)},
+                **{trouble: draw(kinds) for trouble, kinds in troubles.items()},
             )
         )
         sent = [payload(draw([0, 50, 400, 900, 5000, 9000]), number) for number in range(draw([1, 4, 8]))]
@@ -128,20 +173,35 @@ def test_messages_arrive_whatever_transports_lack_refuse_or_fail_at():
         calls = []
         for tag, (data, memory) in enumerate(zip(sent, received, strict=True)):
             sender, receiver = generator.sample(pair.sides, 2)
-            calls += [(sender.isend, data, tag), (receiver.irecv, memory, tag)]
+            calls += [(sender.isend, data, (tag, 0)), (receiver.irecv, memory, (tag, 1))]
         generator.shuffle(calls)
-        requests = []
-        for call, memory, tag in calls:
-            requests.append(call(memory, tag))
+        requests = {}
+        for call, memory, place in calls:
+            requests[place] = call(memory, place[0])
             if draw([False, True]):
                 pair.step()
-        pair.run(*requests)
-        assert received == sent
-        assert not any(request.error for request in requests)
+        pair.run(*requests.values())
         assert not any(side.pml.engine.transfers() for side in pair.sides)
         for btl in (btl for side in pair.sides for btl in side.btls):
             btl.release_registrations()
             assert not btl.registered
+        yield zip(sent, received, strict=True), [(requests[tag, 0], requests[tag, 1]) for tag in range(len(sent))]
+
+
+def test_messages_arrive_whatever_transports_lack_refuse_or_fail_at():
+    for data, requests in whatever(400, lacks=["", "", "get", "put"], fails=["", "", "get", "put"]):
+        assert all(sent == received for sent, received in data)
+        assert not any(request.error for pair in requests for request in pair)
+
+
+def test_both_sides_agree_on_which_messages_arrive_whatever_transports_break_off():
+    broken = 0
+    for data, requests in whatever(400, fails=["", "get", "put", "send"], breaks=["", "get", "put", "send"]):
+        for (sent, received), (send, receive) in zip(data, requests, strict=True):
+            assert (send.error is None) == (receive.error is None), f"{send.error}; {receive.error}"
+            assert receive.error is not None or received == sent
+            broken += receive.error is not None
+    assert broken
 
 
 def test_puts_find_a_transport_with_a_long_name():

@@ -34,11 +34,13 @@ class WireBtl(Btl):
         name: as a component's.
         room: messages that the other end's queue holds; a send beyond that is refused.
         disorder: draws which waiting message is delivered next; None for the oldest.
-        fails: "get" or "put", which then complete with an error.
-        failing: which of them, by number from 0 on; none: all.
+        fails: "get", "put" or "send" (of a fragment), which then complete with an error.
+        breaks: one of these, which then raise what no contract speaks of.
+        failing: which of them fail or raise, by number from 0 on; none: all.
         error: that they complete with.
         lacks: "get" or "put", which then raise for want of memory.
         most_registered: stretches of memory at a time.
+        lazy: nothing is read, written or complete while messages wait.
     """
 
     def __init__(
@@ -51,6 +53,8 @@ class WireBtl(Btl):
         error: int = ERR_OTHER,
         lacks: str = "",
         most_registered: int = 1 << 30,
+        breaks: str = "",
+        lazy: bool = False,
         **limits: int,
     ):
         self.name = name
@@ -61,9 +65,11 @@ class WireBtl(Btl):
         self.error = error
         self.lacks = lacks
         self.most_registered = most_registered
+        self.breaks = breaks
+        self.lazy = lazy
         self.peer: WireBtl | None = None
         self.queue: deque[tuple[int, bytes]] = deque()
-        self.unfinished: list[Descriptor] = []
+        self.unfinished: list[tuple[Descriptor, tuple[int, int]]] = []
         self.registered: dict[bytes, tuple[int, int]] = {}
         self.registrations = 0
         self.kinds: list[int] = []
@@ -81,15 +87,32 @@ class WireBtl(Btl):
             return BACK_PRESSURE
         packet = bytes(descriptor.view) + bytes(descriptor.payload_view)
         self.kinds.append(packet[0])
+        if packet[0] == FRAG and self.meets_trouble("send"):
+            descriptor.complete(self.error)
+            return TAKEN
         self.peer.queue.append((tag, packet))
-        self.unfinished.append(descriptor)
+        self.unfinished.append((descriptor, (0, 0)))
         return TAKEN
 
+    def meets_trouble(self, what: str) -> bool:
+        """Whether this one completes with an error; it may raise, too."""
+        self.done.append(what)
+        if what == self.lacks:
+            raise MPIError(ERR_NO_MEM, f"no memory for a {what}")
+        chosen = not self.failing or self.done.count(what) - 1 in self.failing
+        if what == self.breaks and chosen:
+            raise ZeroDivisionError(f"this {what} was to raise")
+        return what == self.fails and chosen
+
     def progress(self) -> int:
-        events = len(self.unfinished)
-        unfinished, self.unfinished = self.unfinished, []
-        for descriptor in unfinished:
-            descriptor.complete()
+        events = 0
+        if not (self.lazy and self.queue):
+            unfinished, self.unfinished = self.unfinished, []
+            events += len(unfinished)
+            for descriptor, (target, source) in unfinished:
+                if target:
+                    ctypes.memmove(target, source, descriptor.size)
+                descriptor.complete()
         if self.queue:
             index = self.disorder.randrange(len(self.queue)) if self.disorder else 0
             tag, packet = self.queue[index]
@@ -125,16 +148,14 @@ class WireBtl(Btl):
     def access(self, descriptor: Descriptor, what: str, target: int, source: int, limit: int) -> int:
         assert self.peer is not None
         assert not limit or descriptor.size <= limit
-        self.done.append(what)
-        if what == self.lacks:
-            raise MPIError(ERR_NO_MEM, f"no memory for a {what}")
-        if what == self.fails and (not self.failing or self.done.count(what) - 1 in self.failing):
+        if self.meets_trouble(what):
             descriptor.complete(self.error)
             return TAKEN
         self.check_registered(descriptor.local_handle, descriptor.local_address, descriptor.size)
         self.peer.check_registered(descriptor.remote_handle, descriptor.remote_address, descriptor.size)
-        ctypes.memmove(target, source, descriptor.size)
-        self.unfinished.append(descriptor)
+        if not self.lazy:
+            ctypes.memmove(target, source, descriptor.size)
+        self.unfinished.append((descriptor, (target, source) if self.lazy else (0, 0)))
         return TAKEN
 
 

@@ -325,7 +325,9 @@ LAYERS = [
     pytest.param(("--mca", "btl", "self,sm"), id="sm"),
     pytest.param(("--mca", "btl", "self,tcp"), id="tcp"),
     pytest.param(("--mca", "pml", "cm", "--mca", "mtl", "portals"), id="portals"),
-    pytest.param(OFI, id="ofi", marks=pytest.mark.skipif(lacks_libfabric(), reason="no libfabric, or no plugin: tools/setup ofi")),
+    pytest.param(
+        OFI, id="ofi", marks=pytest.mark.skipif(lacks_libfabric(), reason="no libfabric, or no plugin: tools/setup ofi")
+    ),
 ]
 
 

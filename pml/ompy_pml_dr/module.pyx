@@ -84,6 +84,7 @@ cdef class ReliableBtl(FramedBtl):
         cdef Packet *packet
         cdef Frame *frame
         cdef int64_t now
+        cdef int taken = OUT_OF_RESOURCE
         if channel.lost:
             return OK                                # the PML knows, and nobody waits for it any more
         if channel.next_sequence - channel.oldest >= self.window or (
@@ -108,11 +109,15 @@ cdef class ReliableBtl(FramedBtl):
         channel.bytes_under_way += length
         if channel.deadline == 0:
             channel.deadline = now + channel.timeout
-        if self.channels.dispatch(channel, packet, path, now) != OK:
-            channel.next_sequence -= 1
-            channel.release(packet)
-            if channel.bytes_under_way == 0:
-                channel.deadline = 0
+        try:
+            taken = self.channels.dispatch(channel, packet, path, now)
+        finally:
+            if taken != OK:
+                channel.next_sequence -= 1
+                channel.release(packet)
+                if channel.bytes_under_way == 0:
+                    channel.deadline = 0
+        if taken != OK:
             return OUT_OF_RESOURCE
         if channel.lost:
             if isinstance(channel.error, MPIError):

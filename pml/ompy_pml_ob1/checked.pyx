@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t
 from libc.string cimport memcpy, memset
 
 from ompy.core.checksum cimport crc32c
-from ompy.core.constants cimport OK
+from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.core.errors import ERR_OTHER, MPIError
 from ompy.core.proc cimport Proc
 from ompy.core.progress cimport register_source, unregister_source
@@ -40,7 +40,7 @@ cdef class CheckedBtl(FramedBtl):
         cdef char packet[FRAME_SIZE + PACKET_SIZE]
         cdef Frame *frame = <Frame *> packet
         cdef bytes joined
-        cdef int taken
+        cdef int taken = OUT_OF_RESOURCE
         if payload_size and header_size > PACKET_SIZE:
             joined = header[:header_size] + payload[:payload_size]
             return self.sendi(endpoint, joined, header_size + payload_size, NULL, 0, tag)
@@ -50,13 +50,15 @@ cdef class CheckedBtl(FramedBtl):
         frame.data_checksum = crc32c(crc32c(0, header, header_size), payload, payload_size)
         self.seal(frame)
         peer.sent += 1                           # the inner BTL may call back into a send before it returns
-        if payload_size == 0:
-            taken = self.inner.sendi(peer.inner, packet, sizeof(Frame), header, header_size, tag)
-        else:
-            memcpy(packet + sizeof(Frame), header, header_size)
-            taken = self.inner.sendi(peer.inner, packet, sizeof(Frame) + header_size, payload, payload_size, tag)
-        if taken != OK:
-            peer.sent -= 1
+        try:
+            if payload_size == 0:
+                taken = self.inner.sendi(peer.inner, packet, sizeof(Frame), header, header_size, tag)
+            else:
+                memcpy(packet + sizeof(Frame), header, header_size)
+                taken = self.inner.sendi(peer.inner, packet, sizeof(Frame) + header_size, payload, payload_size, tag)
+        finally:
+            if taken != OK:
+                peer.sent -= 1
         return taken
 
     cdef int accept(self, int tag, WrapperEndpoint endpoint, const Frame *frame, const char *data,

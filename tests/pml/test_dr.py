@@ -192,6 +192,22 @@ def test_a_peer_that_is_never_heard_of_is_given_up_by_name(make) -> None:
     assert not right.irecv(bytearray(8), 1).complete
 
 
+def test_a_send_in_which_the_transport_raises_has_not_been(make) -> None:
+    pair = make(window=3, timeout=10_000.0)
+    left, right = pair.sides
+    left.btls[0].broken = True
+    # At first contact it is an error of the request, later of the call.
+    assert isinstance(left.isend(bytearray([7]), 1).error, ZeroDivisionError)
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError):
+            left.isend(bytearray([7]), 1)
+    left.btls[0].broken = False
+    received = [bytearray(1) for _ in range(100)]
+    receives = [right.irecv(data, 1) for data in received]
+    drive(pair, complete(*(left.isend(bytearray([number]), 1) for number in range(100)), *receives))
+    assert [data[0] for data in received] == [*range(100)]
+
+
 def test_what_is_late_is_sent_again_after_the_transport_has_raised(make) -> None:
     pair = make()
     left = pair.sides[0]

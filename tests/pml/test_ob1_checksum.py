@@ -24,15 +24,21 @@ Fault = Callable[[list[tuple[int, bytes]], int, bytes], None]
 
 
 class FaultyWire(WireBtl):
-    """A wire with a fault that befalls the first packet of one kind, or what is read or written in place."""
+    """A wire with a fault that befalls the first packet of one kind, or what is read or written in place.
+
+    The send of the first packet of another kind raises.
+    """
 
     fault: Fault | None = None
-    kind = 0
+    kind = raises = 0
     spoils = False
     fired = 0
 
     def send(self, endpoint: Endpoint, descriptor: Descriptor, tag: int) -> int:
         kind = bytes(descriptor.view)[FRAME] if descriptor.length > FRAME else 0
+        if kind and kind == self.raises and not self.fired:
+            self.fired += 1
+            raise ZeroDivisionError("this send was to raise")
         taken = super().send(endpoint, descriptor, tag)
         if taken == TAKEN and self.fault is not None and kind == self.kind and not self.fired:
             self.fired += 1
@@ -178,6 +184,20 @@ def test_what_remote_memory_access_spoils_is_an_error_on_both_sides(make, flags:
     assert all("5000 bytes from rank 0" in str(request.error) for request in requests[:3])
     for request in requests:
         assert request.error is None or request.error.code == ERR_OTHER
+
+
+@pytest.mark.parametrize(("size", "kind"), [(200, MATCH), (5000, RNDV), (5000, FRAG)])
+def test_contact_goes_on_after_a_send_in_which_the_transport_raises(make, size: int, kind: int) -> None:
+    pair = make()
+    left, right = pair.sides
+    left.btls[0].raises = kind
+    matched = [right.irecv(bytearray(size), 6)] if kind == FRAG else []
+    with suppress(ZeroDivisionError):
+        drive(pair, left.isend(bytearray(size), 6), *matched)
+    assert left.btls[0].fired == 1
+    requests, all_right = exchange(pair, size)
+    assert all_right
+    assert [request.error for request in requests] == [None] * 6
 
 
 def test_a_longer_message_than_the_buffer_is_the_usual_error(make) -> None:

@@ -59,8 +59,8 @@ cdef class Engine(ProgressSource):
     # Does anything wait for resources towards this peer?  What is sent now has its place behind it.
     cdef bint holds_back(self, PeerRoutes routes) except -1
     cdef int try_again(self, object queue) except -1
-    # Send a header-only message; it is queued when there are no resources.
-    cdef int control(self, PeerRoutes routes, const char *header, size_t length) except -1
+    # Send a header-only message of a transfer's, which fails with it; it is queued when there are no resources.
+    cdef int control(self, Transfer transfer, const char *header, size_t length) except -1
     # Memory for `size` bytes, the caller's until it is returned: whatever sends meanwhile takes other memory.
     cdef char *take_scratch(self, size_t size) except NULL
     cdef void return_scratch(self, char *memory) noexcept

@@ -42,6 +42,7 @@ cdef class Transfer(MessageRequest):
 cdef class ControlMessage(Transfer):
     """A header that found no resources when it was to be sent."""
     cdef bytes packet
+    cdef Transfer owner
 
     cdef int push(self) except -1:
         cdef Route route = self.routes.first
@@ -49,6 +50,11 @@ cdef class ControlMessage(Transfer):
         if self.routes.proc.failure is not None:
             return OK
         return route.btl.sendi(route.endpoint, data, len(self.packet), NULL, 0, TAG_PML)
+
+    cpdef int fail(self, object error) except -1:
+        """The transfer's."""
+        self.finish()
+        return 0 if self.owner.complete else self.owner.fail(error)
 
 
 cdef class Engine(ProgressSource):
@@ -191,14 +197,15 @@ cdef class Engine(ProgressSource):
             events += 1
         return events
 
-    cdef int control(self, PeerRoutes routes, const char *header, size_t length) except -1:
-        cdef Route route = routes.first
+    cdef int control(self, Transfer transfer, const char *header, size_t length) except -1:
+        cdef Route route = transfer.routes.first
         cdef ControlMessage message
         if route.btl.sendi(route.endpoint, header, length, NULL, 0, TAG_PML) == OK:
             return 0
         message = ControlMessage.__new__(ControlMessage)
         message.packet = header[:length]
-        message.routes = routes
+        message.owner = transfer
+        message.routes = transfer.routes
         return self.retry(message)
 
     cdef char *take_scratch(self, size_t size) except NULL:

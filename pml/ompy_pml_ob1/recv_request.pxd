@@ -14,7 +14,7 @@ from ompy_pml_ob1.matching cimport Matching, Posted, Unexpected
 @cython.final
 cdef class RecvRequest(Transfer):
     cdef Posted posted
-    cdef uint64_t sender            # the sender's request
+    cdef uint64_t sender            # the sender's request, which waits for our word; 0: none does
     cdef uint64_t next_get          # next byte to read, or to have put
     cdef uint64_t remote_address
     cdef uint32_t checksum          # of what is read there
@@ -46,7 +46,7 @@ cdef class RecvRequest(Transfer):
     cdef int read(self) except -1
     cdef int read_part(self, Route route, Descriptor descriptor, uint64_t size) except -1
     cdef int read_otherwise(self) except -1
-    cdef int report_read(self, int error) except -1
+    cdef int report(self, uint64_t sender, int error) except -1
     cdef int ask_for_puts(self) except -1
     cdef int release_pieces(self) except -1
 

@@ -138,19 +138,20 @@ cdef class RecvRequest(Transfer):
             self.engine.withdrawn.remove((self.address, self.wanted))
         if self.number:
             self.engine.strike(self)
+        self.sender = 0
         return Transfer.finish(self)
 
     cpdef int fail(self, object error) except -1:
         """Complete with an error, of which a living sender that waits for us is told; whatever still arrives is thrown away."""
-        cdef bint is_awaited = self.number != 0 and not self.complete and self.sender != 0
+        cdef uint64_t sender = 0 if self.complete else self.sender
         if self.posted.queue != NULL:
             self.matching.withdraw(&self.posted)
             return Transfer.fail(self, error)
         self.release_pieces()
         self.getting = self.putting = self.owes_answer = False
         Transfer.fail(self, error)
-        if is_awaited and self.routes.proc.failure is None:
-            self.report_read(self.status.error)
+        if sender and self.routes.proc.failure is None:
+            self.report(sender, self.status.error)
         return 0
 
     cdef void trace(self, int event, int way, uint32_t sequence, uint64_t nbytes) noexcept:
@@ -177,8 +178,8 @@ cdef class RecvRequest(Transfer):
 
     cdef int take_announced(self, const Envelope *envelope, const char *data, size_t length) except -1:
         self.routes = self.engine.contact(self.matching, envelope.source)
-        self.open(envelope.source, envelope.tag, (<const RendezvousHeader *> data).length)
         self.sender = (<const RendezvousHeader *> data).sender
+        self.open(envelope.source, envelope.tag, (<const RendezvousHeader *> data).length)
         if envelope.kind == KIND_RGET:
             return self.take_get(<const GetHeader *> data)
         return self.take_rendezvous(<const RendezvousHeader *> data, data + sizeof(RendezvousHeader),
@@ -229,7 +230,7 @@ cdef class RecvRequest(Transfer):
         header.receiver = self.number
         header.limit = limit
         header.total = self.wanted
-        return self.engine.control(self.routes, <char *> &header, sizeof(header))
+        return self.engine.control(self, <char *> &header, sizeof(header))
 
     cdef int take_fragment(self, uint64_t offset, const char *data, size_t length) except -1:
         if self.complete:
@@ -249,7 +250,7 @@ cdef class RecvRequest(Transfer):
 
     cdef int take_get(self, const GetHeader *header) except -1:
         if self.wanted == 0:
-            self.report_read(0)
+            self.report(self.sender, 0)
             return self.finish()
         self.engine.enroll(self)
         if self.convertor is not None or self.abandoned or not self.engine.use_get \
@@ -288,7 +289,7 @@ cdef class RecvRequest(Transfer):
         self.getting = False
         if self.engine.checksum and not self.abandoned and crc32c(0, <char *> self.address, self.wanted) != self.checksum:
             return self.fail_damaged()
-        self.report_read(0)
+        self.report(self.sender, 0)
         return self.finish()
 
     cdef int fail_damaged(self) except -1:
@@ -349,14 +350,15 @@ cdef class RecvRequest(Transfer):
             self.acknowledge(self.wanted)
         return 0
 
-    cdef int report_read(self, int error) except -1:
+    cdef int report(self, uint64_t sender, int error) except -1:
+        """The sender's memory is not looked at any more."""
         cdef FinHeader header
         memset(&header, 0, sizeof(header))
         header.kind = KIND_FIN
         header.error = error
-        header.request = self.sender
+        header.request = sender
         header.size = self.wanted
-        return self.engine.control(self.routes, <char *> &header, sizeof(header))
+        return self.engine.control(self, <char *> &header, sizeof(header))
 
     # -- having the sender write ----------------------------------------------------------------------------------
 
@@ -408,7 +410,7 @@ cdef class RecvRequest(Transfer):
             self.next_piece += 1
             self.next_get += size
             self.under_way += 1
-            self.engine.control(self.routes, packet, sizeof(PutHeader) + handle_length)
+            self.engine.control(self, packet, sizeof(PutHeader) + handle_length)
         return OK
 
     cdef int piece_done(self, const FinHeader *header) except -1:

@@ -441,7 +441,7 @@ cdef class SendRequest(Transfer):
         fin.piece = header.piece
         if size and self.engine.checksum:
             fin.checksum = crc32c(0, <char *> (self.address + header.offset), size)
-        return self.engine.control(self.routes, <char *> &fin, sizeof(fin))
+        return self.engine.control(self, <char *> &fin, sizeof(fin))
 
     cdef int fetched(self, const FinHeader *header) except -1:
         """The receiver has read what it wanted."""
@@ -475,7 +475,7 @@ cdef class SendRequest(Transfer):
         fin.kind = KIND_FIN
         fin.error = self.status.error
         fin.request = self.receiver
-        return self.engine.control(self.routes, <char *> &fin, sizeof(fin))
+        return self.engine.control(self, <char *> &fin, sizeof(fin))
 
     cdef int piece_gone(self, bytes packet, int status) except -1:
         """A piece was put, or could not be."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from wire import ACK, FIN, FRAG, LIMITS, MATCH, PUT_KIND, RGET, RNDV, Pair, WireBtl, exchange, payload, wires
+from wire import ACK, FIN, FRAG, LIMITS, MATCH, PUT_KIND, RGET, RNDV, SYNCHRONOUS, Pair, WireBtl, exchange, payload, wires
 
 from ompy.core.communicator import Communicator
 from ompy.core.errors import ERR_OTHER, ERR_RMA_RANGE
@@ -105,8 +105,9 @@ def test_data_goes_as_fragments_when_there_is_no_memory_for_remote_access(flags,
 
 # Where most is put, one fragment goes before.
 TROUBLES = [
-    *((SEND, {kind: "send"}, number) for kind in ("fails", "breaks") for number in (0, 1, 3)),
-    *((SEND | PUT, {kind: "send"}, 0) for kind in ("fails", "breaks")),
+    *((SEND, {kind: "fragment"}, number) for kind in ("fails", "breaks") for number in (0, 1, 3)),
+    *((SEND | PUT, {kind: "fragment"}, 0) for kind in ("fails", "breaks")),
+    *((SEND, {kind: "answer"}, 0) for kind in ("fails", "breaks")),
     *((SEND | PUT, {"breaks": "put"}, number) for number in (0, 1, 3)),
     *((SEND | GET, {"breaks": "get"}, number) for number in (0, 1, 3)),
 ]
@@ -130,6 +131,15 @@ def test_a_message_that_a_transport_breaks_off_is_an_error_on_both_sides_and_of_
     for btl in (btl for side in pair.sides for btl in side.btls):
         btl.fails = btl.breaks = ""
     exchange(pair, 9000)
+
+
+def test_a_synchronous_send_whose_receipt_can_t_be_sent_is_an_error_on_both_sides():
+    pair = Pair(wires(SEND, fails="answer"))
+    left, right = pair.sides
+    receive = right.irecv(bytearray(50), 5)
+    send = left.isend(payload(50), 5, SYNCHRONOUS)
+    pair.run(send, receive)
+    assert (send.error.code, receive.error.code) == (ERR_OTHER, ERR_OTHER)
 
 
 def test_a_receiver_is_told_of_an_error_once_nothing_more_can_be_written_to_its_memory():
@@ -196,7 +206,8 @@ def test_messages_arrive_whatever_transports_lack_refuse_or_fail_at():
 
 def test_both_sides_agree_on_which_messages_arrive_whatever_transports_break_off():
     broken = 0
-    for data, requests in whatever(400, fails=["", "get", "put", "send"], breaks=["", "get", "put", "send"]):
+    troubles = ["", "get", "put", "fragment", "answer"]
+    for data, requests in whatever(400, fails=troubles, breaks=troubles):
         for (sent, received), (send, receive) in zip(data, requests, strict=True):
             assert (send.error is None) == (receive.error is None), f"{send.error}; {receive.error}"
             assert receive.error is not None or received == sent

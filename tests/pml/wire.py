@@ -34,7 +34,7 @@ class WireBtl(Btl):
         name: as a component's.
         room: messages that the other end's queue holds; a send beyond that is refused.
         disorder: draws which waiting message is delivered next; None for the oldest.
-        fails: "get", "put" or "send" (of a fragment), which then complete with an error.
+        fails: "get", "put", "fragment" or "answer" (an ACK of ob1's), which then complete with an error.
         breaks: one of these, which then raise what no contract speaks of.
         failing: which of them fail or raise, by number from 0 on; none: all.
         error: that they complete with.
@@ -87,7 +87,7 @@ class WireBtl(Btl):
             return BACK_PRESSURE
         packet = bytes(descriptor.view) + bytes(descriptor.payload_view)
         self.kinds.append(packet[0])
-        if packet[0] == FRAG and self.meets_trouble("send"):
+        if packet[0] in NAMES and self.meets_trouble(NAMES[packet[0]]):
             descriptor.complete(self.error)
             return TAKEN
         self.peer.queue.append((tag, packet))
@@ -276,6 +276,7 @@ def exchange(pair: Pair, size: int, mode: int = 0, receive_first: bool = True) -
 
 
 MATCH, RNDV, RGET, ACK, FRAG, PUT_KIND, FIN = range(1, 8)
+NAMES = {ACK: "answer", FRAG: "fragment"}
 __all__ = [
     "ACK",
     "BYTE",

@@ -159,8 +159,10 @@ def error_string(code: int) -> str:
 
 
 def code_of(error: BaseException) -> int:
-    """The error code by which other ranks hear of it: ERR_OTHER for what is no MPI error."""
-    return error.code if isinstance(error, MPIError) else ERR_OTHER
+    """The error code by which other ranks hear of it: ERR_OTHER for what is neither an MPI error nor want of memory."""
+    if isinstance(error, MPIError):
+        return error.code
+    return ERR_NO_MEM if isinstance(error, MemoryError) else ERR_OTHER
 
 
 class MPIError(RuntimeError):

@@ -54,14 +54,18 @@ cdef Block take_block(Py_ssize_t nbytes):
     global spare_bytes
     cdef Block block = Block.__new__(Block)
     cdef int size_class = SMALLEST_CLASS
+    cdef size_t capacity
     while ((<Py_ssize_t> 1) << size_class) < nbytes:
         size_class += 1
+    capacity = (<size_t> 1) << size_class
+    if capacity > <size_t> SPARE_LIMIT:
+        capacity = nbytes                        # it is used once
     block.size_class = size_class
     block.memory = spare[size_class]
     if block.memory != NULL:
         spare[size_class] = (<void **> block.memory)[0]
         spare_bytes -= (<Py_ssize_t> 1) << size_class
-    elif posix_memalign(&block.memory, ALIGNMENT, (<size_t> 1) << size_class) != 0:
+    elif posix_memalign(&block.memory, ALIGNMENT, capacity) != 0:
         block.memory = NULL
         raise MemoryError(f"no memory for a message of {nbytes} bytes")
     block.nbytes = nbytes

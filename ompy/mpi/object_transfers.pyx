@@ -19,6 +19,7 @@ from ompy.core.constants cimport MODE_STANDARD, PROC_NULL
 from ompy.core.progress cimport wait
 from ompy.core.request cimport Request as CoreRequest
 from ompy.core.typemap cimport Typemap, predefined
+from ompy.mca.agreement cimport agree
 from ompy.mca.coll cimport ALLGATHER, ALLGATHERV, BCAST, CollectiveCall, CollTable
 from ompy.mca.pml cimport pml
 from ompy.mpi.buffers cimport parse_counts
@@ -36,6 +37,10 @@ cdef frozenset IMMUTABLE = frozenset((int, float, complex, bool, str, bytes, typ
 cdef enum:
     FIRST_BYTES = 512
     ROOM = FIRST_BYTES - 8
+
+
+# From so many bytes on the ranks tell one another whether they have memory for a parcel: next to its way that takes no time.
+cdef Py_ssize_t LONG = 16 << 20
 
 
 class Failure:
@@ -249,6 +254,25 @@ cdef list exchange(list objects, list targets, list sources, bint crossed, Commu
 
 # --- the same bytes for all ranks
 
+cdef object agreed_block(Py_ssize_t nbytes, Communicator comm):
+    """Memory for a parcel that all get; where a rank has none for a long one all raise, since the others would wait for it."""
+    cdef object block = None, problem = None
+    try:
+        block = new_block(nbytes)
+    except MemoryError as error:
+        problem = error
+    agree_on_room(nbytes, problem, comm)
+    if problem is not None:
+        raise problem
+    return block
+
+
+cdef int agree_on_room(Py_ssize_t nbytes, object problem, Communicator comm) except -1:
+    if nbytes >= LONG and not comm.is_inter:
+        agree(comm, problem, f"an object of {nbytes} bytes pickled: can't be received")
+    return 0
+
+
 cdef int broadcast_bytes(size_t address, Py_ssize_t count, Typemap typemap, int root, Communicator comm) except -1:
     cdef CollectiveCall call = CollectiveCall.__new__(CollectiveCall)
     call.send_address, call.send_count, call.send_type, call.root = address, count, typemap, root
@@ -277,6 +301,7 @@ cdef object broadcast(object obj, int root, Communicator comm):
     broadcast_bytes(<size_t> first, FIRST_BYTES, byte, root, comm)
     if is_root:
         if not fits:
+            agree_on_room(nbytes, None, comm)
             broadcast_bytes(parcel.address, parcel.count, parcel.typemap, root, comm)
         opened(parcel.failure)
         if comm.is_inter:
@@ -286,7 +311,7 @@ cdef object broadcast(object obj, int root, Communicator comm):
         broadcast_bytes(0, 0, byte, root, comm)
         return None
     memcpy(&nbytes, first, 8)
-    block = new_block(nbytes)
+    block = agreed_block(nbytes, comm)
     if nbytes <= ROOM and not comm.is_inter:
         memcpy(<void *> block_address(block), first + 8, nbytes)
     else:
@@ -314,7 +339,7 @@ cdef list gathered_everywhere(object obj, Communicator comm):
         # Each parcel starts on a cache line, where its buffers expect to be.
         call.recv_displacements[rank] = total
         total += (call.recv_counts[rank] + 63) & ~<Py_ssize_t> 63
-    received = new_block(total)
+    received = agreed_block(total, comm)
     call.send_address, call.send_count, call.send_type = block_address(block), nbytes, predefined(BASIC_BYTE)
     call.recv_address, call.recv_type = block_address(received), predefined(BASIC_BYTE)
     (<CollTable> comm.coll).of(ALLGATHERV).run(ALLGATHERV, call, comm)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import resource
 
+import numpy
 import pytest
 
 
@@ -133,3 +135,47 @@ def test_bytes_that_claim_more_than_they_are_raise(where, claim):
     MPI.COMM_SELF.Isend(message, 0)
     with pytest.raises((pickle.UnpicklingError, EOFError)):
         MPI.COMM_SELF.recv()
+
+
+@contextlib.contextmanager
+def little_memory(nbytes: int):
+    """So much address space is left to this process."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    with open("/proc/self/statm") as status:
+        used = int(status.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + nbytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+@pytest.mark.ompy(3)
+@pytest.mark.parametrize("name", ["bcast", "allgather"])
+def test_where_one_rank_has_no_memory_for_a_long_object_all_are_told_and_the_next_call_is_itself(name):
+    from ompy import MPI
+
+    comm = MPI.COMM_WORLD
+    obj = bytes(48 << 20) if comm.rank == 0 else b""
+    comm.barrier()
+    with little_memory(32 << 20) if comm.rank == 2 else contextlib.nullcontext():
+        with pytest.raises(MemoryError if comm.rank == 2 else MPI.Exception) as raised:
+            getattr(comm, name)(obj)
+        if comm.rank != 2:
+            assert raised.value.Get_error_class() == MPI.ERR_NO_MEM
+            assert "on rank 2" in str(raised.value)
+        assert comm.bcast(comm.rank, 2) == 2
+        assert comm.allgather(comm.rank) == [0, 1, 2]
+
+
+@pytest.mark.ompy(2)
+def test_a_long_object_needs_memory_for_itself_and_no_more():
+    from ompy import MPI
+
+    comm = MPI.COMM_WORLD
+    comm.barrier()
+    if comm.rank == 0:
+        comm.send(numpy.zeros(70 << 20, "u1"), 1)
+    else:
+        with little_memory(96 << 20):
+            assert len(comm.recv(source=0)) == 70 << 20

@@ -323,6 +323,25 @@ def test_nothing_is_left_behind(backing):
     assert mappings() == mapped
 
 
+def test_a_ring_that_can_t_be_mapped_is_an_error_of_its_peer():
+    def here(side):
+        assert side.pipe.recv() == "announced, and gone"
+        side.until(lambda: side.errors)
+        ((proc, error),) = side.errors
+        assert proc is side.proc
+        assert str(side.peer_pid) in str(error)
+        assert not side.mailbox.messages
+
+    def there(side):
+        before = set(files_of([os.getpid()]))
+        assert side.try_send(b"in a ring that nobody finds")
+        (ring,) = set(files_of([os.getpid()])) - before
+        os.unlink(f"/dev/shm/{ring}")
+        side.pipe.send("announced, and gone")
+
+    run(lambda: SmBtl(backing="file"), here, there)
+
+
 def test_segments_are_for_their_owner_alone():
     for backing in ("memfd", "file"):
         btl = SmBtl(backing=backing)

@@ -260,6 +260,55 @@ def test_a_command_longer_than_its_length_can_say_is_an_error(second: tuple[Seco
             wire.framed("x" * length)
 
 
+def serve_pmi_2(server: socket.socket) -> list[dict[str, str]]:
+    """Be the PMI-2 server of the first rank of two; what it was told, until the end."""
+    kept: dict[str, str] = {}
+    told = []
+    with server.makefile("rb") as stream:
+        assert stream.readline() == b"cmd=init pmi_version=2 pmi_subversion=0\n"
+        server.sendall(b"cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n")
+        while length := stream.read(6):
+            fields = dict(field.partition("=")[::2] for field in stream.read(int(length)).decode().split(";") if field)
+            told.append(fields)
+            if fields["cmd"] == "kvs-put":
+                kept[fields["key"]] = fields["value"]
+            answer = {
+                "fullinit": "size=2;rank=0;appnum=0",
+                "job-getid": "jobid=seven",
+                "kvs-get": f"found=TRUE;value={kept.get(fields.get('key', ''), '')}",
+            }.get(fields["cmd"], "")
+            words = f"cmd={fields['cmd']}-response;rc=0;{answer};".encode()
+            if fields["cmd"] != "abort":
+                server.sendall(f"{len(words):6d}".encode() + words)
+    return told
+
+
+@pytest.mark.parametrize(
+    ("program", "status", "words"),
+    [
+        ("comm.Abort(259)", 3, ""),
+        ("raise ValueError('a;b=c and all the rest')", 1, "a b c and all the rest"),
+        ("raise ValueError('x' * 10000)", 1, "x" * 100),
+    ],
+)
+def test_the_last_words_of_a_rank_are_a_command_of_pmi_2(program: str, status: int, words: str) -> None:
+    server, client = socket.socketpair()
+    variables = {"PMI_FD": str(client.fileno()), "PMI_RANK": "0", "PMI_SIZE": "2", "OMPY_MCA_rte_pmi_version": "2"}
+    rank = subprocess.Popen(
+        mpi(program), env=os.environ | variables, pass_fds=[client.fileno()], stderr=subprocess.PIPE, text=True
+    )
+    client.close()
+    with server:
+        server.settimeout(DEADLINE)
+        told = serve_pmi_2(server)
+    _, errors = rank.communicate(timeout=DEADLINE)
+    assert rank.returncode == status, errors
+    assert set(told[-1]) == {"cmd", "isworld", "exitcode", "msg"}
+    assert (told[-1]["cmd"], told[-1]["isworld"], int(told[-1]["exitcode"]) & 0xFF) == ("abort", "TRUE", status)
+    assert words in told[-1]["msg"]
+    assert len(told[-1]["msg"]) <= 500
+
+
 def test_program_alone_is_a_job_of_one() -> None:
     job = subprocess.run([*mpi("print(rank, comm.Get_size())")], capture_output=True, text=True, timeout=DEADLINE)
     assert (job.returncode, job.stdout, job.stderr) == (0, "0 1\n", "")

@@ -6,8 +6,9 @@ An object travels as a parcel of `ompy.mpi.pickling`.  Where each pair of ranks 
 point, in memory that the receiver makes once it sees how long they are; where all ranks get the same bytes, the
 communicator's collectives carry them.
 
-An object that can't be pickled, unpickled or combined does not keep its rank from taking part, as the others would then wait
-for ever, or take the next collective's objects for this one's: a `Failure` travels in its place, and whoever gets it raises.
+An object that can't be pickled, received, unpickled or combined does not keep its rank from taking part, as the others would
+then wait for ever, or take the next collective's objects for this one's: a `Failure` travels in its place, and whoever gets it
+raises.
 """
 
 from libc.string cimport memcpy
@@ -27,7 +28,7 @@ from ompy.mpi.collective_calls cimport check_root
 from ompy.mpi.pickling cimport Parcel, block_address, flatten, unwrap, wrap, wrap_standard
 from ompy.mpi.request cimport end_call, wait_core
 
-from ompy.core.errors import ERR_OTHER, MPIError
+from ompy.core.errors import ERR_OTHER, MPIError, code_of
 from ompy.mpi.pickling import new_block
 
 # Objects of these types can't be changed, so that an alias is as good as a copy.
@@ -57,7 +58,7 @@ class Failure:
     def __init__(self, words, error=None, code=ERR_OTHER):
         self.words = words
         self.error = error
-        self.code = error.code if isinstance(error, MPIError) else code
+        self.code = code
 
     def __reduce__(self):
         return Failure, (self.words, None, self.code)
@@ -68,7 +69,7 @@ cdef object failure(str what, object error, Communicator comm):
         says = str(error)
     except Exception:
         says = "(whose text can't be had)"
-    return Failure(f"rank {comm.rank} could not {what}: {type(error).__name__}: {says}", error)
+    return Failure(f"rank {comm.rank} could not {what}: {type(error).__name__}: {says}", error, code_of(error))
 
 
 cdef object opened(object obj):
@@ -107,7 +108,12 @@ cdef object copy_of(object obj, Communicator comm):
     if type(obj) in IMMUTABLE or is_failure(obj):
         return obj
     parcel = parcel_of(obj, comm)
-    return unpickled(flatten(parcel), comm) if parcel.failure is None else parcel.failure
+    if parcel.failure is not None:
+        return parcel.failure
+    try:
+        return unwrap(flatten(parcel))
+    except Exception as error:
+        return failure("unpickle an object", error, comm)
 
 
 cdef object combine(object op, object left, object right, Communicator comm):
@@ -168,7 +174,10 @@ cdef object finished(CoreRequest request, Communicator comm, int operation):
     # The block leaves the request before that goes back to its pool.
     await_part(request, operation)
     cdef object block = request.buffer
-    wait_core(request, NULL)
+    try:
+        wait_core(request, NULL)
+    except MemoryError as error:
+        return failure("receive an object", error, comm)
     return unpickled(block, comm)
 
 
@@ -323,12 +332,18 @@ cdef object broadcast(object obj, int root, Communicator comm):
 
 cdef list gathered_everywhere(object obj, Communicator comm):
     cdef Parcel parcel = parcel_of(obj, comm)
-    cdef object block = flatten(parcel)
-    cdef Py_ssize_t nbytes = memoryview(block).nbytes, total = 0
+    cdef object block
+    cdef Py_ssize_t nbytes, total = 0
     cdef int rank, size = comm.remote_size
     cdef object received
     cdef CollectiveCall lengths = CollectiveCall.__new__(CollectiveCall)
     cdef CollectiveCall call = CollectiveCall.__new__(CollectiveCall)
+    try:
+        block = flatten(parcel)
+    except MemoryError as error:
+        parcel = parcel_of(failure("pickle its object", error, comm), comm)
+        block = flatten(parcel)
+    nbytes = memoryview(block).nbytes
     call.recv_counts = parse_counts((0,) * size, size, "lengths")
     call.recv_displacements = parse_counts((0,) * size, size, "offsets")
     lengths.send_address, lengths.recv_address = <size_t> &nbytes, <size_t> call.recv_counts

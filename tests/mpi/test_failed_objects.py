@@ -168,6 +168,42 @@ def test_where_one_rank_has_no_memory_for_a_long_object_all_are_told_and_the_nex
         assert comm.allgather(comm.rank) == [0, 1, 2]
 
 
+# A call: its arguments (from this rank and a long object), who has little memory, who else is told.
+SCARCE = {
+    "gather": (lambda rank, obj: (obj, 2), 2, ()),
+    "scatter": (lambda rank, obj: ([obj] * 3, 0), 2, ()),
+    "alltoall": (lambda rank, obj: ([obj if rank == 0 else b""] * 3,), 2, ()),
+    "reduce": (lambda rank, obj: (obj, fail_not, 1), 0, (1,)),
+    "allreduce": (lambda rank, obj: (obj, fail_not), 0, (1, 2)),
+    "scan": (lambda rank, obj: (obj if rank == 0 else b"", fail_not), 1, ()),
+}
+
+
+@pytest.mark.ompy(3)
+@pytest.mark.parametrize("name", SCARCE)
+def test_who_has_no_memory_for_an_object_takes_part_and_the_next_call_is_itself(name):
+    from ompy import MPI
+
+    comm = MPI.COMM_WORLD
+    arguments, culprit, told = SCARCE[name]
+    obj = b"" if comm.rank == culprit else bytes(48 << 20)
+    comm.barrier()
+    with little_memory(32 << 20) if comm.rank == culprit else contextlib.nullcontext():
+        try:
+            getattr(comm, name)(*arguments(comm.rank, obj))
+            raised = None
+        except (MemoryError, MPI.Exception) as error:
+            raised = error
+        assert isinstance(raised, MemoryError) == (comm.rank == culprit), raised
+        assert isinstance(raised, MPI.Exception) == (comm.rank in told), raised
+        if comm.rank in told:
+            assert raised.Get_error_class() == MPI.ERR_NO_MEM
+            assert f"rank {culprit} could not receive an object" in str(raised)
+        assert comm.bcast(comm.rank, 2) == 2
+        assert comm.allgather(comm.rank) == [0, 1, 2]
+        assert comm.alltoall([comm.rank] * 3) == [0, 1, 2]
+
+
 @pytest.mark.ompy(2)
 def test_a_long_object_needs_memory_for_itself_and_no_more():
     from ompy import MPI

@@ -53,8 +53,8 @@ DISTRIBUTE_DFLT_DARG = -1
 cdef object description_of(Typemap typemap):
     cdef object kept = typemap.description
     if type(kept) is tuple:
-        combiner, base, values = kept
-        typemap.description = Description(combiner, values, [base])
+        combiner, base, *values = kept
+        typemap.description = Description(combiner, tuple(values), [base])
     elif kept is None:
         # Made by a component, not by a constructor of this layer.
         typemap.description = Description(COMBINER_DUP, (), [typemap.create_dup()])
@@ -74,65 +74,65 @@ cdef Datatype borrow(Typemap typemap):
     return made
 
 
-# A constructor of the core, called with the arguments that a description keeps.
-ctypedef Typemap (*Constructor)(Typemap base, tuple values)
+# A constructor of the core, called with a recipe: (combiner, base, arguments ...).
+ctypedef Typemap (*Constructor)(Typemap base, tuple recipe)
 
 
-cdef Datatype derive(Datatype datatype, object combiner, Constructor constructor, tuple values):
-    """What a constructor makes of the datatype.  Its description is a tuple until somebody asks for it."""
-    cdef Typemap made, base = checked(datatype)
+cdef Datatype derive(Datatype datatype, Constructor constructor, tuple recipe):
+    """What a constructor makes of the datatype.  The recipe is its description until somebody asks for that."""
+    cdef Typemap made
     try:
-        made = constructor(base, values)
+        made = constructor(<Typemap> recipe[1], recipe)
     except MPIError as error:
         hand_over(error, None)
-    made.description = (combiner, base, values)
+    made.description = recipe
     return new_handle(type(datatype), made)
 
 
-cdef Typemap duplicated(Typemap base, tuple values):
+cdef Typemap duplicated(Typemap base, tuple recipe):
     return base.create_dup()
 
 
-cdef Typemap contiguous(Typemap base, tuple values):
-    return base.create_contiguous(values[0])
+cdef Typemap contiguous(Typemap base, tuple recipe):
+    return base.create_contiguous(recipe[2])
 
 
-cdef Typemap vector(Typemap base, tuple values):
-    return base.create_vector(values[0], values[1], values[2])
+cdef Typemap vector(Typemap base, tuple recipe):
+    return base.create_vector(recipe[2], recipe[3], recipe[4])
 
 
-cdef Typemap hvector(Typemap base, tuple values):
-    return base.create_hvector(values[0], values[1], values[2])
+cdef Typemap hvector(Typemap base, tuple recipe):
+    return base.create_hvector(recipe[2], recipe[3], recipe[4])
 
 
-cdef Typemap indexed(Typemap base, tuple values):
-    return base.create_indexed(values[0], values[1])
+cdef Typemap indexed(Typemap base, tuple recipe):
+    return base.create_indexed(recipe[2], recipe[3])
 
 
-cdef Typemap hindexed(Typemap base, tuple values):
-    return base.create_hindexed(values[0], values[1])
+cdef Typemap hindexed(Typemap base, tuple recipe):
+    return base.create_hindexed(recipe[2], recipe[3])
 
 
-cdef Typemap indexed_block(Typemap base, tuple values):
-    return base.create_indexed_block(values[0], values[1])
+cdef Typemap indexed_block(Typemap base, tuple recipe):
+    return base.create_indexed_block(recipe[2], recipe[3])
 
 
-cdef Typemap hindexed_block(Typemap base, tuple values):
-    return base.create_hindexed_block(values[0], values[1])
+cdef Typemap hindexed_block(Typemap base, tuple recipe):
+    return base.create_hindexed_block(recipe[2], recipe[3])
 
 
-cdef Typemap subarray(Typemap base, tuple values):
-    cdef array sizes = values[0], subsizes = values[1], starts = values[2]
+cdef Typemap subarray(Typemap base, tuple recipe):
+    cdef array sizes = recipe[2], subsizes = recipe[3], starts = recipe[4]
     return base.box(<int> len(sizes), <Py_ssize_t *> sizes.data.as_longlongs, <Py_ssize_t *> subsizes.data.as_longlongs,
-                    <Py_ssize_t *> starts.data.as_longlongs, is_fortran(values[3]))
+                    <Py_ssize_t *> starts.data.as_longlongs, is_fortran(recipe[5]))
 
 
-cdef Typemap darray(Typemap base, tuple values):
-    return base.create_darray(values[0], values[1], values[2], values[3], values[4], values[5], is_fortran(values[6]))
+cdef Typemap darray(Typemap base, tuple recipe):
+    return base.create_darray(recipe[2], recipe[3], recipe[4], recipe[5], recipe[6], recipe[7], is_fortran(recipe[8]))
 
 
-cdef Typemap resized(Typemap base, tuple values):
-    return base.create_resized(values[0], values[1])
+cdef Typemap resized(Typemap base, tuple recipe):
+    return base.create_resized(recipe[2], recipe[3])
 
 
 cdef bint is_fortran(object order) except -1:
@@ -265,7 +265,7 @@ cdef class Datatype(Packing):
 
     def Dup(self) -> Datatype:
         """A new datatype of the same layout; attributes are copied as their keys say (MPI-4.1, 5.1.10)."""
-        cdef Datatype made = derive(self, COMBINER_DUP, duplicated, ())
+        cdef Datatype made = derive(self, duplicated, (COMBINER_DUP, checked(self)))
         description = description_of(self.typemap)
         description_of(made.typemap).codes = description.codes
         if description.attributes:
@@ -278,37 +278,41 @@ cdef class Datatype(Packing):
 
     def Create_contiguous(self, count: int) -> Datatype:
         """Type of `count` elements, one after the other (MPI-4.1, 5.1.2)."""
-        return derive(self, COMBINER_CONTIGUOUS, contiguous, (integer("count", count),))
+        return derive(self, contiguous, (COMBINER_CONTIGUOUS, checked(self), integer("count", count)))
 
     def Create_vector(self, count: int, blocklength: int, stride: int) -> Datatype:
         """Type of `count` blocks of `blocklength` elements that begin `stride` elements apart (MPI-4.1, 5.1.2)."""
-        values = integer("count", count), integer("blocklength", blocklength), integer("stride", stride)
-        return derive(self, COMBINER_VECTOR, vector, values)
+        return derive(self, vector, (COMBINER_VECTOR, checked(self), integer("count", count),
+                      integer("blocklength", blocklength), integer("stride", stride)))
 
     def Create_hvector(self, count: int, blocklength: int, stride: int) -> Datatype:
         """Type of `count` blocks of `blocklength` elements that begin `stride` bytes apart (MPI-4.1, 5.1.2)."""
-        values = integer("count", count), integer("blocklength", blocklength), integer("stride", stride)
-        return derive(self, COMBINER_HVECTOR, hvector, values)
+        return derive(self, hvector, (COMBINER_HVECTOR, checked(self), integer("count", count),
+                      integer("blocklength", blocklength), integer("stride", stride)))
 
     def Create_indexed(self, blocklengths, displacements) -> Datatype:
         """Blocks of `blocklengths[i]` elements at `displacements[i]` elements (MPI-4.1, 5.1.2)."""
         lengths = integers("blocklengths", blocklengths)
-        return derive(self, COMBINER_INDEXED, indexed, (lengths, integers("displacements", displacements, len(lengths))))
+        offsets = integers("displacements", displacements, len(lengths))
+        return derive(self, indexed, (COMBINER_INDEXED, checked(self), lengths, offsets))
 
     def Create_hindexed(self, blocklengths, displacements) -> Datatype:
         """Blocks of `blocklengths[i]` elements at `displacements[i]` bytes (MPI-4.1, 5.1.2)."""
         lengths = integers("blocklengths", blocklengths)
-        return derive(self, COMBINER_HINDEXED, hindexed, (lengths, integers("displacements", displacements, len(lengths))))
+        offsets = integers("displacements", displacements, len(lengths))
+        return derive(self, hindexed, (COMBINER_HINDEXED, checked(self), lengths, offsets))
 
     def Create_indexed_block(self, blocklength: int, displacements) -> Datatype:
         """Blocks of `blocklength` elements at `displacements[i]` elements (MPI-4.1, 5.1.2)."""
-        values = integer("blocklength", blocklength), integers("displacements", displacements)
-        return derive(self, COMBINER_INDEXED_BLOCK, indexed_block, values)
+        length = integer("blocklength", blocklength)
+        offsets = integers("displacements", displacements)
+        return derive(self, indexed_block, (COMBINER_INDEXED_BLOCK, checked(self), length, offsets))
 
     def Create_hindexed_block(self, blocklength: int, displacements) -> Datatype:
         """Blocks of `blocklength` elements at `displacements[i]` bytes (MPI-4.1, 5.1.2)."""
-        values = integer("blocklength", blocklength), integers("displacements", displacements)
-        return derive(self, COMBINER_HINDEXED_BLOCK, hindexed_block, values)
+        length = integer("blocklength", blocklength)
+        offsets = integers("displacements", displacements)
+        return derive(self, hindexed_block, (COMBINER_HINDEXED_BLOCK, checked(self), length, offsets))
 
     @classmethod
     def Create_struct(cls, blocklengths, displacements, datatypes) -> Datatype:
@@ -330,9 +334,8 @@ cdef class Datatype(Packing):
         """The box of `subsizes` elements at `starts` in an array of `sizes` elements (MPI-4.1, 5.1.3)."""
         extents = integers("sizes", sizes)
         dimensions = len(extents)
-        values = (extents, integers("subsizes", subsizes, dimensions), integers("starts", starts, dimensions),
-                  integer("order", order))
-        return derive(self, COMBINER_SUBARRAY, subarray, values)
+        return derive(self, subarray, (COMBINER_SUBARRAY, checked(self), extents, integers("subsizes", subsizes, dimensions),
+                      integers("starts", starts, dimensions), integer("order", order)))
 
     def Create_darray(self, size: int, rank: int, gsizes, distribs, dargs, psizes, order: int = ORDER_C) -> Datatype:
         """The part of process `rank` of `size` in an array of `gsizes` elements (MPI-4.1, 5.1.4).
@@ -344,13 +347,13 @@ cdef class Datatype(Packing):
         """
         extents = integers("gsizes", gsizes)
         dimensions = len(extents)
-        values = (integer("size", size), integer("rank", rank), extents, integers("distribs", distribs, dimensions),
-                  integers("dargs", dargs, dimensions), integers("psizes", psizes, dimensions), integer("order", order))
-        return derive(self, COMBINER_DARRAY, darray, values)
+        return derive(self, darray, (COMBINER_DARRAY, checked(self), integer("size", size), integer("rank", rank), extents,
+                      integers("distribs", distribs, dimensions), integers("dargs", dargs, dimensions),
+                      integers("psizes", psizes, dimensions), integer("order", order)))
 
     def Create_resized(self, lb: int, extent: int) -> Datatype:
         """The same data with another lower bound and extent, in bytes (MPI-4.1, 5.1.7)."""
-        return derive(self, COMBINER_RESIZED, resized, (integer("lb", lb), integer("extent", extent)))
+        return derive(self, resized, (COMBINER_RESIZED, checked(self), integer("lb", lb), integer("extent", extent)))
 
     Resized = Create_resized
 

@@ -150,5 +150,11 @@ cdef class Mtl:
     cpdef dict cards(self)
 
 
+# How much has not left yet, 0 when all has.
+ctypedef uint64_t (*Remainder)(void *context) except? 0xFFFFFFFFFFFFFFFF
+# For `finalize`: wait until all has left, or until nothing has for ten seconds.  Meanwhile signals are heeded.
+cdef int wait_for_departures(Remainder remainder, void *context) except -1
+
+
 # Why nothing comes any more from a rank, or with ANY_SOURCE from any other: the failure of a process, or None.
 cpdef object loss(Communicator comm, int source)

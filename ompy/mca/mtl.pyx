@@ -1,16 +1,23 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 # distutils: extra_compile_args=-Os
 """Base classes of matching transport layers.  The contract is in `mtl.pxd`."""
+from time import monotonic
+
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 
+from ompy.core.board cimport FINALIZE
 from ompy.core.constants cimport ANY_SOURCE, OUT_OF_RESOURCE, TAG_UPPER_BOUND
 from ompy.core.convertor cimport pack_all
 from ompy.core.owner cimport enter, leave
 from ompy.core.proc cimport failures
 from ompy.core.memory import view
-from ompy.core.request cimport outlast
+from ompy.core.progress cimport wait_until
+from ompy.core.request cimport Request, outlast
 
 interface = INTERFACE
+
+# Seconds in which nothing leaves, after which the end does not wait for what is left.
+cdef double PATIENCE = 10
 
 
 cpdef object loss(Communicator comm, int source):
@@ -27,6 +34,32 @@ cpdef object loss(Communicator comm, int source):
             if failure is None:
                 return None
     return failure
+
+
+cdef struct Departures:
+    Remainder remainder
+    void *context
+    uint64_t left                                # when it was last looked at
+    double end                                   # of our patience
+
+
+cdef bint are_over(void *context) except -1:
+    cdef Departures *state = <Departures *> context
+    cdef uint64_t left = state.remainder(state.context)
+    if left == 0:
+        return True
+    if left != state.left:
+        state.left = left
+        state.end = monotonic() + PATIENCE
+    return monotonic() >= state.end
+
+
+cdef int wait_for_departures(Remainder remainder, void *context) except -1:
+    cdef Departures state = Departures(remainder, context, 0, 0)
+    cdef Request shown = Request()
+    shown.operation = FINALIZE
+    shown.peer = ANY_SOURCE
+    return wait_until(are_over, &state, shown)
 
 
 cdef class MtlSend(MessageRequest):

@@ -1,23 +1,19 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 # distutils: extra_compile_args=-Os
 """mtl/portals: MPI's matching done by the kernel of Puma portals."""
-from time import monotonic
-
 from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from ompy.core.board cimport FINALIZE
-from ompy.core.constants cimport ANY_SOURCE, MODE_READY, OK
+from ompy.core.constants cimport MODE_READY, OK
 from ompy.core.constants cimport OUT_OF_RESOURCE as NO_ROOM
 from ompy.core.errors import ERR_OTHER, ERR_REQUEST, MPIError
 from ompy.core.owner cimport enter, leave
 from ompy.core.proc cimport Proc
-from ompy.core.progress cimport wait, wait_until
-from ompy.core.request cimport Request
+from ompy.core.progress cimport wait
 from ompy.core.status cimport StatusRecord
 from ompy.mca.bml cimport Bml
-from ompy.mca.mtl cimport INTERFACE, MtlRecv, MtlSend, loss
+from ompy.mca.mtl cimport INTERFACE, MtlRecv, MtlSend, loss, wait_for_departures
 from ompy.mca.pml cimport Message
 
 from ompy_mtl_portals.context cimport ASKED, UNKNOWN, PortalContext
@@ -36,9 +32,6 @@ from ompy_puma.match_list cimport MatchEntry
 from ompy_puma.process cimport EVENT_DEPOSITED, EVENT_DROPPED, EVENT_LOST, EVENT_MATCHED, EVENT_READ
 
 interface = INTERFACE
-
-# How long the end waits for peers that take nothing more of what was sent to them, seconds.
-cdef double PATIENCE = 10
 
 
 cdef class Listener(Engine):
@@ -312,30 +305,14 @@ cdef class PortalsMtl(Mtl):
 
     cpdef int finalize(self) except -1:
         """Get out what was sent; when peers take nothing more for ten seconds, the rest leaves while all meet at the end."""
-        cdef Leaving state = Leaving(<void *> self.engine, 0, 0)
-        cdef Request shown = Request()
-        shown.operation = FINALIZE
-        shown.peer = ANY_SOURCE
-        wait_until(has_left_or_is_stuck, &state, shown)
+        wait_for_departures(not_gone, <void *> self.engine)
         return forget_kernel(self.engine.qkernel)
 
 
-cdef struct Leaving:
-    void *engine
-    uint64_t left                                # what was, when it was last looked at
-    double end                                   # of our patience
-
-
-cdef bint has_left_or_is_stuck(void *context) except -1:
-    cdef Leaving *state = <Leaving *> context
-    cdef Listener engine = <Listener> state.engine
-    cdef uint64_t left = engine.queued + len(engine.unsent) + sum(map(len, engine.stalled.values()))
-    if left == 0 and engine.qkernel.settled():
-        return True
-    if left != state.left or state.end == 0:
-        state.left = left
-        state.end = monotonic() + PATIENCE
-    return monotonic() >= state.end
+cdef uint64_t not_gone(void *context) except? 0xFFFFFFFFFFFFFFFF:
+    cdef Listener engine = <Listener> context
+    cdef uint64_t waiting = engine.queued + len(engine.unsent) + sum(map(len, engine.stalled.values()))
+    return waiting + (not engine.qkernel.settled())
 
 
 cdef int fill_status(Letter *letter, StatusRecord *status) except -1:

@@ -158,6 +158,17 @@ def test_a_receiver_is_told_of_an_error_once_nothing_more_can_be_written_to_its_
     assert bytes(received) == at_once
 
 
+def test_a_put_that_fails_at_once_and_whose_receiver_can_t_be_asked_for_another_way_is_an_error_on_both_sides():
+    pair = Pair(wires(SEND | PUT, fails="put", breaks="ending", failing={0}))
+    left, right = pair.sides
+    receive = right.irecv(bytearray(9000), 5)
+    send = left.isend(payload(9000), 5)
+    pair.run(send, receive)
+    assert send.error is not None
+    assert receive.error is not None
+    assert not any(side.pml.engine.transfers() for side in pair.sides)
+
+
 def whatever(rounds: int, **troubles: list[str]):
     """Random messages over random transports: the two sides, (sent, received) of each message, (send, receive) of each."""
     seed = random.randrange(1 << 30)

@@ -34,7 +34,7 @@ class WireBtl(Btl):
         name: as a component's.
         room: messages that the other end's queue holds; a send beyond that is refused.
         disorder: draws which waiting message is delivered next; None for the oldest.
-        fails: "get", "put", "fragment" or "answer" (an ACK of ob1's), which then complete with an error.
+        fails: "get", "put", or ob1's "fragment", "answer" (ACK) or "ending" (FIN), which then complete with an error.
         breaks: one of these, which then raise what no contract speaks of.
         failing: which of them fail or raise, by number from 0 on; none: all.
         error: that they complete with.
@@ -276,7 +276,7 @@ def exchange(pair: Pair, size: int, mode: int = 0, receive_first: bool = True) -
 
 
 MATCH, RNDV, RGET, ACK, FRAG, PUT_KIND, FIN = range(1, 8)
-NAMES = {ACK: "answer", FRAG: "fragment"}
+NAMES = {ACK: "answer", FRAG: "fragment", FIN: "ending"}
 __all__ = [
     "ACK",
     "BYTE",

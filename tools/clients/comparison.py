@@ -54,19 +54,14 @@ def measure(client: Client, trial: Trial, places: Places, rounds: int, console: 
     found: dict[str, list[Outcome]] = {library: [] for library in places}
     in_turns: dict[str, list[Outcome]] = {library: [] for library in places}
     orders = [dict(places), dict(reversed(places.items()))]
+    may_take_turns = trial.ranks > 0 and len(places) > 1 and rounds > 1
     cores = min(trial.ranks, CORES)
-
-    def turns_tell_more() -> bool:
-        comparable = trial.ranks and len(places) > 1 and rounds > 1
-        return (
-            bool(comparable) and results.is_near(*found.values()) and all(results.computes(it, cores) for it in found.values())
-        )
-
     for number in range(rounds):
         for library, place in orders[number % 2].items():
             found[library].append(outcome := run(client, trial, place, library))
             quote(console, client, trial, library, outcome)
-        if turns_tell_more():
+        near = may_take_turns and results.is_near(*found.values())
+        if near and all(results.computes(it, cores) for it in found.values()):
             break
     else:
         return {library: results.summary(found[library], client.clocked) for library in places}

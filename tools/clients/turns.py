@@ -59,12 +59,12 @@ class Contestant:
     def has_a_turn(self) -> Outcome | None:
         """Let it run for a while; what became of it, if it has ended."""
         begin = time.perf_counter()
-        first = self.process is None
+        turn = TURN
         if self.process is None:
-            self.process = self.start()
+            self.process, turn = self.start(), FIRST
         else:
             self.signal(self.process, signal.SIGCONT)
-        ended = self.told.poll(FIRST if first else TURN)
+        ended = self.told.poll(turn)
         if not ended:
             self.signal(self.process, signal.SIGSTOP)
         self.seconds += time.perf_counter() - begin
@@ -80,14 +80,14 @@ class Contestant:
         return outcome._replace(seconds=self.seconds)
 
     @staticmethod
-    def signal(process: ForkProcess, number: signal.Signals) -> None:
+    def signal(whole: ForkProcess, number: signal.Signals) -> None:
         """To it and its children: parents first, so that none has a child that is not met."""
-        left = [psutil.Process(process.pid)]
+        left = [psutil.Process(whole.pid)]
         while left:
-            process_or_child = left.pop()
+            process = left.pop()
             with contextlib.suppress(psutil.NoSuchProcess):
-                process_or_child.send_signal(number)
-                left += process_or_child.children()
+                process.send_signal(number)
+                left += process.children()
 
     def end(self) -> None:
         if self.process is None:

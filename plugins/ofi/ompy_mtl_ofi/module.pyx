@@ -1,22 +1,17 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 # cython: auto_pickle=False
 """mtl/ofi: MPI's messages matched by libfabric's providers."""
-from time import monotonic
-
 from libc.stdint cimport uint64_t
 
-from ompy.core.board cimport FINALIZE
 from ompy.core.communicator cimport Communicator
-from ompy.core.constants cimport ANY_SOURCE
 from ompy.core.constants cimport OUT_OF_RESOURCE as NO_ROOM
 from ompy.core.errors import ERR_REQUEST, MPIError
 from ompy.core.owner cimport enter, leave
 from ompy.core.proc cimport Proc
-from ompy.core.progress cimport register_source, unregister_source, wait_until
-from ompy.core.request cimport Request
+from ompy.core.progress cimport register_source, unregister_source
 from ompy.core.status cimport StatusRecord
 from ompy.mca.layout cimport LAYOUT
-from ompy.mca.mtl cimport INTERFACE, MtlRecv, MtlSend
+from ompy.mca.mtl cimport INTERFACE, MtlRecv, MtlSend, wait_for_departures
 from ompy.mca.pml cimport Message
 
 from ompy_mtl_ofi.context cimport ASKED, Arrival, OfiContext
@@ -26,9 +21,6 @@ from ompy_mtl_ofi.tags cimport message_tag
 
 interface = INTERFACE
 layout = LAYOUT
-
-# How long the end waits for a provider that gets rid of nothing, seconds.
-cdef double PATIENCE = 10
 
 
 cdef class OfiMtl(Mtl):
@@ -194,11 +186,7 @@ cdef class OfiMtl(Mtl):
 
     cpdef int finalize(self) except -1:
         """Get out what was sent; a provider that gets rid of nothing for ten seconds is not waited for."""
-        cdef Leaving state = Leaving(<void *> self.engine, 0, 0)
-        cdef Request shown = Request()
-        shown.operation = FINALIZE
-        shown.peer = ANY_SOURCE
-        wait_until(has_left_or_is_stuck, &state, shown)
+        wait_for_departures(not_gone, <void *> self.engine)
         self.engine.ending = True
         return 0
 
@@ -208,22 +196,8 @@ cdef class OfiMtl(Mtl):
         return self.engine.close()
 
 
-cdef struct Leaving:
-    void *engine
-    uint64_t left                                # what was, when it was last looked at
-    double end                                   # of our patience
-
-
-cdef bint has_left_or_is_stuck(void *context) except -1:
-    cdef Leaving *state = <Leaving *> context
-    cdef Engine engine = <Engine> state.engine
-    cdef uint64_t left = engine.sending + len(engine.stalled)
-    if engine.is_idle():
-        return True
-    if left != state.left or state.end == 0:
-        state.left = left
-        state.end = monotonic() + PATIENCE
-    return monotonic() >= state.end
+cdef uint64_t not_gone(void *engine) except? 0xFFFFFFFFFFFFFFFF:
+    return 0 if (<Engine> engine).is_idle() else (<Engine> engine).sending + len((<Engine> engine).stalled)
 
 
 cdef int fill_status(Arrival arrival, StatusRecord *status) except -1:

@@ -3,7 +3,7 @@
 """The job's byte transports as a wire.  See `btl_wire.pxd`."""
 from libc.stdint cimport uint32_t, uint64_t
 
-from ompy.core.constants cimport OK
+from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.core.errors import ERR_OTHER, MPIError
 from ompy.core.proc cimport Proc, table
 from ompy.mca.bml cimport Bml, PeerRoutes, Route
@@ -65,6 +65,8 @@ cdef class BtlLink(Link):
     cdef Route reader                            # by which its memory can be read, or None
     cdef QKernel kernel
     cdef bint registers
+    cdef object broken                           # what the BTL raised for a packet, without which the order is lost, or None
+    cdef bint reported
 
     def __init__(self, uint32_t node, PeerRoutes routes not None, QKernel kernel not None):
         cdef Route route
@@ -88,7 +90,21 @@ cdef class BtlLink(Link):
             self.registers = self.reader.btl.flags & FLAG_NEEDS_REGISTRATION
 
     cdef int transmit(self, const char *header, size_t header_size, const char *body, size_t body_size) except -1:
-        return self.route.btl.sendi(self.route.endpoint, header, header_size, body, body_size, TAG_PORTALS)
+        if self.broken is not None:
+            return OUT_OF_RESOURCE
+        try:
+            return self.route.btl.sendi(self.route.endpoint, header, header_size, body, body_size, TAG_PORTALS)
+        except Exception as error:
+            self.broken = error
+            return OUT_OF_RESOURCE
+
+    cdef int report(self) except -1:
+        if self.broken is not None and not self.reported:
+            self.reported = True
+            words = f"contact with node {self.node} is over: its packets keep their order, and btl {self.route.btl.name} " \
+                    f"raised {type(self.broken).__name__} for one: {self.broken}"
+            self.route.btl.report_error(table.at(self.node), MPIError(ERR_OTHER, words))
+        return 0
 
     cdef bytes offer(self, const void *address, uint64_t length):
         return self.reader.btl.register_mem(self.reader.endpoint, <size_t> address, length) if self.registers else None
@@ -106,22 +122,30 @@ cdef class BtlLink(Link):
         cdef Btl btl = self.reader.btl
         cdef Descriptor descriptor = Descriptor.__new__(Descriptor, btl, 0)
         cdef int taken
+        cdef bint asked = False
         descriptor.local_address = <size_t> local
         descriptor.remote_address = remote
         descriptor.remote_handle = handle
         descriptor.size = length
-        if self.registers:
-            descriptor.local_handle = btl.register_mem(self.reader.endpoint, <size_t> local, length)
         descriptor.length = slot
         descriptor.callback = fetch_over
-        descriptor.context = (self, descriptor.local_handle)
-        descriptor.in_flight = True
-        taken = btl.get(self.reader.endpoint, descriptor)
-        if taken != OK:
-            descriptor.in_flight = False
+        try:
             if self.registers:
-                btl.deregister_mem(descriptor.local_handle)
-        return taken
+                descriptor.local_handle = btl.register_mem(self.reader.endpoint, <size_t> local, length)
+            descriptor.context = (self, descriptor.local_handle)
+            descriptor.in_flight = asked = True
+            taken = btl.get(self.reader.endpoint, descriptor)
+        except Exception:
+            taken = ERR_OTHER
+        if taken == OK or (asked and not descriptor.in_flight):
+            return OK
+        descriptor.in_flight = False
+        if descriptor.local_handle is not None:
+            btl.deregister_mem(descriptor.local_handle)
+        if taken == OUT_OF_RESOURCE:
+            return taken
+        self.kernel.fetched(slot, taken)
+        return OK
 
 
 cdef int fetch_over(object context, Descriptor descriptor, int status) except -1:

@@ -26,8 +26,12 @@ cdef class Link:
     cdef void *last
     cdef bint pushing
 
-    # A packet in two parts, both free when it returns OK; OUT_OF_RESOURCE: nothing was taken.
+    # A packet in two parts, both free when it returns OK; OUT_OF_RESOURCE: nothing was taken, for now or, on a wire that has
+    # broken, for ever.
     cdef int transmit(self, const char *header, size_t header_size, const char *body, size_t body_size) except -1
+    # Called while something is queued, outside of everything else: a wire that has broken says so to whom it told of peers that
+    # are gone, who then calls `QKernel.peer_lost`.
+    cdef int report(self) except -1
     # What a peer needs besides the address to fetch from memory here; None: nothing.  `withdraw` when no peer will.
     cdef bytes offer(self, const void *address, uint64_t length)
     cdef int withdraw(self, bytes handle) except -1
@@ -36,5 +40,5 @@ cdef class Link:
     cdef bint call_back(self, const void *address, uint64_t length) except -1
     cdef int restore(self, const void *address, uint64_t length) except -1
     # Read the peer's memory; OUT_OF_RESOURCE: nothing was taken.  After OK, `kernel.fetched(slot, status)` is called once,
-    # perhaps inside.
+    # perhaps inside, with an error class where the peer is to send it instead.
     cdef int fetch(self, char *local, uint64_t remote, uint64_t length, bytes handle, uint64_t slot) except -1

@@ -16,6 +16,9 @@ cdef class Link:
     cdef int transmit(self, const char *header, size_t header_size, const char *body, size_t body_size) except -1:
         raise NotImplementedError
 
+    cdef int report(self) except -1:
+        return 0
+
     cdef bytes offer(self, const void *address, uint64_t length):
         return None
 

@@ -138,6 +138,9 @@ cdef class Transmission(ProgressSource):
     cpdef int progress(self) except -1:
         """Send what is queued and can be sent; returns the number of packets."""
         cdef int events = self.outgoing.progress()
+        cdef Link link
+        for link in list(self.outgoing.busy):
+            link.report()
         if self.polled and not self.waits():
             self.polled = False
             unregister_source(self)
@@ -248,15 +251,14 @@ cdef void prepare(Outgoing *entry, Link link) except *:
     """How the message goes: in one packet, by being fetched, or in pieces."""
     cdef bytes handle
     cdef size_t size = header_size(&entry.header)
-    if size + entry.length <= link.eager_size:
-        entry.stage = STAGE_WHOLE
-    elif link.can_fetch and entry.body != NULL:
-        entry.stage = STAGE_OFFER
+    entry.stage = STAGE_WHOLE if size + entry.length <= link.packet_size else STAGE_OPENING
+    if not link.can_fetch or entry.body == NULL or size + entry.length <= link.eager_size:
+        return
+    try:
         handle = link.offer(entry.body, entry.length)
-        if handle is not None:
-            Py_INCREF(handle)
-            entry.handle = <void *> handle
-    elif size + entry.length <= link.packet_size:
-        entry.stage = STAGE_WHOLE
-    else:
-        entry.stage = STAGE_OPENING
+    except MPIError:
+        return                                   # no more memory can be offered: it is sent
+    entry.stage = STAGE_OFFER
+    if handle is not None:
+        Py_INCREF(handle)
+        entry.handle = <void *> handle

@@ -10,7 +10,8 @@ from wire import BYTE, LIMITS, SYNCHRONOUS, Pair, Side, WireBtl, cm, payload, wi
 from ompy.core.communicator import Communicator
 from ompy.core.errors import ERR_OTHER, MPIError
 from ompy.core.group import make_group, set_this_process
-from ompy.mca.btl import GET, IN_ORDER, SEND
+from ompy.core.proc import process_table
+from ompy.mca.btl import GET, IN_ORDER, NEEDS_REGISTRATION, SEND
 
 READY = 3
 SHORT, LONG = 100, 5000
@@ -377,3 +378,89 @@ def test_typed_memory_is_read_from_a_packed_copy_as_well():
     pair.run(send, right.irecv(spread, 1, typemap=vector, count=1))
     assert all(spread[at : at + 30] == memory[at : at + 30] for at in range(0, 7000, 70))
     assert not any(spread[at + 30 : at + 70] != bytes(len(spread[at + 30 : at + 70])) for at in range(0, 7000, 70))
+
+
+class RaisingBtl(WireBtl):
+    """One of whose packets raises."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__("raising", **LIMITS)
+        self.flags = SEND | IN_ORDER
+        self.left = number
+
+    def send(self, endpoint, descriptor, tag):
+        self.left -= 1
+        if self.left == 0:
+            raise ZeroDivisionError("this packet was to raise")
+        return super().send(endpoint, descriptor, tag)
+
+
+@pytest.mark.parametrize("number", range(1, 16))
+@pytest.mark.parametrize("size", [SHORT, LONG])
+@pytest.mark.parametrize("receive_first", [True, False])
+def test_a_packet_for_which_a_transport_raises_ends_contact(number, size, receive_first):
+    """Its place in the order stays empty: whatever came after it would be taken for something else."""
+    ends = iter([RaisingBtl(number), RaisingBtl(0)])
+    pair = Pair(lambda: [next(ends)], cm)
+    left, right = pair.sides
+    memory = [bytearray(size) for _ in range(4)]
+    receives = [left.irecv(memory[0], 1), left.irecv(memory[1], 1)]
+    theirs = [right.isend(payload(size, 1), 1)]
+    if receive_first:
+        theirs += [right.irecv(memory[2], 2), right.irecv(memory[3], 2)]
+        settle(pair)
+    sends = []
+    for seed in (2, 3):
+        try:
+            sends.append(left.isend(payload(size, seed), 2, SYNCHRONOUS))
+        except MPIError:
+            assert receives[1].error is not None  # it is over already
+    settle(pair)
+    if not receive_first:
+        theirs += [right.irecv(memory[2], 2), right.irecv(memory[3], 2)]
+        settle(pair)
+    raised = left.btls[0].left <= 0
+    # The second receive is for what nobody has sent.
+    assert all(request.complete for request in (*sends, receives[0]))
+    assert receives[1].complete == raised
+    if not raised:
+        assert memory == [payload(size, 1), bytearray(size), payload(size, 2), payload(size, 3)]
+        return
+    for seed, send, received in zip((2, 3), sends, memory[2:], strict=False):
+        assert received == payload(size, seed) or send.error is not None
+    assert memory[0] == payload(size, 1) or receives[0].error is not None
+    with pytest.raises(MPIError, match=r"contact with node 1 is over: .*raising raised ZeroDivisionError for one: this packet"):
+        raise receives[1].error
+    with pytest.raises(MPIError, match="contact with node 1 is over"):
+        left.isend(payload(size), 3)
+    right.pml.peer_lost(process_table().get(0), "it has ended")
+    settle(pair)
+    assert all(request.complete for request in theirs)
+
+
+class UnreadableBtl(WireBtl):
+    """One that reads peers' memory, until it raises."""
+
+    def get(self, endpoint, descriptor):
+        raise ZeroDivisionError("this get was to raise")
+
+
+@pytest.mark.parametrize("lacks", ["registrations", "gets"])
+@pytest.mark.parametrize("receive_first", [True, False])
+def test_a_body_that_can_t_be_offered_or_read_is_sent(lacks, receive_first):
+    def end() -> list[WireBtl]:
+        kind, most = (WireBtl, 0) if lacks == "registrations" else (UnreadableBtl, 1 << 30)
+        btl = kind("reading", most_registered=most, **LIMITS)
+        btl.flags = SEND | IN_ORDER | GET | NEEDS_REGISTRATION
+        return [btl]
+
+    pair = Pair(end, cm)
+    left, right = pair.sides
+    received = bytearray(LONG)
+    receive = right.irecv(received, 5) if receive_first else None
+    send = left.isend(payload(LONG), 5)
+    settle(pair)
+    receive = receive or right.irecv(received, 5)
+    pair.run(send, receive)
+    assert received == payload(LONG)
+    assert not any(side.btls[0].registered for side in pair.sides)

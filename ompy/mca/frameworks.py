@@ -129,6 +129,19 @@ CORE: tuple[tuple[str, Parameter], ...] = (
     (
         "mpi",
         Parameter(
+            "partition_size",
+            int,
+            16384,
+            unit="bytes",
+            range=(1, 1 << 40),
+            level=4,
+            help="partitions that this process receives travel together, in parts of at least so many bytes; there are at most "
+            "64 parts",
+        ),
+    ),
+    (
+        "mpi",
+        Parameter(
             "numpy_heap",
             int,
             0,

@@ -28,7 +28,7 @@ def mca(**parameters: object) -> tuple[tuple[str, str], ...]:
 
 
 NO_HEAP = {"btl_sm_shared_heap": "none"}
-RING = {"btl": "sm,self", "btl_sm_single_copy": "none", **NO_HEAP}
+RING = {"btl": "sm,self", "btl_sm_single_copy": "none", "mpi_partition_size": 1, **NO_HEAP}
 KERNEL = {"btl": "sm,self", "btl_sm_single_copy": "cma", **NO_HEAP, "btl_sm_min_rdma_pipeline_size": 1}
 HEAP = {"btl": "sm,self", "btl_sm_single_copy": "none", "mpi_numpy_heap": 4096, "btl_sm_min_rdma_pipeline_size": 1}
 CHAOS = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from ompy.mca.hints import Hint, Hints, whole
+from ompy.mca.memory_kinds import kinds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
 
 TRUE, FALSE = "true", "false"
 ORDERINGS = ("rar", "raw", "war", "waw")
-KINDS = {"system": (), "mpi": ("alloc_mem", "win_allocate", "win_allocate_shared")}
 
 
 def truth(text: str) -> int:
@@ -46,18 +46,6 @@ def alignment(text: str) -> int:
     if number < 1 or number & (number - 1) or number > os.sysconf("SC_PAGESIZE"):
         raise ValueError(text)
     return number
-
-
-def kinds(text: str) -> str:
-    """Reads kinds of memory, each perhaps with restrictors ("mpi:alloc_mem"), and keeps those that there are."""
-    kept = []
-    for word in text.split(","):
-        kind, *restrictors = word.strip().lower().split(":")
-        if kind in KINDS and all(restrictor in KINDS[kind] for restrictor in restrictors):
-            kept.append(":".join((kind, *restrictors)))
-    if not kept:
-        raise ValueError(text)
-    return ",".join(kept)
 
 
 def shown(value: int | str) -> str:

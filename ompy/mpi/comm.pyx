@@ -3,7 +3,7 @@
 # distutils: extra_compile_args=-Os
 """Communicators: what intra- and inter-communicators share (MPI-4.1, chapter 7)."""
 
-from ompy.core.communicator cimport TOGETHER, Communicator
+from ompy.core.communicator cimport ANYWHERE, TOGETHER, Communicator
 from ompy.core.constants cimport PROC_NULL, TAG_UPPER_BOUND, UNDEFINED
 from ompy.core.request cimport CompletedRequest, Request as CoreRequest
 from ompy.mpi.errhandler cimport (
@@ -18,7 +18,8 @@ from ompy.runtime.communicators cimport duplicate, free_communicator, split
 
 from ompy.core.errors import ERR_ARG, ERR_COMM, MPIError
 from ompy.core.host import host_number
-from ompy.mpi import attributes, dynamic_processes, error_codes
+from ompy.mca import memory_kinds
+from ompy.mpi import attributes, dynamic_processes, error_codes, process_sets
 from ompy.mpi.exceptions import hand_over
 from ompy.runtime import communicators
 
@@ -32,9 +33,9 @@ COMM_TYPE_HW_UNGUIDED = 12
 COMM_TYPE_HW_GUIDED = 13
 COMM_TYPE_RESOURCE_GUIDED = 14
 
-# The info key that names a kind of hardware, and the one kind that this library can tell: a host's memory.
+# Info keys that name a kind of hardware, and a set of processes.
 cdef str RESOURCE_KEY = "mpi_hw_resource_type"
-cdef str SHARED_MEMORY = "mpi_shared_memory"
+cdef str SET_KEY = "mpi_pset_name"
 
 classes = {}
 
@@ -263,33 +264,50 @@ cdef class Comm(ObjectCollectives):
         """One communicator for each set of processes that share hardware (MPI-4.1, 7.4.2).
 
         Parameters:
-            split_type: COMM_TYPE_SHARED: those that can share memory; COMM_TYPE_HW_GUIDED or COMM_TYPE_RESOURCE_GUIDED:
-                what `info` names under "mpi_hw_resource_type"; COMM_TYPE_HW_UNGUIDED: the next smaller such set, named
-                in `info` on return; UNDEFINED to be in none.
+            split_type: COMM_TYPE_SHARED: those that can share memory; COMM_TYPE_HW_GUIDED: those in one piece of hardware
+                of the kind that `info` names under "mpi_hw_resource_type" (`Get_hw_resource_info` tells the kinds);
+                COMM_TYPE_RESOURCE_GUIDED: the same, or those of the process set under "mpi_pset_name";
+                COMM_TYPE_HW_UNGUIDED: those in one piece of the widest kind of which a piece has some of the processes, but
+                not all, named in `info` on return; UNDEFINED to be in none.
             key: orders the ranks of the new communicator.
 
         Returns:
-            COMM_NULL for UNDEFINED, for an unknown resource, and where the set would not be smaller (UNGUIDED).
+            COMM_NULL for UNDEFINED, for a kind or set that nobody knows, where this process may use several of the kind, and
+            where no kind of hardware parts the processes (UNGUIDED).
         """
-        cdef Communicator parent, made
+        cdef object color = UNDEFINED
+        cdef object kind = None
+        cdef int placement = TOGETHER
         try:
-            parent = self.live()
+            self.live()
             if split_type not in (COMM_TYPE_SHARED, COMM_TYPE_HW_UNGUIDED, COMM_TYPE_HW_GUIDED, COMM_TYPE_RESOURCE_GUIDED,
                                   UNDEFINED):
                 raise MPIError(ERR_ARG, f"split_type: one of MPI.COMM_TYPE_*, or UNDEFINED, expected, got {split_type}")
-            takes_part = split_type in (COMM_TYPE_SHARED, COMM_TYPE_HW_UNGUIDED)
-            if split_type in (COMM_TYPE_HW_GUIDED, COMM_TYPE_RESOURCE_GUIDED):
-                takes_part = hints(info).get(RESOURCE_KEY) == SHARED_MEMORY
-            made = split(parent, host_number() if takes_part else UNDEFINED, key, None, TOGETHER)
-            if made is not None and split_type == COMM_TYPE_HW_UNGUIDED:
-                if made.size == parent.size:
-                    free_communicator(made)
-                    made = None
-                elif info is not None and info.entries is not None:
-                    info.entries[RESOURCE_KEY] = SHARED_MEMORY
-            return self.heir(made, None, None)
+            given = hints(info)
+            if split_type == COMM_TYPE_SHARED:
+                color = host_number()
+            elif split_type == COMM_TYPE_RESOURCE_GUIDED and SET_KEY in given:
+                placement = ANYWHERE
+                color = process_sets.color(given[SET_KEY])
+            elif split_type != UNDEFINED:
+                from ompy.runtime import hardware
+
+                colors = hardware.colors()
+                if split_type == COMM_TYPE_HW_UNGUIDED:
+                    kind = hardware.widest_split(self.gathered(colors))
+                    if info is not None and info.entries is not None and kind is not None:
+                        info.entries[RESOURCE_KEY] = hardware.name_of(kind)
+                else:
+                    kind = hardware.kind_of(given.get(RESOURCE_KEY))
+                color = colors.get(kind)
+            return self.heir(split(self.comm, UNDEFINED if color is None else color, key, None, placement), None, None)
         except MPIError as error:
             hand_over(error, self.comm)
+
+    def gathered(self, mine):
+        """What each process says, of both groups."""
+        theirs = self.allgather(mine)
+        return theirs + self.allgather(theirs)[0] if self.comm.is_inter else theirs
 
     def Free(self) -> None:
         """Let go of the communicator on every process; the handle becomes COMM_NULL (MPI-4.1, 7.4.3).
@@ -433,7 +451,7 @@ cdef class Comm(ObjectCollectives):
         """The hints, as a new info object (MPI-4.1, 7.4.4)."""
         if self.comm is None or self.comm.freed:
             self.refuse_null()
-        return new_info(self.comm.attributes.get("info", {}))
+        return new_info({**self.comm.attributes.get("info", {}), memory_kinds.KEY: memory_kinds.SUPPORTED})
 
     @property
     def info(self) -> Info:

@@ -342,18 +342,16 @@ def Get_processor_name() -> str:
 
 
 def Get_hw_resource_info() -> Any:
-    """What this process may run on, as an Info (MPI-4.1, 9.1.2): "mpi://host" and one "mpi://core/<n>" a core.
+    """Kinds of hardware, as an Info (MPI-4.1, 9.1.2): "hwloc://Machine", "hwloc://Package", ... to "hwloc://PU".
 
-    The value is "true" where the process is restricted to the resource.
+    The value is "true" where one of that kind holds all processors that this process may use now; `Comm.Split_type` takes the
+    names.
     """
     from ompy.mpi.info import Info
+    from ompy.runtime import hardware
 
-    cores = sorted(os.sched_getaffinity(0))
-    info = Info.Create()
-    info.Set("mpi://host", "true")
-    for core in cores:
-        info.Set(f"mpi://core/{core}", "true" if len(cores) == 1 else "false")
-    return info
+    pieces = hardware.pieces()
+    return Info.Create({name: "false" if pieces[kind] is None else "true" for name, kind in hardware.RESOURCES.items()})
 
 
 def Pcontrol(level: int) -> None:

@@ -22,6 +22,7 @@ from ompy.mpi.handle cimport forget, predefine
 from ompy.mpi.info cimport Info, hints, new_info
 
 from ompy.core.errors import ERR_ARG, ERR_READ_ONLY, ERR_TYPE, ERR_UNSUPPORTED_OPERATION, MPIError
+from ompy.mca import memory_kinds
 from ompy.core.file import (
     MODE_APPEND, MODE_CREATE, MODE_DELETE_ON_CLOSE, MODE_EXCL, MODE_RDONLY, MODE_RDWR, MODE_SEQUENTIAL, MODE_UNIQUE_OPEN,
     MODE_WRONLY,
@@ -227,7 +228,7 @@ cdef class File(FileAccess):
     def Get_info(self) -> Info:
         """The hints in force, and for each, under `ompy_source_of_<hint>`, who said so (MPI-4.1, 14.2.8)."""
         try:
-            return new_info(self.live().hints.info())
+            return new_info({**self.live().hints.info(), memory_kinds.KEY: memory_kinds.SUPPORTED})
         except MPIError as error:
             hand_over(error, subject(self))
 

@@ -317,8 +317,11 @@ cdef class Prequest(Request):
             mark_ready(self, partition, partition)
 
     def Parrived(self, partition: int) -> bool:
-        """Whether a partition of a partitioned receive has arrived (MPI-4.1, 4.2.2)."""
-        cdef PartitionedRequest core = partitioned(self)
+        """Whether a partition of a partitioned receive has arrived, as for REQUEST_NULL all have (MPI-4.1, 4.2.2)."""
+        cdef PartitionedRequest core
+        if self.request is None:
+            return True
+        core = partitioned(self)
         try:
             return core.arrived(partition)
         except MPIError as error:

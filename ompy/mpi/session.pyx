@@ -13,13 +13,11 @@ from ompy.mpi.info cimport Info, hints, new_info
 from ompy.mpi.request cimport Request, new_request
 
 from ompy.core.errors import ERR_ARG, ERR_SESSION, MPIError
+from ompy.mca import memory_kinds
+from ompy.mpi import process_sets
 from ompy.mpi.exceptions import Exception as MPIException, hand_over
-from ompy.runtime import communicators
 
 __all__ = ["SESSION_NULL", "Session"]
-
-cdef str WORLD = "mpi://WORLD"
-cdef str SELF = "mpi://SELF"
 
 
 cdef class OpenSession:
@@ -92,7 +90,7 @@ cdef class Session(Handle):
     def Get_num_psets(self, Info info=None) -> int:
         """Number of process sets that have a name (MPI-4.1, 11.3.2)."""
         self.live()
-        return 2
+        return len(process_sets.NAMES)
 
     def Get_nth_pset(self, int n, Info info=None) -> str:
         """Name of a process set (MPI-4.1, 11.3.2).
@@ -101,13 +99,18 @@ cdef class Session(Handle):
             n: from 0 to `Get_num_psets()` - 1.
         """
         self.live()
-        if not 0 <= n < 2:
+        if not 0 <= n < len(process_sets.NAMES):
             self.refuse(ERR_ARG, f"n: 0 or 1 expected, got {n}")
-        return (WORLD, SELF)[n]
+        return process_sets.NAMES[n]
 
     def Get_info(self) -> Info:
-        """The session's hints, as a new info object (MPI-4.1, 11.3.2)."""
-        return new_info(self.live().attributes.get("info", {}))
+        """The session's hints, as a new info object (MPI-4.1, 11.3.2).
+
+        "thread_level" is what the library provides, "mpi_memory_alloc_kinds" what kinds of memory it takes (11.3.1, 11.4.3).
+        """
+        given = self.live().attributes["info"]
+        told = {"thread_level": "MPI_THREAD_MULTIPLE", memory_kinds.KEY: memory_kinds.granted(given.get(memory_kinds.KEY, ""))}
+        return new_info({**given, **told})
 
     def Get_pset_info(self, str pset_name not None) -> Info:
         """What is known of a process set: "mpi_size" is its number of processes (MPI-4.1, 11.3.2)."""
@@ -159,11 +162,10 @@ cdef class Session(Handle):
     def members(self, str name):
         """The core communicator whose members a process set has (MPI-4.1, 11.3.2)."""
         self.live()
-        if name == WORLD:
-            return communicators.world_communicator()
-        if name == SELF:
-            return communicators.own
-        self.refuse(ERR_ARG, f"pset_name: {WORLD} or {SELF} expected, got {name!r}")
+        found = process_sets.members(name)
+        if found is None:
+            self.refuse(ERR_ARG, f"pset_name: {' or '.join(process_sets.NAMES)} expected, got {name!r}")
+        return found
 
     def refuse(self, int code, str detail):
         """Raise an error of the session (MPI-4.1, 9.3)."""

@@ -23,6 +23,7 @@ from ompy.mpi.one_sided cimport OneSided
 from ompy.mpi.sentinels cimport bottom
 
 from ompy.core.errors import ERR_COMM, MPIError
+from ompy.mca import memory_kinds
 from ompy.mpi import attributes
 from ompy.mpi.exceptions import hand_over
 from ompy.runtime import communicators, windows
@@ -319,7 +320,8 @@ cdef class Win(OneSided):
         try:
             window = self.live()
             need = "none" if window.module.direct else "thread" if is_employed() else "calls"
-            return new_info({**window.attributes["hints"].info(), "ompy_target_progress": need})
+            told = {"ompy_target_progress": need, memory_kinds.KEY: memory_kinds.SUPPORTED}
+            return new_info({**window.attributes["hints"].info(), **told})
         except MPIError as error:
             hand_over(error, self.window)
 

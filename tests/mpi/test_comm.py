@@ -132,7 +132,6 @@ def test_processes_of_a_host_can_share_memory(comm):
     here = comm.Split_type(MPI.COMM_TYPE_SHARED)
     assert here.size == comm.size
     here.Free()
-    assert comm.Split_type(MPI.COMM_TYPE_HW_UNGUIDED) == MPI.COMM_NULL
 
 
 @pytest.mark.ompy(2)

@@ -356,6 +356,23 @@ def test_a_message_that_was_received_through_another_handle_is_an_error(take):
     assert caught.value.Get_error_class() == MPI.ERR_REQUEST
 
 
+def test_partitions_of_what_is_not_under_way_have_arrived():
+    """MPI-4.1, 4.2.2: of an inactive request, and of REQUEST_NULL."""
+    send = MPI.COMM_SELF.Psend_init(bytearray(4), 4, 0)
+    receive = MPI.COMM_SELF.Precv_init(bytearray(4), 4, 0, 0)
+    assert receive.Parrived(3)
+    MPI.Prequest.Startall([send, receive])
+    assert not receive.Parrived(3)
+    send.Pready_range(0, 3)
+    MPI.Request.Waitall([send, receive])
+    assert receive.Parrived(3)
+    receive.Free()
+    assert receive.Parrived(3)
+    with pytest.raises(MPI.Exception, match="not REQUEST_NULL"):
+        receive.Pready(3)
+    send.Free()
+
+
 def test_partitions_of_a_range_that_goes_back_are_refused():
     request = MPI.COMM_SELF.Psend_init(bytearray(4), 4, 0)
     request.Start()

@@ -90,3 +90,27 @@ def test_a_session_ends_when_the_messages_in_its_buffer_have_left(comm):
         comm.send("about to receive", 0, 5)
         made.Recv(message, 0)
         session.Finalize()
+
+
+@pytest.mark.parametrize(
+    ("asked", "kinds"),
+    [
+        ({}, "mpi,system"),
+        ({"mpi_memory_alloc_kinds": "cuda,mpi:alloc_mem"}, "mpi:alloc_mem,mpi,system"),
+        ({"mpi_memory_alloc_kinds": "system,mpi:pinned", "thread_level": "MPI_THREAD_SINGLE", "ours": "kept"}, "system,mpi"),
+    ],
+)
+def test_a_session_tells_its_thread_level_and_kinds_of_memory(asked, kinds):
+    session = MPI.Session.Init(MPI.Info.Create(asked))
+    told = dict(session.Get_info().items())
+    assert told == {**asked, "thread_level": "MPI_THREAD_MULTIPLE", "mpi_memory_alloc_kinds": kinds}
+    session.Finalize()
+
+
+def test_objects_tell_the_kinds_of_memory_that_they_take(tmp_path):
+    window = MPI.Win.Allocate(8, comm=MPI.COMM_SELF)
+    file = MPI.File.Open(MPI.COMM_SELF, str(tmp_path / "file"), MPI.MODE_CREATE | MPI.MODE_RDWR)
+    for some in (MPI.COMM_SELF, window, file):
+        assert some.Get_info().Get("mpi_memory_alloc_kinds") == "mpi,system"
+    window.Free()
+    file.Close()

@@ -40,6 +40,12 @@ cdef str SET_KEY = "mpi_pset_name"
 classes = {}
 
 
+cdef list gathered(Comm comm, object mine):
+    """What each process says, of both groups."""
+    cdef list theirs = comm.allgather(mine)
+    return theirs + comm.allgather(theirs)[0] if comm.comm.is_inter else theirs
+
+
 cdef class Comm(ObjectCollectives):
     """
     A communicator: a group of processes, or two, and a context of their own for messages (MPI-4.1, chapter 7).
@@ -294,7 +300,7 @@ cdef class Comm(ObjectCollectives):
 
                 colors = hardware.colors()
                 if split_type == COMM_TYPE_HW_UNGUIDED:
-                    kind = hardware.widest_split(self.gathered(colors))
+                    kind = hardware.widest_split(gathered(self, colors))
                     if info is not None and info.entries is not None and kind is not None:
                         info.entries[RESOURCE_KEY] = hardware.name_of(kind)
                 else:
@@ -303,11 +309,6 @@ cdef class Comm(ObjectCollectives):
             return self.heir(split(self.comm, UNDEFINED if color is None else color, key, None, placement), None, None)
         except MPIError as error:
             hand_over(error, self.comm)
-
-    def gathered(self, mine):
-        """What each process says, of both groups."""
-        theirs = self.allgather(mine)
-        return theirs + self.allgather(theirs)[0] if self.comm.is_inter else theirs
 
     def Free(self) -> None:
         """Let go of the communicator on every process; the handle becomes COMM_NULL (MPI-4.1, 7.4.3).

@@ -86,6 +86,12 @@ OPTIONS = (
     Option("--display", "map|bind,...", "say where each rank will run, or which processors it has"),
     Option("--display-map", "", "the same as --display map"),
     Option("--mca --gmca", "NAME VALUE", "set a parameter of a component; `ompy_info --all` lists them"),
+    Option(
+        "--initial-errhandler",
+        "NAME",
+        "mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return: as --mca mpi_initial_errhandler NAME",
+    ),
+    Option("--memory-alloc-kinds", "KIND,...", "ask for support of kinds of memory: as --mca mpi_memory_alloc_kinds"),
     Option("--tune --am", "FILE,...", "read parameters from files"),
     Option("--mpi4py", "", "`from mpi4py import MPI` in the program receives ompy's"),
     Option("--output", "WORD,...", "tag, timestamp, merge, dir=FOLDER or file=NAME; as the following five"),

@@ -134,6 +134,10 @@ def output(segment: Segment) -> Output:
     return found
 
 
+# What MPI-4.1, 11.5, has among the arguments of `mpiexec`, and is a parameter here.
+STARTUP = ("initial-errhandler", "memory-alloc-kinds")
+
+
 def launch_agent(segment: Segment) -> list[tuple[str, str]]:
     """What `--launch-agent` stands for."""
     given = segment.last("launch-agent")
@@ -143,7 +147,9 @@ def launch_agent(segment: Segment) -> list[tuple[str, str]]:
 def parameters(segments: Sequence[Segment]) -> dict[str, str]:
     """The environment that hands on --mca and --tune, checked: a rank should not be the first to find a wrong name."""
     pairs = [pair for segment in segments for pair in launch_agent(segment)]
-    pairs += [(name, value) for segment in segments for name, value in segment.options.get("mca", [])]
+    for segment in segments:
+        pairs += [("mpi_" + key.replace("-", "_"), value) for key in STARTUP for (value,) in segment.options.get(key, [])]
+        pairs += [(name, value) for name, value in segment.options.get("mca", [])]
     files = [path for segment in segments for (value,) in segment.options.get("tune", []) for path in value.split(",")]
     from ompy.mca import discovery
     from ompy.mca.params import command_line, registry

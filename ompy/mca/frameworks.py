@@ -92,6 +92,28 @@ CORE: tuple[tuple[str, Parameter], ...] = (
     (
         "mpi",
         Parameter(
+            "initial_errhandler",
+            str,
+            "mpi_errors_are_fatal",
+            level=3,
+            choices=("mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"),
+            help="what errors do until a program says otherwise, where its `rc.errors` is `default`; else they are exceptions",
+        ),
+    ),
+    (
+        "mpi",
+        Parameter(
+            "memory_alloc_kinds",
+            str,
+            "mpi,system",
+            level=3,
+            help="kinds of memory whose support is asked for; those that there are, mpi and system at any rate, are told by "
+            "`Get_info`",
+        ),
+    ),
+    (
+        "mpi",
+        Parameter(
             "connect_timeout",
             float,
             60.0,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from ompy.mca.params import registry
+
 # Each with its restrictors ("mpi:alloc_mem").
 KINDS = {"system": (), "mpi": ("alloc_mem", "win_allocate", "win_allocate_shared")}
-# The info key, and what is told under it of every object.
+# The info key, which is the parameter's name too.
 KEY = "mpi_memory_alloc_kinds"
-SUPPORTED = "mpi,system"
 
 
 def known(text: str) -> list[str]:
@@ -26,6 +27,11 @@ def kinds(text: str) -> str:
     return ",".join(found)
 
 
-def granted(text: str) -> str:
-    """What is supported when that is asked for: those of the kinds that there are, and what is so at any rate."""
-    return ",".join(dict.fromkeys([*known(text), *SUPPORTED.split(",")]))
+def supported(asked: str | None = None) -> str:
+    """What is told under the key: those of the kinds that there are, mpi and system at any rate.
+
+    Parameters:
+        asked: what a session was opened with; None: whatever the job was started with.
+    """
+    text: str = registry.value(KEY) if asked is None else asked
+    return ",".join(dict.fromkeys([*known(text), "mpi", "system"]))

@@ -452,7 +452,7 @@ cdef class Comm(ObjectCollectives):
         """The hints, as a new info object (MPI-4.1, 7.4.4)."""
         if self.comm is None or self.comm.freed:
             self.refuse_null()
-        return new_info({**self.comm.attributes.get("info", {}), memory_kinds.KEY: memory_kinds.SUPPORTED})
+        return new_info({**self.comm.attributes.get("info", {}), memory_kinds.KEY: memory_kinds.supported()})
 
     @property
     def info(self) -> Info:

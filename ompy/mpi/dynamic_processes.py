@@ -207,6 +207,8 @@ def orders(commands: Sequence[Any], args: Any, maxprocs: Any, infos: Any) -> lis
         hints = hints_of(info)
         if "soft" in hints:
             check_soft(hints["soft"])
+        if "mpi_initial_errhandler" in hints:
+            check_errhandler(hints["mpi_initial_errhandler"])
         found.append(Order(name, words(own), count, hints))
     return found
 
@@ -218,6 +220,15 @@ def words(args: Any) -> list[str]:
     if isinstance(args, (str, bytes, os.PathLike)):
         return [os.fsdecode(args)]
     return [os.fsdecode(arg) for arg in args]
+
+
+def check_errhandler(text: str) -> None:
+    """`mpi_initial_errhandler`, of which a process that can't read it would only say so at its start."""
+    from ompy.mca.params import registry
+
+    choices = registry.entries["mpi_initial_errhandler"].parameter.choices or ()
+    if text not in choices:
+        raise MPIError(ERR_INFO_VALUE, f"info: mpi_initial_errhandler: {', '.join(choices)} expected, not {text!r}")
 
 
 def check_soft(text: str) -> None:

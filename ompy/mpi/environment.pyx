@@ -179,14 +179,20 @@ def end_session() -> None:
 
 
 def choose_error_handler() -> None:
-    """`rc.errors`: what errors on the first communicators do."""
-    if rc.errors == "exception":
+    """`rc.errors`: what errors on the first communicators do; by default what the job was started with (MPI-4.1, 11.5)."""
+    from ompy.mca.params import registry
+
+    chosen = rc.errors
+    if chosen == "default":
+        names = {"mpi_errors_abort": "abort", "mpi_errors_return": "exception"}
+        chosen = names.get(registry.value("mpi_initial_errhandler"), "fatal")
+    if chosen == "exception":
         return
     from ompy.mpi.errhandler import ERRORS_ABORT, ERRORS_ARE_FATAL
     from ompy.mpi.intracomm import COMM_SELF, COMM_WORLD
 
     for comm in (COMM_WORLD, COMM_SELF):
-        comm.Set_errhandler(ERRORS_ABORT if rc.errors == "abort" else ERRORS_ARE_FATAL)
+        comm.Set_errhandler(ERRORS_ABORT if chosen == "abort" else ERRORS_ARE_FATAL)
 
 
 def start() -> None:

@@ -228,7 +228,7 @@ cdef class File(FileAccess):
     def Get_info(self) -> Info:
         """The hints in force, and for each, under `ompy_source_of_<hint>`, who said so (MPI-4.1, 14.2.8)."""
         try:
-            return new_info({**self.live().hints.info(), memory_kinds.KEY: memory_kinds.SUPPORTED})
+            return new_info({**self.live().hints.info(), memory_kinds.KEY: memory_kinds.supported()})
         except MPIError as error:
             hand_over(error, subject(self))
 

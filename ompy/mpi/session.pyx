@@ -109,7 +109,7 @@ cdef class Session(Handle):
         "thread_level" is what the library provides, "mpi_memory_alloc_kinds" what kinds of memory it takes (11.3.1, 11.4.3).
         """
         given = self.live().attributes["info"]
-        told = {"thread_level": "MPI_THREAD_MULTIPLE", memory_kinds.KEY: memory_kinds.granted(given.get(memory_kinds.KEY, ""))}
+        told = {"thread_level": "MPI_THREAD_MULTIPLE", memory_kinds.KEY: memory_kinds.supported(given.get(memory_kinds.KEY))}
         return new_info({**given, **told})
 
     def Get_pset_info(self, str pset_name not None) -> Info:

@@ -320,7 +320,7 @@ cdef class Win(OneSided):
         try:
             window = self.live()
             need = "none" if window.module.direct else "thread" if is_employed() else "calls"
-            told = {"ompy_target_progress": need, memory_kinds.KEY: memory_kinds.SUPPORTED}
+            told = {"ompy_target_progress": need, memory_kinds.KEY: memory_kinds.supported()}
             return new_info({**window.attributes["hints"].info(), **told})
         except MPIError as error:
             hand_over(error, self.window)

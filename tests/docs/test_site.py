@@ -17,10 +17,11 @@ NAMES = [str(page.relative_to(TOP)) for page in PAGES]
 FILE = re.compile(r"`((?:ompy|btl|pml|coll|plugins|tests|tools|docs)/[\w./-]*\w)`")
 COMPONENT = re.compile(r"(?:btl|pml|coll)/(?!ompy_)\w+")
 PARAMETER = re.compile(r"\b(?:--mca )?((?:btl|pml|coll|osc|bml|mpi|trace|hook)_[a-z0-9]+_[a-z_]+|trace_[a-z]+)\b")
-# The standard's info keys, and a value of one, which look like parameters.
+# The standard's info keys, and values, which look like parameters.
 HINTS = (
-    "mpi_accumulate_granularity", "mpi_minimum_memory_alignment", "mpi_assert_memory_alloc_kinds", "mpi_memory_alloc_kinds",
+    "mpi_accumulate_granularity", "mpi_minimum_memory_alignment", "mpi_assert_memory_alloc_kinds",
     "mpi_hw_resource_type", "mpi_pset_name", "mpi_shared_memory",
+    "mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return",
 )  # fmt: skip
 COMMAND = re.compile(r"^(?:ompy|ompyrun|ompy_info) .*$", re.MULTILINE)
 needs_builder = pytest.mark.skipif(find_spec("mkdocs") is None, reason="mkdocs is not installed (extra `docs`)")

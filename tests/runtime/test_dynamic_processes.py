@@ -505,3 +505,24 @@ def test_a_signal_handler_that_asks_the_launcher_while_its_thread_does_is_told_s
     status, output = ended(job(1, program(tmp_path, "parent.py", text), child))
     assert status == 0, output
     assert "the launcher owes this thread an answer (spawn_result) still: a signal handler can't ask" in output
+
+
+def test_spawned_processes_start_with_the_error_handler_that_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MPI4PY_RC_ERRORS", "default")
+    child = program(tmp_path, "child.py", CHILD + "assert world.Get_errhandler() == MPI.ERRORS_ABORT\nparent.Disconnect()\n")
+    source = PARENT + (
+        "for wrong in ('mpi_errors_ignore', ''):\n"
+        "    try:\n"
+        "        world.Spawn(sys.executable, [sys.argv[1]], 2, MPI.Info.Create({'mpi_initial_errhandler': wrong}))\n"
+        "    except MPI.Exception as error:\n"
+        "        assert error.Get_error_class() == MPI.ERR_INFO_VALUE and 'mpi_errors_return expected' in str(error)\n"
+        "        print('told')\n"
+        "info = MPI.Info.Create({'mpi_initial_errhandler': 'mpi_errors_abort'})\n"
+        "world.Spawn(sys.executable, [sys.argv[1]], 2, info).Disconnect()\nprint('parted')\n"
+    )
+    parent = program(tmp_path, "parent.py", source)
+    status, output = ended(job(1, parent, child, more=("-initial-errhandler", "mpi_errors_return")))
+    assert status == 0, output
+    assert output.split() == ["told", "told", "parted"]

@@ -347,3 +347,39 @@ def test_a_failing_rank_ends_the_others_unless_told_otherwise() -> None:
     job = launch("--disable-auto-cleanup", "-n", "1", "sh", "-c", "exit 3", ":", "-n", "1", "sh", "-c", "sleep 1; echo done")
     assert (job.process.returncode, job.stdout) == (3, "done\n")
     assert "exited with code 3" in job.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "errors", "handler"),
+    [
+        ((), "default", "ERRORS_ARE_FATAL"),
+        (("-initial-errhandler", "mpi_errors_return"), "default", "ERRORS_RETURN"),
+        (("--initial-errhandler", "mpi_errors_abort"), "default", "ERRORS_ABORT"),
+        (("--initial-errhandler", "mpi_errors_are_fatal"), "exception", "ERRORS_RETURN"),
+        (("--initial-errhandler", "mpi_errors_return"), "fatal", "ERRORS_ARE_FATAL"),
+    ],
+)
+def test_the_error_handler_at_the_start_is_an_option(options: tuple[str, ...], errors: str, handler: str) -> None:
+    """MPI-4.1, 11.5.  What the program chooses by `rc.errors` counts more."""
+    source = f"assert all(it.Get_errhandler() == MPI.{handler} for it in (MPI.COMM_WORLD, MPI.COMM_SELF))"
+    job = launch("-n", "2", *options, *mpi(source), environment={**os.environ, "MPI4PY_RC_ERRORS": errors})
+    assert (job.process.returncode, job.stderr) == (0, "")
+
+
+def test_a_wrong_error_handler_is_named_with_those_that_there_are() -> None:
+    job = launch("-n", "2", "-initial-errhandler", "mpi_errors_ignore", "true")
+    assert job.process.returncode != 0
+    assert "mpi_errors_are_fatal, mpi_errors_abort, mpi_errors_return" in job.stderr
+    assert job.stderr.count("mpi_errors_ignore") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [((), "mpi,system"), (("-memory-alloc-kinds", "cuda,mpi:alloc_mem,system"), "mpi:alloc_mem,system,mpi")],
+)
+def test_kinds_of_memory_are_asked_for_by_an_option(options: tuple[str, ...], told: str) -> None:
+    """MPI-4.1, 11.4.3; what a session is opened with counts more."""
+    source = "asked = MPI.Info.Create({'mpi_memory_alloc_kinds': 'system'})\n"
+    source += "for some in (MPI.COMM_WORLD, MPI.Session.Init(), MPI.Session.Init(asked)):\n"
+    source += "    if rank == 0: print(some.Get_info()['mpi_memory_alloc_kinds'])"
+    assert launch("-n", "2", *options, *mpi(source)).stdout.split() == [told, told, "system,mpi"]

@@ -73,5 +73,5 @@ def test_no_handle_goes_to_another_library_of_the_process(tmp_path: Path, ask: s
 
 def test_the_process_of_the_tests_has_no_other_library() -> None:
     assert "libmpi" not in sys.modules
-    with pytest.raises(OSError, match="libmpi|dlopen"):  # without a name where the system has it installed
-        ctypes.CDLL("libmpi.so.40", mode=4)  # RTLD_NOLOAD
+    with pytest.raises(OSError, match=r"libmpi|dlopen"):
+        ctypes.CDLL("libmpi.so.40", mode=4)  # RTLD_NOLOAD: where the system has it, an error without its name

@@ -134,10 +134,6 @@ def output(segment: Segment) -> Output:
     return found
 
 
-# What MPI-4.1, 11.5, has among the arguments of `mpiexec`, and is a parameter here.
-STARTUP = ("initial-errhandler", "memory-alloc-kinds")
-
-
 def launch_agent(segment: Segment) -> list[tuple[str, str]]:
     """What `--launch-agent` stands for."""
     given = segment.last("launch-agent")
@@ -147,13 +143,14 @@ def launch_agent(segment: Segment) -> list[tuple[str, str]]:
 def parameters(segments: Sequence[Segment]) -> dict[str, str]:
     """The environment that hands on --mca and --tune, checked: a rank should not be the first to find a wrong name."""
     pairs = [pair for segment in segments for pair in launch_agent(segment)]
-    for segment in segments:
-        pairs += [("mpi_" + key.replace("-", "_"), value) for key in STARTUP for (value,) in segment.options.get(key, [])]
-        pairs += [(name, value) for name, value in segment.options.get("mca", [])]
     files = [path for segment in segments for (value,) in segment.options.get("tune", []) for path in value.split(",")]
     from ompy.mca import discovery
-    from ompy.mca.params import command_line, registry
+    from ompy.mca.params import STARTUP, command_line, registry
 
+    for segment in segments:
+        keys = {name: name.removeprefix("mpi_").replace("_", "-") for name in STARTUP}
+        pairs += [(name, value) for name, key in keys.items() for (value,) in segment.options.get(key, [])]
+        pairs += [(name, value) for name, value in segment.options.get("mca", [])]
     environment = discovery.handed_down()
     if files:
         environment["OMPY_TUNE"] = ",".join(os.path.abspath(path) for path in files)

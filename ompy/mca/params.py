@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 PREFIX = "OMPY_MCA_"
+# Those that MPI has among the arguments of `mpiexec`, and the info keys of Spawn (MPI-4.1, 11.5, 11.8.4 and 11.4.3).
+STARTUP = ("mpi_initial_errhandler", "mpi_memory_alloc_kinds")
 TUNE = "OMPY_TUNE"  # files given with --tune, separated by commas
 COMMAND_LINE = "OMPY_COMMAND_LINE_MCA"  # which of the OMPY_MCA_ variables were given with --mca, separated by commas
 

@@ -283,6 +283,8 @@ cdef class Comm(ObjectCollectives):
         """
         cdef object color = UNDEFINED
         cdef object kind = None
+        cdef object failure = None
+        cdef dict colors = {}
         cdef int placement = TOGETHER
         try:
             self.live()
@@ -296,17 +298,24 @@ cdef class Comm(ObjectCollectives):
                 placement = ANYWHERE
                 color = process_sets.color(given[SET_KEY])
             elif split_type != UNDEFINED:
-                from ompy.runtime import hardware
+                try:
+                    from ompy.runtime import hardware
 
-                colors = hardware.colors()
+                    colors = hardware.colors()
+                except OSError as error:
+                    failure = error              # no descriptor is left, say: the others go on without this one
                 if split_type == COMM_TYPE_HW_UNGUIDED:
-                    kind = hardware.widest_split(gathered(self, colors))
+                    everyone = gathered(self, colors)
+                    kind = None if failure is not None else hardware.widest_split(everyone)
                     if info is not None and info.entries is not None and kind is not None:
                         info.entries[RESOURCE_KEY] = hardware.name_of(kind)
-                else:
+                elif failure is None:
                     kind = hardware.kind_of(given.get(RESOURCE_KEY))
                 color = colors.get(kind)
-            return self.heir(split(self.comm, UNDEFINED if color is None else color, key, None, placement), None, None)
+            made = split(self.comm, UNDEFINED if color is None else color, key, None, placement)
+            if failure is not None:
+                raise failure
+            return self.heir(made, None, None)
         except MPIError as error:
             hand_over(error, self.comm)
 

@@ -38,6 +38,7 @@ cdef class PartitionedRequest(Request):
     cdef Request agreement                       # the message that tells the cut; None for PROC_NULL
     cdef Cut cut
     cdef bint sends
+    cdef bint released                           # freed, perhaps through another handle
     cdef int left                                # parts of the current start that are under way, or wait for partitions
     cdef object failed                           # the first error of a part, or None
     cdef unsigned char *is_ready                 # one flag a partition, of a sender

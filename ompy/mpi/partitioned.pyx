@@ -139,6 +139,8 @@ cdef class PartitionedRequest(Request):
 
     cpdef int start(self) except -1:
         cdef Request transfer
+        if self.released:
+            raise MPIError(ERR_REQUEST, "the partitioned request was freed through another handle")
         self.begin()
         self.failed = None
         if self.agreement is None:
@@ -229,6 +231,7 @@ cdef class PartitionedRequest(Request):
     cpdef int release(self) except -1:
         cdef Request transfer
         if not self.active:
+            self.released = True
             for transfer in self.transfers:
                 transfer.unwatch(self)
                 transfer.release()

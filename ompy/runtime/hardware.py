@@ -70,10 +70,10 @@ def widest_split(everyone: Sequence[dict[str, int | None]]) -> str | None:
     """The widest kind of which a piece has some of those processes, but not all; None: there is none.
 
     Parameters:
-        everyone: the `colors` of each.
+        everyone: the `colors` of each; nothing of one that could not look.
     """
     for kind in RESOURCES.values():
-        found = {its[kind] for its in everyone}
+        found = {its.get(kind) for its in everyone}
         if len(found) > 1:
             return kind
     return None

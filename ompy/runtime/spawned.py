@@ -13,7 +13,7 @@ import os
 import signal
 from functools import partial
 
-from ompy.mca.params import PREFIX
+from ompy.mca.params import PREFIX, STARTUP
 from ompy.mca.pmi_services import PARENT_KEY
 from ompy.runtime.job import Job, Program
 from ompy.runtime.mapping import Place
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from ompy.runtime.rank import Rank
 
 MOST_PROCESSES = 1 << 16
-# Info keys that are parameters of the new processes, as of `mpiexec` (MPI-4.1, 11.8.4 and 11.4.3).
-PARAMETERS = ("mpi_initial_errhandler", "mpi_memory_alloc_kinds")
 # Ranks of a job that has failed alone have so many seconds to come out of the Disconnect that a failed one is out of.
 PARTING = 5.0
 
@@ -78,7 +76,7 @@ class Request:
             for place in range(number(fields, "info_num"))
         }
         environment = {"PATH": hints["path"]} if "path" in hints else {}
-        environment |= {PREFIX + name: hints[name] for name in PARAMETERS if name in hints}
+        environment |= {PREFIX + name: hints[name] for name in STARTUP if name in hints}
         self.programs.append(Program([command, *arguments], count, environment, hints.get("wdir")))
         self.hosts.append(hints.get("host", ""))
         for place in range(number(fields, "preput_num")):

@@ -345,6 +345,7 @@ cdef class OutgoingQueue:
             return 0
         for link in list(self.busy):
             self.push(link)
+            link.report()
         return <int> (self.packets - before)
 
     cdef int fail(self, Link link, int status) except -1:

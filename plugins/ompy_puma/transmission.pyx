@@ -138,9 +138,6 @@ cdef class Transmission(ProgressSource):
     cpdef int progress(self) except -1:
         """Send what is queued and can be sent; returns the number of packets."""
         cdef int events = self.outgoing.progress()
-        cdef Link link
-        for link in list(self.outgoing.busy):
-            link.report()
         if self.polled and not self.waits():
             self.polled = False
             unregister_source(self)

@@ -373,6 +373,16 @@ def test_partitions_of_what_is_not_under_way_have_arrived():
     send.Free()
 
 
+@pytest.mark.parametrize("size", [4, 1 << 17])
+def test_a_partitioned_request_that_was_freed_through_another_handle_is_an_error(size):
+    for made in (MPI.COMM_SELF.Psend_init(bytearray(size), 4, 0), MPI.COMM_SELF.Precv_init(bytearray(size), 4, 0, 0)):
+        other = MPI.Prequest(made)
+        made.Free()
+        with pytest.raises(MPI.Exception, match="freed through another handle") as caught:
+            other.Start()
+        assert caught.value.Get_error_class() == MPI.ERR_REQUEST
+
+
 def test_partitions_of_a_range_that_goes_back_are_refused():
     request = MPI.COMM_SELF.Psend_init(bytearray(4), 4, 0)
     request.Start()

@@ -101,6 +101,22 @@ def test_the_widest_hardware_that_parts_the_processes_is_found(comm, places, nam
     assert info.Get("mpi_hw_resource_type") == name
 
 
+@pytest.mark.ompy(3)
+@pytest.mark.parametrize("split_type", [MPI.COMM_TYPE_HW_GUIDED, MPI.COMM_TYPE_HW_UNGUIDED])
+def test_processes_go_on_without_one_that_can_t_look(comm, split_type):
+    def fail():
+        raise OSError(24, "no descriptor is left")
+
+    info = MPI.Info.Create({"mpi_hw_resource_type": "hwloc://Package"})
+    with bound([0]), pytest.MonkeyPatch.context() as patch:
+        if comm.rank == 1:
+            patch.setattr(hardware, "colors", fail)
+            with pytest.raises(OSError, match="no descriptor is left"):
+                comm.Split_type(split_type, 0, info)
+        else:
+            assert ranks_with_me(comm, split_type, info) == [0, 2]
+
+
 @pytest.mark.ompy(4)
 def test_both_groups_of_an_inter_communicator_are_split_alike(comm):
     half = comm.Split(comm.rank // 2, comm.rank)

@@ -51,3 +51,4 @@ cdef class SmBtl(Btl):
     cdef int make_room(self) except -1
     cdef int copied(self, Descriptor descriptor, int status, bint in_heap) except -1
     cdef int help_with(self, Incoming incoming) except -1
+    cdef bint still_sends(self, SmEndpoint peer, uint64_t address, uint64_t size) except -1

@@ -572,8 +572,14 @@ cdef class SmBtl(Btl):
         cdef SmEndpoint peer = incoming.endpoint
         cdef uint32_t offer = offered(&incoming.reader)
         cdef int pieces = 0
-        if peer is not None and (peer.sees(joint.target, joint.size) or self.kernel_copies):
+        if peer is not None and self.still_sends(peer, joint.source, joint.size) \
+                and (peer.sees(joint.target, joint.size) or self.kernel_copies):
             pieces = help_along(joint, &peer.reach, move)
         incoming.reader.spent = offer
         self.pieces_helped += pieces
         return pieces
+
+    cdef bint still_sends(self, SmEndpoint peer, uint64_t address, uint64_t size) except -1:
+        """Whether that memory is a message's yet, and not the program's again, who may have unmapped it: a send that a signal
+        has ended withdraws it, and one to a peer that has died fails."""
+        return not (peer.connected and not is_good(peer.writer.header, address, size)) and not has_gone(&peer.reach)

@@ -37,8 +37,10 @@ cdef Py_ssize_t *packed(Py_ssize_t *counts, int blocks) except NULL:
 
 
 cdef int place_blocks(int function, CollectiveCall call, Communicator comm) except -1:
-    """Displacements where the call has none."""
+    """Displacements where the call has none.  A reduction's parts need none; between groups they are as many as the own group."""
     cdef bint around = function >= NEIGHBOR_ALLGATHER
+    if function == REDUCE_SCATTER or function == REDUCE_SCATTER_BLOCK:
+        return 0
     if call.send_counts != NULL and call.send_displacements == NULL and call.send_types is None:
         blocks = len(comm.attributes["topology"].out_neighbors) if around else comm.remote_size
         call.send_displacements = packed(call.send_counts, blocks)

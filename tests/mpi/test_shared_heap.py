@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import mmap
 import random
 
 import numpy as np
 import pytest
+from late_signals import until_late
 
 SIZES = (16384, 65537, 131072, 131073, 1 << 20, 3_000_001)
 LIMITS = {"pml_ob1_use_get": "1", "btl_sm_eager_limit": "65600", "btl_sm_min_rdma_pipeline_size": "65536"}
@@ -189,3 +191,23 @@ def test_window_memory_is_zero_even_where_it_was_used_before():
     window = MPI.Win.Allocate(1 << 16, comm=MPI.COMM_WORLD)
     assert not np.frombuffer(window.tomemory(), np.uint8).any()
     window.Free()
+
+
+@pytest.mark.ompy(2, mca={"btl": "self,sm", "btl_sm_single_copy": "cma", "btl_sm_joint_copy": "65537", **LIMITS})
+def test_a_sender_helps_to_copy_nothing_that_an_interrupted_send_has_given_back(comm):
+    comm.sendrecv("both rings are there", 1 - comm.rank)
+    expected = np.random.default_rng(7).integers(0, 256, 4 << 20, np.uint8)
+    for turn in range(8):  # it may be too late to help
+        if comm.rank == 0:
+            memory = mmap.mmap(-1, expected.size)
+            memory[:] = expected.tobytes()
+            until_late(lambda memory=memory: comm.Send(memory, 1), seconds=0.03)
+            memory.resize(1 << 18)  # whoever looks behind that now ends; the receiver has enough to begin with
+            comm.send("it was given back", 1, tag=1)
+            comm.recv(source=1)
+        else:
+            into = in_heap(expected.size)
+            comm.recv(source=0, tag=1)
+            comm.Recv(into, 0, tag=0)
+            comm.send("it is here", 0)
+            assert (into == expected).all(), turn

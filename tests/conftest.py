@@ -8,9 +8,12 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from workshop import Run, Workshop
+
+WORKER_CRASHED = pytest.StashKey[bool]()
 
 
 def pytest_configure() -> None:
@@ -18,6 +21,18 @@ def pytest_configure() -> None:
     for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, handler)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    if error:
+        node.config.stash[WORKER_CRASHED] = True
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tests that were left to a worker when it crashed are not among the failed ones, which may be run again: that is no status 1."""
+    if session.config.stash.get(WORKER_CRASHED, False):
+        session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
 
 
 @pytest.fixture(scope="session")

@@ -47,6 +47,16 @@ cdef extern from *:
     /* Pages made and mapped now: want of memory is an answer here, not a SIGBUS later. */
     static int ompy_populate(char *address, size_t size) { return madvise(address, size, MADV_POPULATE_WRITE) == 0; }
     static void ompy_keep_out_of_dumps(char *address, size_t size) { madvise(address, size, MADV_DONTDUMP); }
+    /* Under AddressSanitizer, blocks that wait are nobody's to look at. */
+    #ifdef __SANITIZE_ADDRESS__
+    #include <sanitizer/asan_interface.h>
+    static void ompy_shun(char *address, size_t size) { ASAN_POISON_MEMORY_REGION(address, size); }
+    static void ompy_allow(char *address, size_t size) { ASAN_UNPOISON_MEMORY_REGION(address, size); }
+    #else
+    static void ompy_shun(char *address, size_t size) {}
+    static void ompy_allow(char *address, size_t size) {}
+    #endif
+
     static int ompy_punch(char *address, size_t size) { return madvise(address, size, MADV_REMOVE) == 0; }
 
     /* Zeroed when first looked at: costs memory only where the heap is used. */
@@ -61,6 +71,8 @@ cdef extern from *:
     bint inherited "ompy_heap_inherited"
     bint populate "ompy_populate"(char *address, size_t size) noexcept nogil
     void keep_out_of_dumps "ompy_keep_out_of_dumps"(char *address, size_t size) noexcept nogil
+    void shun "ompy_shun"(char *address, size_t size) noexcept nogil
+    void allow "ompy_allow"(char *address, size_t size) noexcept nogil
     bint punch "ompy_punch"(char *address, size_t size) noexcept nogil
     void *lazy_table "ompy_table"(size_t size) noexcept nogil
 
@@ -154,6 +166,7 @@ cdef void *take(size_t nbytes, bint *fresh) noexcept nogil:
     kinds[page] = kind
     used += pages * page_size
     unlock()
+    allow(base + page * page_size, pages * page_size)
     if not ready:
         fresh[0] = True
         if not populate(base + page * page_size, pages * page_size):
@@ -174,6 +187,7 @@ cdef void put_away(size_t page, bint hollow) noexcept nogil:
     global used, kept
     cdef int kind = kinds[page]
     cdef size_t size = pages_of(kind) * page_size
+    shun(base + page * page_size, size)
     if hollow:
         hollow = punch(base + page * page_size, size)
     lock()

@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Collectives as lists of rounds that the progress engine advances.  The model is in `schedule.pxd`."""
-from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from cpython.ref cimport PyObject, Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
@@ -242,11 +242,9 @@ cdef class Schedule(Request):
             self.scratch_used += nbytes
             return start - low
         if self.block_count & (self.block_count - 1) == 0:
-            blocks = <void **> PyMem_Malloc(2 * max(self.block_count, 1) * sizeof(void *))
+            blocks = <void **> PyMem_Realloc(self.blocks, 2 * max(self.block_count, 1) * sizeof(void *))
             if blocks == NULL:
                 raise MemoryError()
-            memcpy(blocks, self.blocks, self.block_count * sizeof(void *))
-            PyMem_Free(self.blocks)
             self.blocks = blocks
         # Not Python's, which under PYTHONMALLOC=debug touches all of it: where extents are large, most of it never is.
         self.blocks[self.block_count] = malloc(nbytes + SCRATCH_ALIGNMENT)

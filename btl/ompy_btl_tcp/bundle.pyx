@@ -116,8 +116,7 @@ cdef class Bundle:
                 raise MemoryError(f"no memory to keep {total} bytes until they are acknowledged")
             parcel.payload = parcel.copied
             memcpy(parcel.copied, data, size)
-            if payload_size:
-                memcpy(parcel.copied + size, payload, payload_size)
+            memcpy(parcel.copied + size, payload, payload_size)
         self.copied += total
         self.unasked += total
         if self.unasked >= self.window // 4 or self.following - self.asked >= FARTHEST // 4:

@@ -77,8 +77,7 @@ cdef class MessageRequest(Request):
         self.status.source = source
         self.status.tag = tag
         self.status.nbytes = length
-        if length:
-            memcpy(<char *> self.address, data, length)
+        memcpy(<char *> self.address, data, length)
         return 0
 
     cdef int make_memory(self, uint64_t length) except -1:

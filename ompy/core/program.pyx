@@ -14,6 +14,8 @@ cdef extern from *:
 cdef enum:
     INLINE_STEPS = 4
 
+cdef Py_ssize_t HALF_OF_FARTHEST = PY_SSIZE_T_MAX // 2
+
 
 cdef Step *enlarged(Step *steps, int *capacity, int needed) except NULL:
     cdef Step *larger
@@ -45,7 +47,10 @@ cdef bint follows(const Step *last, const Step *step) noexcept:
     if step.length != last.length or step.body != last.body or step.first != last.first:
         return False
     if last.count == 1:
-        return step.count == 1 or step.offset == last.offset + step.stride
+        if step.count > 1:
+            return step.offset == last.offset + step.stride
+        # From one end of the address space to the other is farther than a stride can tell.
+        return -HALF_OF_FARTHEST < step.offset // 2 - last.offset // 2 < HALF_OF_FARTHEST
     return step.offset == last.offset + last.count * last.stride and (step.count == 1 or step.stride == last.stride)
 
 

@@ -29,6 +29,8 @@ def library() -> str:
 
 def environment(forks: bool, outside: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The variables that ranks, which may fork, are started with, given those that there are."""
+    if outside.get("PYTHONMALLOC") == "malloc":  # a sanitizer or valgrind looks closer, and wants to be the first library
+        return {}
     guarded = {"PYTHONMALLOC": "debug"}
     if not forks and (path := library()):
         guarded |= {"MALLOC_CHECK_": SAY_AND_END, "LD_PRELOAD": " ".join(filter(None, (path, outside.get("LD_PRELOAD", ""))))}

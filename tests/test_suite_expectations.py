@@ -38,7 +38,7 @@ def expectations(tmp_path, text):
 
 LISTED = """
 modules = ["m", "other"]
-quick = ["m"]
+long = []
 [[expect]]
 tests = ["test_m.C.*"]
 outcome = "skipped"

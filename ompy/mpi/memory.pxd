@@ -10,6 +10,7 @@ cdef class buffer:
     cdef bint held                               # `view` was acquired from another object
     cdef int device                              # DLPack device type; 0 for memory that Python itself vouches for
     cdef Py_ssize_t exports                      # views of it by others that are in use, its slices among them
+    cdef Py_buffer outlasting                    # what it was of when it was released, for those that were in use then
 
     cdef int let_go(self) except -1
 

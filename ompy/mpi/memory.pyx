@@ -193,17 +193,13 @@ cdef class buffer:
         return made
 
     def release(self) -> None:
-        """Let go of the memory: the buffer is empty from now on.
-
-        Raises:
-            BufferError: views of the memory, or slices, are in use.
-        """
-        if self.exports:
-            raise BufferError(f"{self.exports} views of the memory, or slices, are in use: let go of them first")
+        """Let go of the memory: the buffer is empty from now on.  Views of it, and slices, keep it until the last of them goes."""
         self.let_go()
 
     cdef int let_go(self) except -1:
-        if self.held:
+        if self.held and self.exports:
+            self.outlasting = self.view
+        elif self.held:
             PyBuffer_Release(&self.view)
         memset(&self.view, 0, sizeof(Py_buffer))
         self.held = False
@@ -216,6 +212,8 @@ cdef class buffer:
 
     def __releasebuffer__(self, Py_buffer *view):
         self.exports -= 1
+        if self.exports == 0 and self.outlasting.obj is not None:
+            PyBuffer_Release(&self.outlasting)
 
     def __len__(self) -> int:
         return self.view.len

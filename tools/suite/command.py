@@ -5,7 +5,7 @@ python tools/suite                              every module, on 3 ranks over sh
 python tools/suite -n 1 -n 5 comm p2p_buf       these modules, on 1 rank and on 5
 python tools/suite -n 2 --mca btl self,zmq      with parameters of ompy
 python tools/suite -n 2 --launcher 'mpiexec.hydra -n {ranks}'       under another launcher
-python tools/suite --quick                      some modules, on 2 ranks over self,sm and self,zmq; part of tools/check
+python tools/suite --quick                      all but three long ones, on 2 ranks over self,sm and self,zmq; part of .ci/run
 python tools/suite --chaos                      point to point and buffer collectives on 3 ranks under pml/dr, over a
                                                 btl/zmq that drops and repeats 1% of all messages, delays 5%, damages 0.1%
 python tools/suite --matrix                     every module on 1, 2, 3, 5 ranks over self,sm and over self,tcp, and on 2, 3
@@ -94,7 +94,7 @@ def tell(console: Console, result: Result, surprises: dict[str, str], verbose: b
 @click.option("-n", "ranks", type=click.IntRange(1), multiple=True, help="Number of ranks; repeatable.  [default: 3]")
 @click.option("--mca", nargs=2, multiple=True, metavar="NAME VALUE", help="MCA parameter of the jobs; repeatable.")
 @click.option("--launcher", default="", metavar="WORDS", help="Another launcher's command, {ranks} for their number.")
-@click.option("--quick", is_flag=True, help="Some modules that say much in little time.")
+@click.option("--quick", is_flag=True, help="All modules but a few long ones, on two ranks.")
 @click.option("--matrix", is_flag=True, help="Every number of ranks over every transport.")
 @click.option("--chaos", is_flag=True, help="Under pml/dr, over btl/chaos around btl/zmq.")
 @click.option("--chaos-wraps", default="zmq", show_default=True, help="The transport under --chaos.")

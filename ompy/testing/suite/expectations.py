@@ -49,12 +49,12 @@ class Entry:
 
 
 class Expectations:
-    """The file: the modules, the quick ones among them, and the entries, of which the first that covers a test counts."""
+    """The file: the modules, those of them that are quick, and the entries, of which the first that covers a test counts."""
 
     def __init__(self, path: Path) -> None:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
         self.modules: list[str] = content["modules"]
-        self.quick: list[str] = content["quick"]
+        self.quick = [name for name in self.modules if name not in content["long"]]
         self.entries = [Entry(table) for table in content["expect"]]
 
     def surprises(self, result: Result) -> dict[str, str]:

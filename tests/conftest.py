@@ -30,7 +30,7 @@ def pytest_testnodedown(node: Any, error: object) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Tests that were left to a worker when it crashed are not among the failed ones, which may be run again: that is no status 1."""
+    """Tests that a crashed worker has left are not among the failed ones, which may be run again: that is no status 1."""
     if session.config.stash.get(WORKER_CRASHED, False):
         session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
 

@@ -37,7 +37,7 @@ cdef Py_ssize_t *packed(Py_ssize_t *counts, int blocks) except NULL:
 
 
 cdef int place_blocks(int function, CollectiveCall call, Communicator comm) except -1:
-    """Displacements where the call has none.  Parts of a reduction need none; between groups they are as many as the own one."""
+    """Displacements where the call has none.  Parts of a reduction need none, and are as many as the own group has ranks."""
     cdef bint around = function >= NEIGHBOR_ALLGATHER
     if function == REDUCE_SCATTER or function == REDUCE_SCATTER_BLOCK:
         return 0

@@ -193,7 +193,7 @@ cdef class buffer:
         return made
 
     def release(self) -> None:
-        """Let go of the memory: the buffer is empty from now on.  Views and slices of it keep it until the last of them goes."""
+        """Let go of the memory: the buffer is empty from now on.  Views and slices of it keep it until the last one goes."""
         self.let_go()
 
     cdef int let_go(self) except -1:

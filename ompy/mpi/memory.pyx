@@ -212,8 +212,8 @@ cdef class buffer:
 
     def __releasebuffer__(self, Py_buffer *view):
         self.exports -= 1
-        if self.exports == 0 and self.outlasting.obj is not None:
-            PyBuffer_Release(&self.outlasting)
+        if self.exports == 0:
+            PyBuffer_Release(&self.outlasting)   # of nothing, unless it was released meanwhile
 
     def __len__(self) -> int:
         return self.view.len

@@ -18,7 +18,7 @@ PAIR = Setting(2, ())
 
 EXPECTED = """
 modules = ["thing"]
-quick = []
+long = []
 
 [[expect]]
 tests = ["test_thing.T.skips"]
@@ -74,7 +74,7 @@ def test_what_is_not_expected_is_told(tmp_path: Path, outcomes: dict[str, str], 
 
 def test_an_entry_needs_a_reason(tmp_path: Path) -> None:
     path = tmp_path / "expectations.toml"
-    path.write_text('modules = []\nquick = []\n[[expect]]\ntests = ["a"]\noutcome = "failed"\n')
+    path.write_text('modules = []\nlong = []\n[[expect]]\ntests = ["a"]\noutcome = "failed"\n')
     with pytest.raises(ValueError, match="reason"):
         Expectations(path)
 

@@ -5,7 +5,7 @@ python tools/suite                              every module, on 3 ranks over sh
 python tools/suite -n 1 -n 5 comm p2p_buf       these modules, on 1 rank and on 5
 python tools/suite -n 2 --mca btl self,zmq      with parameters of ompy
 python tools/suite -n 2 --launcher 'mpiexec.hydra -n {ranks}'       under another launcher
-python tools/suite --quick                      all but three long ones, on 2 ranks over self,sm and self,zmq; part of .ci/run
+python tools/suite --quick                      all modules but a few, on 2 ranks over self,sm and self,zmq; part of .ci/run
 python tools/suite --chaos                      point to point and buffer collectives on 3 ranks under pml/dr, over a
                                                 btl/zmq that drops and repeats 1% of all messages, delays 5%, damages 0.1%
 python tools/suite --matrix                     every module on 1, 2, 3, 5 ranks over self,sm and over self,tcp, and on 2, 3

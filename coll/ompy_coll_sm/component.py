@@ -99,6 +99,12 @@ def ompy_query(context: Context) -> Offer | Refusal:
     if communicator.size > context.value("max_procs"):
         reason = f"{communicator.size} processes are more than coll_sm_max_procs, {context.value('max_procs')}"
         return Refusal(reason, lasting=True)
+    if not context.by_name and not context.admits("btl", "host"):
+        # What was sent before a barrier would arrive long after it: who asks once then (`Win.Test`) would not see it.
+        reason = (
+            "by parameter btl no transport shares memory, and collectives would overtake messages; parameter coll can name it"
+        )
+        return Refusal(reason, lasting=True)
     from ompy_coll_sm.module import SmModule
 
     chunk = min(context.value("chunk_size"), MOST_MEMORY // (2 * communicator.size))

@@ -164,9 +164,10 @@ class Context:
         select: `select(framework)` chooses the components of a framework that stands below this one alone, as `mtl` does
             below pml/cm, and returns their modules; raises ComponentError when none can serve.
         opener: the name of the component of the same framework that has opened this one, to serve through it; mostly "".
+        by_name: the framework's parameter names the component: it is wanted, whatever else would do.
     """
 
-    __slots__ = ("chosen_modules", "communicator", "component", "file", "opener", "rte", "select", "window")
+    __slots__ = ("by_name", "chosen_modules", "communicator", "component", "file", "opener", "rte", "select", "window")
 
     def __init__(
         self,
@@ -178,8 +179,10 @@ class Context:
         select: Callable[[str], list[Any]] | None = None,
         opener: str = "",
         file: File | None = None,
+        by_name: bool = False,
     ) -> None:
         self.component = component
+        self.by_name = by_name
         self.rte = rte
         self.communicator = communicator
         self.window = window
@@ -195,6 +198,16 @@ class Context:
     def chosen(self, framework: str) -> list[Any]:
         """The modules chosen so far in another framework, best first: how `bml` finds the BTLs, and a PML its BML."""
         return list(self.chosen_modules.get(framework, ()))
+
+    def admits(self, framework: str, reach: str) -> bool:
+        """Whether another framework's parameter lets a component serve that declares this `reach`.
+
+        The same on every rank that has the same parameters, whichever components could be opened there; true of a framework
+        that nobody has chosen in, as `btl` is below pml/cm.
+        """
+        from ompy.mca.selection import admits
+
+        return admits(framework, reach)
 
     def open(self, name: str) -> list[Any]:
         """The modules of another component of the same framework, which then serves through this one.

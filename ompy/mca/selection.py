@@ -91,7 +91,7 @@ def answer_of(
         return None, Broken(f"importing {found.module} of {found.distribution} {found.version} failed", error)
     if mismatch:
         return component, Broken(mismatch)
-    context = Context(component, record.rte, communicator, chosen_modules, window, select, opener, file)
+    context = Context(component, record.rte, communicator, chosen_modules, window, select, opener, file, by_name)
     try:
         answer = limited(hooks.query, load(found).plugin, context)
     except (ParameterError, KeyboardInterrupt):
@@ -157,6 +157,22 @@ def by_reach(found: list[Found]) -> list[Found]:
             reach = load(it).component.capabilities.get("reach")
             places[it] = REACHES.index(reach) if reach in REACHES else len(REACHES)
     return sorted(found, key=places.__getitem__)
+
+
+def admits(framework: str, reach: str) -> bool:
+    """Whether the framework's parameter lets a component serve that declares this `reach`; see `Context.admits`."""
+    if framework not in chosen_modules:
+        return True
+    names, excluding = named(framework)
+    known = discovery.installed().get(framework, {})
+    if names and not excluding:
+        admitted = [known[name] for name in names]
+    else:
+        admitted = [it for name, it in known.items() if name not in names and not it.by_name]
+    serving = {it.component for it in verdicts(framework) if it.chosen}
+    # Those that serve first: the others need not even be imported.
+    admitted.sort(key=lambda it: it.name not in serving)
+    return any(load_quietly(it) and load(it).component.capabilities.get("reach") == reach for it in admitted)
 
 
 def needless(found: Found, offers: list[Candidate]) -> str:

@@ -94,6 +94,25 @@ def fenced_by_three(comm, early, target, late, turns):
     win.Free()
 
 
+def completed_before_a_barrier(comm):
+    """Every epoch that rank 0 has completed before a barrier is over for who asks once after it."""
+    group = comm.Get_group()
+    others, origin = group.Excl([0]), group.Incl([0])
+    win = MPI.Win.Create(np.zeros(1), 8, comm=comm)
+    for _ in range(TURNS):
+        if comm.rank == 0:
+            win.Start(others)
+            comm.Barrier()
+            win.Complete()
+            comm.Barrier()
+        else:
+            win.Post(origin)
+            comm.Barrier()
+            comm.Barrier()
+            assert win.Test()
+    win.Free()
+
+
 @pytest.mark.ompy(2, mca=PIECES)
 def test_a_fence_waits_for_those_that_still_read(comm):
     fenced(comm)
@@ -176,3 +195,13 @@ def test_epochs_of_every_kind_follow_one_another(comm, ompy_rng):
         assert (rows == 1000.0 * turn + np.arange(size)[:, None]).all(), (turn, kind)
         win.Fence()
     win.Free()
+
+
+@pytest.mark.ompy(2, 3, mca=READ)
+def test_a_barrier_does_not_overtake_the_end_of_an_epoch(comm):
+    completed_before_a_barrier(comm)
+
+
+@pytest.mark.ompy(2, 3, mca=NETWORK)
+def test_a_barrier_does_not_overtake_the_end_of_an_epoch_over_a_network(comm):
+    completed_before_a_barrier(comm)

@@ -53,6 +53,7 @@
 #                    returns when all ranks of `post` have completed and their accesses are there; `test` says whether, without
 #                    waiting, and ends the epoch like `wait` when it says yes.  Groups may differ from rank to rank and from one
 #                    epoch to the next; a rank may be in its own; one may be origin and target at once.  They may be empty.
+#                    The lists of ranks are only read: the next epoch may be given the same.
 #   17 isolation     An epoch's end takes effect at the target only when answers have left the window: what its owner stores
 #                    afterwards is not read by a get of before.  Nothing of the next epoch touches the target's memory before
 #                    this one has ended there, for the other origins too.

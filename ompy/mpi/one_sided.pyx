@@ -14,6 +14,7 @@ from ompy.core.basic cimport (
 )
 from ompy.core.constants cimport PROC_NULL, UNDEFINED
 from ompy.core.convertor cimport share_memory
+from ompy.core.group cimport Group as CoreGroup
 from ompy.core.request cimport CompletedRequest, Request as CoreRequest
 from ompy.core.typemap cimport Typemap
 from ompy.core.window cimport (
@@ -45,6 +46,8 @@ MODE_NOSUCCEED = 16
 LOCK_EXCLUSIVE = 1
 LOCK_SHARED = 2
 
+cdef object NOTHING_ASSERTED = 0
+
 
 cdef class OneSided(Handle):
     """What a window is used for: accesses to a target's memory, and the calls that open and close epochs.
@@ -62,6 +65,17 @@ cdef class OneSided(Handle):
         if closed is not None:
             raise MPIError(ERR_OTHER, closed)
         return self.window
+
+    cdef list ranks_of(self, Group group):
+        """Ranks in the window of a group's members."""
+        cdef CoreGroup members = checked(group, "group")
+        cdef list ranks
+        if members is not self.members:
+            ranks = [self.window.communicator.group.rank_of(index) for index in members.indices()]
+            if UNDEFINED in ranks:
+                raise MPIError(ERR_GROUP, f"group: its rank {ranks.index(UNDEFINED)} is not in the window's group")
+            self.members, self.member_ranks = members, ranks
+        return self.member_ranks
 
     cdef int checked_rank(self, int rank) except -3:
         if rank != PROC_NULL and not 0 <= rank < self.window.communicator.size:
@@ -241,7 +255,7 @@ cdef class OneSided(Handle):
             assertion: MODE_NOCHECK: they have called it already, and said the same.
         """
         try:
-            (<OscModule> self.live().module).start(ranks_of(self.window, group), checked_assertion(assertion))
+            (<OscModule> self.live().module).start(self.ranks_of(group), checked_assertion(assertion))
         except MPIError as error:
             hand_over(error, self.window)
 
@@ -259,7 +273,7 @@ cdef class OneSided(Handle):
             assertion: MODE_NOCHECK, MODE_NOSTORE, MODE_NOPUT or'ed together.
         """
         try:
-            (<OscModule> self.live().module).post(ranks_of(self.window, group), checked_assertion(assertion))
+            (<OscModule> self.live().module).post(self.ranks_of(group), checked_assertion(assertion))
         except MPIError as error:
             hand_over(error, self.window)
 
@@ -345,7 +359,11 @@ cdef class OneSided(Handle):
 cdef int ASSERTIONS = ASSERT_NOCHECK | ASSERT_NOPRECEDE | ASSERT_NOPUT | ASSERT_NOSTORE | ASSERT_NOSUCCEED
 
 
-cdef int checked_assertion(object assertion) except -1:
+cdef inline int checked_assertion(object assertion) except -1:
+    return 0 if assertion is NOTHING_ASSERTED else checked_assertions(assertion)
+
+
+cdef int checked_assertions(object assertion) except -1:
     if not 0 <= assertion <= ASSERTIONS:
         raise MPIError(ERR_ASSERT, f"assertion: MODE_NOCHECK, MODE_NOSTORE, ... or'ed together expected, got {assertion}")
     return assertion
@@ -454,11 +472,3 @@ cdef Typemap typemap_of(object kind):
     if datatype.typemap is None:
         raise MPIError(ERR_TYPE, "target: a datatype expected, not DATATYPE_NULL")
     return datatype.typemap
-
-
-cdef list ranks_of(Window window, Group group):
-    """Ranks in the window of a group's members."""
-    cdef list ranks = [window.communicator.group.rank_of(index) for index in checked(group, "group").indices()]
-    if UNDEFINED in ranks:
-        raise MPIError(ERR_GROUP, f"group: its rank {ranks.index(UNDEFINED)} is not in the window's group")
-    return ranks

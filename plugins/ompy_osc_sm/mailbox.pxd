@@ -98,6 +98,8 @@ cdef uint64_t own_mailbox() noexcept
 # From the first to the second this process looks into it when it polls; counted.
 cdef int attend() except -1
 cdef int leave_alone() except -1
+# Carries out what there is; how many orders that was.  Between `attend` and `leave_alone`.
+cdef int serve() noexcept nogil
 # No order that is there now will be carried out.
 cdef void refuse() noexcept nogil
 # The target's, by what its `own_mailbox` returned.

@@ -74,7 +74,6 @@ cdef bint has_mail(void *_) noexcept nogil:
 
 
 cdef int serve() noexcept nogil:
-    """Carry out what there is; how many orders that was."""
     global carried
     cdef uint32_t slot
     cdef int served = 0

@@ -1,25 +1,29 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """One-sided communication by loads and stores, among processes of one host (MPI-4.1, chapter 12).
 
-Every access is complete when its call returns, at the origin and at the target; so what ends an epoch only tells others, after
-a fence of the processor's.
+Every access is complete when its call returns, at the origin and at the target; so what ends an epoch only tells others, by a
+store that no access before it can pass.
 """
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
-from ompy.core.atomic cimport acquire, acquire32, full_fence, release, release32
+from ompy.core.atomic cimport acquire, acquire32, fetch_to_write, full_fence, release, release32
 from ompy.core.board cimport WIN_FENCE, WIN_FREE, WIN_LOCK, WIN_START, WIN_WAIT
 from ompy.core.progress cimport progress
 from ompy.core.reach cimport has_gone
 from ompy.core.window cimport ASSERT_NOCHECK, ASSERT_NOSUCCEED, LOCK_SHARED, Window
 from ompy.mca.osc cimport INTERFACE
 from ompy_osc_sm.accesses cimport Accesses
-from ompy_osc_sm.rank_state cimport ask, completed_to, give_up, posted_to, state_of, turns_of
-from ompy_osc_sm.waiting cimport GRANTED, PASSED, REACHED, Condition
+from ompy_osc_sm.rank_state cimport ask, completed_to, give_up, met_by, posted_to, turns_of
+from ompy_osc_sm.waiting cimport GRANTED, REACHED, REACHED32, Condition
 
 from ompy.core.errors import ERR_RMA_SYNC, MPIError
 
 interface = INTERFACE
+
+# At another rank's word before the wait is one as any other; where somebody may have an order for this rank it is at once.
+cdef enum:
+    LOOKS = 200
 
 
 cdef class SmWindow(Accesses):
@@ -39,15 +43,16 @@ cdef class SmWindow(Accesses):
         self.spins = spins
         self.crowded = crowded
         self.patience = <int64_t> (1000 * patience)
-        self.starts = <uint32_t *> PyMem_Calloc(self.ranks, sizeof(uint32_t))
-        self.waits = <uint32_t *> PyMem_Calloc(self.ranks, sizeof(uint32_t))
+        self.posts = <uint32_t *> PyMem_Calloc(4 * self.ranks, sizeof(uint32_t))
         self.unchecked = <char *> PyMem_Calloc(self.ranks, 1)
-        if self.starts == NULL or self.waits == NULL or self.unchecked == NULL:
+        if self.posts == NULL or self.unchecked == NULL:
             raise MemoryError()
+        self.starts = self.posts + self.ranks
+        self.completes = self.starts + self.ranks
+        self.waits = self.completes + self.ranks
 
     def __dealloc__(self):
-        PyMem_Free(self.starts)
-        PyMem_Free(self.waits)
+        PyMem_Free(self.posts)
         PyMem_Free(self.unchecked)
 
     # -- fence --------------------------------------------------------------------------------------------------------
@@ -62,23 +67,27 @@ cdef class SmWindow(Accesses):
     cdef int meet(self, int operation) except -1:
         """All ranks are here.  One that was interrupted here goes on waiting when it comes again."""
         cdef uint64_t turn = self.met + 1
-        cdef uint64_t *word = &state_of(&self.room, self.rank).met
+        cdef uint64_t *word = met_by(&self.room, self.rank, turn)
         cdef Condition condition
-        cdef int rank
-        full_fence()
+        cdef int rank, _look
         if word[0] < turn:
             release(word, turn)
             self.ring()
         for rank in range(self.ranks):
-            word = &state_of(&self.room, rank).met
-            if acquire(word) < turn:
+            word = met_by(&self.room, rank, turn)
+            if rank == self.rank:
+                continue
+            for _look in range(1 if self.crowded or self.attending else LOOKS):
+                if acquire(word) >= turn:
+                    break
+            else:
                 condition.what = REACHED
                 condition.place = word
                 condition.value = turn
                 condition.peer = rank
                 self.await_(&condition, operation)
         self.met = turn
-        full_fence()
+        fetch_to_write(met_by(&self.room, self.rank, turn + 1))
         return self.breathe()
 
     # -- post, start, complete, wait ----------------------------------------------------------------------------------
@@ -86,25 +95,27 @@ cdef class SmWindow(Accesses):
     cpdef int post(self, list ranks, int assertion) except -1:
         """Open this process's memory to the ranks."""
         cdef int rank
-        cdef uint32_t *word
         if self.exposed is not None:
             raise MPIError(ERR_RMA_SYNC, "Post again before Wait or a Test that said yes")
         self.exposed = ranks
-        full_fence()
         if not assertion & ASSERT_NOCHECK:
             for rank in ranks:
-                word = posted_to(&self.room, rank) + self.rank
-                release32(word, word[0] + 1)
+                self.posts[rank] += 1
+                release32(posted_to(&self.room, rank, self.rank, self.posts[rank]), self.posts[rank])
             self.ring()
+            for rank in ranks:
+                fetch_to_write(posted_to(&self.room, rank, self.rank, self.posts[rank] + 1))
         return 0
 
     cpdef int start(self, list ranks, int assertion) except -1:
         """Returns when every one of the ranks has posted."""
         cdef int rank
+        cdef uint32_t turn
         self.may_start()
         if not assertion & ASSERT_NOCHECK:
             for rank in ranks:
-                self.await_count(posted_to(&self.room, self.rank) + rank, self.starts[rank], rank, WIN_START)
+                turn = self.starts[rank] + 1
+                self.await_count(posted_to(&self.room, self.rank, rank, turn), turn, rank, WIN_START)
             for rank in ranks:
                 self.starts[rank] += 1
         return self.begin_towards(ranks)
@@ -112,44 +123,49 @@ cdef class SmWindow(Accesses):
     cpdef int complete(self) except -1:
         """Tell the targets; accesses are complete already."""
         cdef int rank
-        cdef uint32_t *word
         cdef list ranks = self.end_started()
-        full_fence()
         for rank in ranks:
-            word = completed_to(&self.room, rank) + self.rank
-            release32(word, word[0] + 1)
+            self.completes[rank] += 1
+            release32(completed_to(&self.room, rank, self.rank, self.completes[rank]), self.completes[rank])
         self.ring()
+        for rank in ranks:
+            fetch_to_write(completed_to(&self.room, rank, self.rank, self.completes[rank] + 1))
         return self.breathe()
 
     cpdef int wait(self) except -1:
         """Until all ranks of `post` have completed."""
         cdef int rank
+        cdef uint32_t turn
         cdef list ranks = self.exposed
+        cdef dict failed = None
         if ranks is None:
             raise MPIError(ERR_RMA_SYNC, "Wait without Post")
-        failed = {}
         for rank in ranks:
+            turn = self.waits[rank] + 1
             try:
-                self.await_count(completed_to(&self.room, self.rank) + rank, self.waits[rank], rank, WIN_WAIT)
+                self.await_count(completed_to(&self.room, self.rank, rank, turn), turn, rank, WIN_WAIT)
             except MPIError as error:
+                if failed is None:
+                    failed = {}
                 failed[rank] = error
         # Those that have failed complete no more: the epoch is over without them.
         self.exposed = None
         for rank in ranks:
-            if rank not in failed:
+            if failed is None or rank not in failed:
                 self.waits[rank] += 1
-        full_fence()
-        for error in failed.values():
-            raise error
+        if failed is not None:
+            raise next(iter(failed.values()))
         return 0
 
     cpdef bint test(self) except -1:
         """Whether all ranks of `post` have completed."""
         cdef int rank
+        cdef uint32_t turn
         if self.exposed is None:
             raise MPIError(ERR_RMA_SYNC, "Test without Post")
         for rank in self.exposed:
-            if <int32_t> (acquire32(completed_to(&self.room, self.rank) + rank) - self.waits[rank]) <= 0:
+            turn = self.waits[rank] + 1
+            if <int32_t> (acquire32(completed_to(&self.room, self.rank, rank, turn)) - turn) < 0:
                 if rank != self.rank and has_gone(self.room.reaches[rank]):
                     continue                     # Wait says so
                 progress()
@@ -159,7 +175,11 @@ cdef class SmWindow(Accesses):
 
     cdef int await_count(self, uint32_t *word, uint32_t value, int peer, int operation) except -1:
         cdef Condition condition
-        condition.what = PASSED
+        cdef int _look
+        for _look in range(1 if self.crowded or self.attending else LOOKS):
+            if <int32_t> (acquire32(word) - value) >= 0:
+                return 0
+        condition.what = REACHED32
         condition.place = word
         condition.value = value
         condition.peer = peer

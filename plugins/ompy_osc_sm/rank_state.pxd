@@ -4,15 +4,20 @@
 #
 #     state of rank r   | guard  exclusive  sharing  waiting  tickets |     the lock of r's memory
 #                       | combining |                                       who accumulates into it
-#                       | met |                                             how often r has come to a fence
+#                       | met |  | met |                                    how often r has come to a fence
 #                       | changes  list  stretches |                        what r has attached: `attached.pxd`
 #                       | turns       8 bytes a rank |                      what rank i has of r's lock, or waits for
-#                       | posted      4 bytes a rank |                      how often rank i has posted to r
-#                       | completed   4 bytes a rank |                      how often rank i has completed towards r
+#                       | posted      4 bytes a rank |  twice               how often rank i has posted to r
+#                       | completed   4 bytes a rank |  twice               how often rank i has completed towards r
 #
-# The first four are a cache line each.  `met`, `posted` and `completed` have one writer, and only grow: a release when they
+# Each of these begins a cache line.  `met`, `posted` and `completed` have one writer, and only grow: a release when they
 # are written and an acquire when they are read order the accesses before with those after, and no value is ever another one
-# that looks like it (ABA).
+# that looks like it (ABA).  There are two of each, for odd counts and for even ones:
+#
+#     rank 0   met[1] = 1 ... sees 1 | fetches met[0]  | met[0] = 2 ...        a store to a line that the other core has
+#     rank 1   met[1] = 1 ... sees 1 | fetches met[0]  | met[0] = 2 ...        read last waits for it to come back; this
+#                                                                              one came while the program did something else
+# for nobody looks at the line of the next count before the one of this count has been seen.
 #
 # The lock is fair: who can't have it draws a ticket and has it in the order of tickets, readers that follow one another
 # together.  Whoever gives it back hands it over:
@@ -43,6 +48,10 @@ cdef struct Header:
     uint32_t left                                # ranks that have gone, but for rank 0
     char more_padding[LINE - 4]
 
+cdef struct Count:
+    uint64_t value
+    char padding[LINE - 8]
+
 cdef struct RankState:
     uint32_t guard                               # rank + 1, or 0
     uint32_t exclusive                           # rank + 1 of the one holder, or 0
@@ -52,8 +61,7 @@ cdef struct RankState:
     char padding[LINE - 24]
     uint32_t combining                           # rank + 1, or 0
     char more_padding[LINE - 4]
-    uint64_t met
-    char further_padding[LINE - 8]
+    Count met[2]
     uint64_t changes                             # of the two that follow; odd amid one
     uint64_t list                                # where it is in the owner's heap
     uint64_t stretches                           # in it
@@ -64,6 +72,8 @@ cdef struct Room:
     Header *header
     char *states
     size_t stride                                # of states
+    size_t posted                                # where they begin in one
+    size_t row                                   # bytes of a number of 4 bytes for each rank
     int rank, ranks
     Reach **reaches                              # the other processes; NULL for this one
 
@@ -74,11 +84,15 @@ cdef inline RankState *state_of(const Room *room, int rank) noexcept nogil:
 cdef inline uint64_t *turns_of(const Room *room, int rank) noexcept nogil:
     return <uint64_t *> (room.states + rank * room.stride + sizeof(RankState))
 
-cdef inline uint32_t *posted_to(const Room *room, int rank) noexcept nogil:
-    return <uint32_t *> (turns_of(room, rank) + room.ranks)
+# Where this rank, or rank `by`, says that it has come to its count `turn`.
+cdef inline uint64_t *met_by(const Room *room, int by, uint64_t turn) noexcept nogil:
+    return &state_of(room, by).met[turn & 1].value
 
-cdef inline uint32_t *completed_to(const Room *room, int rank) noexcept nogil:
-    return posted_to(room, rank) + room.ranks
+cdef inline uint32_t *posted_to(const Room *room, int rank, int by, uint32_t turn) noexcept nogil:
+    return <uint32_t *> (room.states + rank * room.stride + room.posted + (turn & 1) * room.row) + by
+
+cdef inline uint32_t *completed_to(const Room *room, int rank, int by, uint32_t turn) noexcept nogil:
+    return <uint32_t *> (room.states + rank * room.stride + room.posted + (2 + (turn & 1)) * room.row) + by
 
 
 cdef size_t bytes_needed(int ranks) noexcept nogil

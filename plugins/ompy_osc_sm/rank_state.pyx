@@ -18,14 +18,24 @@ cdef size_t bytes_needed(int ranks) noexcept nogil:
     return sizeof(Header) + ranks * stride_of(ranks)
 
 
+cdef size_t lines(size_t nbytes) noexcept nogil:
+    return (nbytes + LINE - 1) & ~<size_t> (LINE - 1)
+
+
+cdef size_t where_posted(int ranks) noexcept nogil:
+    return lines(sizeof(RankState) + ranks * sizeof(uint64_t))
+
+
 cdef size_t stride_of(int ranks) noexcept nogil:
-    return (sizeof(RankState) + ranks * (sizeof(uint64_t) + 2 * sizeof(uint32_t)) + LINE - 1) & ~<size_t> (LINE - 1)
+    return where_posted(ranks) + 4 * lines(ranks * sizeof(uint32_t))
 
 
 cdef void lay_out(Room *room, char *memory, int rank, int ranks, Reach **reaches) noexcept nogil:
     room.header = <Header *> memory
     room.states = memory + sizeof(Header)
     room.stride = stride_of(ranks)
+    room.posted = where_posted(ranks)
+    room.row = lines(ranks * sizeof(uint32_t))
     room.rank = rank
     room.ranks = ranks
     room.reaches = reaches

@@ -21,7 +21,6 @@ cdef class Sharing(Waits):
     cdef uint64_t *remote                        # where it is in its own process
     cdef char *words                             # of rank 0: the memory of the states, in its heap, or its own for one rank
     cdef bint opened
-    cdef bint attending                          # to the mailbox: this rank's memory is none of its heap's
     cdef int64_t patience                        # nanoseconds that an order may wait to be claimed; 0: there are none
 
     cdef int leave(self) except -1

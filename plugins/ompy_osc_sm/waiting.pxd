@@ -12,7 +12,7 @@ from ompy_osc_sm.rank_state cimport Room
 cdef enum What:
     GRANTED                                      # a turn has been given the lock of `peer`
     REACHED                                      # a count of 64 bits has reached `value`
-    PASSED                                       # one of 32 bits has grown beyond `value`
+    REACHED32                                    # one of 32 bits has, which may have begun at 0 again
     ENDED                                        # nobody accumulates into the memory of `peer`
 
 cdef struct Condition:
@@ -28,6 +28,7 @@ cdef class Waits(Epochs):
     cdef Bell **bells                            # theirs; NULL for this one
     cdef int spins
     cdef bint crowded                            # ranks outnumber cores
+    cdef bint attending                          # to orders of others (`mailbox.pxd`)
     cdef unsigned int breaths
 
     # Wake those who sleep until something here changes.

@@ -11,6 +11,7 @@ from ompy.core.progress cimport progress as poll
 from ompy.core.reach cimport has_gone
 from ompy.core.request cimport Request
 from ompy.mca.epochs cimport Epochs
+from ompy_osc_sm.mailbox cimport serve
 from ompy_osc_sm.rank_state cimport HELD, dead_holder, mend, state_of
 from ompy_osc_sm.neighbours cimport Neighbour
 
@@ -21,6 +22,9 @@ cdef extern from "<sched.h>" nogil:
 
 # Looks at a word between two rounds of the progress engine.
 cdef int LOOKS = 200
+# ... and between two into the mailbox.
+cdef enum:
+    LOOKS_AT_A_WORD = 8
 # Times that a core which others want is offered to them before the wait is the engine's.
 cdef int TURNS = 8
 # Seconds between looks at whether who is waited for lives.
@@ -32,8 +36,8 @@ cdef inline bint is_so(const Condition *condition) noexcept nogil:
         return acquire(<uint64_t *> condition.place) & HELD
     if condition.what == REACHED:
         return acquire(<uint64_t *> condition.place) >= condition.value
-    if condition.what == PASSED:
-        return <int32_t> (acquire32(<uint32_t *> condition.place) - <uint32_t> condition.value) > 0
+    if condition.what == REACHED32:
+        return <int32_t> (acquire32(<uint32_t *> condition.place) - <uint32_t> condition.value) >= 0
     return acquire32(<uint32_t *> condition.place) == 0
 
 
@@ -104,6 +108,8 @@ cdef class Waits(Epochs):
             for _look in range(LOOKS):
                 if is_so(condition):
                     return True
+                if self.attending and _look % LOOKS_AT_A_WORD == 0:
+                    serve()
             poll()
         return False
 

@@ -22,7 +22,7 @@ OVER_TLS = pytest.mark.ompy(2, mca={"btl": "self,tcp", "btl_tcp_security": "tls"
 OVER_LINKS = pytest.mark.ompy(2, mca={"btl": "self,tcp", "btl_tcp_links": 2}, timeout=60)
 BURST = 200
 SIOCOUTQNSD = 0x894B  # of Linux: bytes of a socket's that are not on their way
-# Seconds: half of what Linux keeps bytes for that are to leave with others; a busy processor sends what may leave later than at once.
+# Seconds: half of what Linux keeps bytes for that are to leave with others; a busy processor sends the rest later than at once.
 SOON = 0.1
 
 

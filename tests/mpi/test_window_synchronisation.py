@@ -61,6 +61,62 @@ def test_post_start_complete_wait(comm):
     win.Free()
 
 
+@pytest.mark.ompy(3)
+@pytest.mark.parametrize("flavor", ["allocate", "create"])
+def test_groups_change_from_epoch_to_epoch(comm, flavor):
+    """Each rank writes its turn to a set of ranks, itself perhaps among them, which is another one each time."""
+    if flavor == "allocate":
+        win = MPI.Win.Allocate(8 * comm.size, 8, comm=comm)
+        memory = np.frombuffer(win.tomemory(), "i8")
+    else:
+        memory = np.zeros(comm.size, "i8")
+        win = MPI.Win.Create(memory, 8, comm=comm)
+    groups = [win.group.Incl([rank for rank in range(3) if members >> rank & 1]) for members in range(8)]
+    last = [0] * 3
+    random = np.random.default_rng(39)
+    for turn in range(1, 301):
+        targets = random.integers(8, size=3)
+        origins = [sum(1 << origin for origin in range(3) if targets[origin] >> target & 1) for target in range(3)]
+        win.Post(groups[origins[comm.rank]])
+        win.Start(groups[targets[comm.rank]])
+        for target in range(3):
+            if targets[comm.rank] >> target & 1:
+                win.Put(np.full(1, turn), target, comm.rank)
+        win.Complete()
+        if turn % 3:
+            win.Wait()
+        else:
+            while not win.Test():
+                pass
+        for origin in range(3):
+            last[origin] = turn if origins[comm.rank] >> origin & 1 else last[origin]
+        assert memory.tolist() == last, turn
+    win.Free()
+
+
+def test_a_group_is_of_the_windows_processes():
+    win = MPI.Win.Create(bytearray(8), comm=MPI.COMM_SELF)
+    group = win.group
+    for _ in range(2):
+        win.Post(group)
+        win.Start(group)
+        win.Complete()
+        win.Wait()
+    group.Free()
+    for call in (win.Post, win.Start):
+        assert error_of(call, group) == MPI.ERR_GROUP
+    win.Free()
+
+
+@pytest.mark.ompy(2)
+def test_a_group_with_others_than_the_windows_processes_is_refused(comm):
+    win = MPI.Win.Create(bytearray(8), comm=MPI.COMM_SELF)
+    for _ in range(2):
+        for call in (win.Post, win.Start):
+            assert error_of(call, comm.Get_group()) == MPI.ERR_GROUP
+    win.Free()
+
+
 @pytest.mark.ompy(2)
 def test_an_exposure_is_tested_without_waiting(comm):
     win = MPI.Win.Create(bytearray(8), comm=comm)

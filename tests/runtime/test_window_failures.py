@@ -61,7 +61,8 @@ STATES = """
 import ctypes, gc, select
 size = comm.size
 window = next(it for it in gc.get_objects() if type(it).__name__ == "SmWindow")
-stride = -(-(256 + 16 * size) // 64) * 64
+lines = lambda nbytes: -(-nbytes // 64) * 64
+stride = lines(320 + 8 * size) + 4 * lines(4 * size)
 HELD, EXCLUSIVE, TICKET = 4, 1, 8
 
 
@@ -70,8 +71,8 @@ def word(target, offset, kind=ctypes.c_uint32):
 
 
 guard, exclusive, sharing, waiting = (word(0, offset) for offset in (0, 4, 8, 12))
-tickets, combining, met = word(0, 16, ctypes.c_uint64), word(0, 64), word(rank, 128, ctypes.c_uint64)
-turns = [word(0, 256 + 8 * each, ctypes.c_uint64) for each in range(size)]
+tickets, combining, first_met = word(0, 16, ctypes.c_uint64), word(0, 64), word(rank, 192, ctypes.c_uint64)
+turns = [word(0, 320 + 8 * each, ctypes.c_uint64) for each in range(size)]
 
 
 def stands_in_line(rank):
@@ -141,7 +142,7 @@ MIDDLES = {
     "a fence: not come to": ("", "pass", f"{GONE}; win.Fence()", False),
     "a fence: come to, nobody woken": (
         "",
-        "met.value += 1",
+        "first_met.value = 1",
         f"{GONE}; win.Fence(); print('one', rank, flush=True); win.Fence()",
         False,
     ),

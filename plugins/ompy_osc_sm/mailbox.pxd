@@ -30,9 +30,9 @@ from ompy.core.typemap cimport Typemap
 cdef enum:
     SLOTS = 16
     INLINE = 32                                  # bytes of data in the slot itself
-    ROOM = 8192                                  # bytes of each slot's room
-    LONGEST = ROOM // 2                          # bytes of the target's memory that an order with its data may be about
-    LONGEST_FAR = 1 << 22                        # ... one without
+    ROOM = 65536                                 # bytes of each slot's room: of the data of an order
+    LONGEST_COPY = ROOM // 2                     # ... of a put or get, which sides far apart share better without data
+    LONGEST_FAR = 1 << 22                        # bytes that an order without its data may be about
     PIECE = 65536                                # bytes that are combined at a time, of what is copied for that
 
 # States of a slot.

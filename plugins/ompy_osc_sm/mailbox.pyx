@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 from posix.unistd cimport getpid
 
-from ompy.core.atomic cimport acquire32, exchange_if32, relax, release32
+from ompy.core.atomic cimport acquire32, exchange_if32, fetch_to_write, relax, release32
 from ompy.core.basic cimport BASIC_TYPES, basics
 from ompy.core.doorbell cimport Bell, strike
 from ompy.core.heap cimport take
@@ -26,6 +26,8 @@ cdef enum:
     MOST_IN_VAIN = 256000
     LEAST_BETWEEN_CALLS = 50000
     MOST_BETWEEN_CALLS = 100000000
+    FETCHED = 4096                               # bytes of data: more lines than a core asks for at once
+    LINE = 64
     TOO_OLD = 100000000                          # nanoseconds, of orders about memory of a process that may be another by now
 
 # By number: REPLACE and NO_OP, and then the reductions, whose kernels are the same in every process.
@@ -78,7 +80,10 @@ cdef int serve() noexcept nogil:
     cdef uint32_t slot
     cdef int served = 0
     for slot in range(acquire32(&mine.used)):
-        if acquire32(&mine.slots[slot].state) == POSTED and exchange_if32(&mine.slots[slot].state, POSTED, CLAIMED):
+        if acquire32(&mine.slots[slot].state) != POSTED:
+            continue
+        fetch_data(&mine.slots[slot])
+        if exchange_if32(&mine.slots[slot].state, POSTED, CLAIMED):
             carry_out(&mine.slots[slot])
             release32(&mine.slots[slot].state, DONE)
             served += 1
@@ -86,9 +91,24 @@ cdef int serve() noexcept nogil:
     return served
 
 
+cdef inline size_t length_of(const Slot *slot) noexcept nogil:
+    """Bytes of its data."""
+    if slot.kind >= PULL:
+        return sizeof(Far)
+    return 2 * <size_t> slot.size if slot.kind == FETCH or slot.kind == SWAP else slot.size
+
+
+cdef inline void fetch_data(Slot *slot) noexcept nogil:
+    """Have the lines come while the slot is claimed: the origin, which looks at the slot, would have it back before it is done."""
+    cdef size_t total = length_of(slot), line
+    if total > INLINE:
+        for line in range((min(total, <size_t> FETCHED) + LINE - 1) // LINE):
+            fetch_to_write(data_of(mine, slot, total) + LINE * line)
+
+
 cdef void carry_out(Slot *slot) noexcept nogil:
     cdef char *place = <char *> slot.address
-    cdef size_t size = slot.size, total = 2 * size if slot.kind == FETCH or slot.kind == SWAP else size
+    cdef size_t size = slot.size, total = length_of(slot)
     cdef char *data = data_of(mine, slot, total)
     if slot.kind >= PULL:
         carry_far(slot)

@@ -16,8 +16,8 @@ from ompy.mca.accumulate cimport NO_OP, REPLACE
 from ompy.mca.osc cimport Access
 from ompy_osc_sm.attached cimport Attached
 from ompy_osc_sm.mailbox cimport (
-    ABSORB, CARRIED_OUT, COMBINE, FETCH, GET, LEAVING, LONGEST, LONGEST_FAR, LOST, PIECE, PULL, PUSH, PUT, REPLACING, SWAP, Far,
-    Kind, Outbox, Outcome, Slot, data_of, number_of, post, settle, slot_for,
+    ABSORB, CARRIED_OUT, COMBINE, FETCH, GET, LEAVING, LONGEST_COPY, LONGEST_FAR, LOST, PIECE, PULL, PUSH, PUT, REPLACING, ROOM,
+    SWAP, Far, Kind, Outbox, Outcome, Slot, data_of, number_of, post, settle, slot_for,
 )
 from ompy_osc_sm.neighbours cimport Neighbour
 from ompy_osc_sm.remote cimport copy
@@ -47,7 +47,7 @@ cdef class Remote(Attached):
 
     cdef bint order_copy(self, Access access, Kind kind, char *here, size_t nbytes) except -1:
         cdef Outbox *outbox = self.outbox_of(access.target)
-        cdef Slot *slot = slot_for(outbox) if self.patience and nbytes <= LONGEST else NULL
+        cdef Slot *slot = slot_for(outbox) if self.patience and nbytes <= LONGEST_COPY else NULL
         cdef char *data
         if slot == NULL:
             return False
@@ -62,7 +62,7 @@ cdef class Remote(Attached):
         return True
 
     cdef bint order_update(self, Access access, bint fetch, bint modify, const char *packed, const char *compare) except -1:
-        cdef size_t nbytes = access.target_count * access.target_type.size
+        cdef size_t nbytes = access.target_count * access.target_type.size, total = 2 * nbytes if fetch else nbytes
         cdef Operation operation = access.operation if modify else NO_OP
         cdef uint64_t there = self.address_of(access)
         cdef int number = REPLACING if compare != NULL else number_of(operation, access.target_type, there)
@@ -72,14 +72,14 @@ cdef class Remote(Attached):
         cdef char *data
         if not self.patience or number < 0 or not access.target_type.contiguous:
             return False
-        if nbytes > LONGEST:
+        if total > ROOM:
             return not fetch and compare == NULL and number != LEAVING and self.order_long(access, number, operand, nbytes)
         slot = slot_for(outbox) if not fetch or access.result_type.contiguous else NULL
         if slot == NULL:
             return False
         slot.operation = number
         slot.basic = access.target_type.basic
-        data = data_of(outbox.mailbox, slot, 2 * nbytes if fetch else nbytes)
+        data = data_of(outbox.mailbox, slot, total)
         if compare != NULL:
             memcpy(data, compare, nbytes)
             memcpy(data + nbytes, packed, nbytes)

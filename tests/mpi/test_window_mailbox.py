@@ -19,10 +19,10 @@ from ompy import MPI
 
 # Microseconds: an order waits until its target polls, so that nothing depends on who is quicker.
 PATIENT = {"osc": "sm", "osc_sm_patience": "1e7"}
-# Bytes around what has room in a slot, and beside it.
-SHORT = (1, 8, 16, 17, 32, 33, 4095, 4096)
-# Around what both sides copy, what is read or combined at a time, and what one order may be about.
-LONG = (4097, 16383, 16384, 16385, 20000, 65535, 65536, 65537, 200000, (4 << 20) - 1, 4 << 20, (4 << 20) + 1, 5000000)
+# Bytes around what has room in a slot, what is fetched before it is claimed, and what has room beside the slot.
+SHORT = (1, 8, 16, 17, 32, 33, 4095, 4096, 4097, 20000, 32767, 32768)
+# Around what has room there once, what is read or combined at a time, and what one order may be about.
+LONG = (32769, 65535, 65536, 65537, 200000, (4 << 20) - 1, 4 << 20, (4 << 20) + 1, 5000000)
 
 
 def counters():

@@ -99,7 +99,7 @@ cdef inline size_t length_of(const Slot *slot) noexcept nogil:
 
 
 cdef inline void fetch_data(Slot *slot) noexcept nogil:
-    """Have the lines come while the slot is claimed: the origin, which looks at the slot, would have it back before all is done."""
+    """Have the lines come while the slot is claimed: the origin looks at the slot, and has it back where that takes longer."""
     cdef size_t total = length_of(slot), line
     if total > INLINE:
         for line in range((min(total, <size_t> FETCHED) + LINE - 1) // LINE):

@@ -132,6 +132,10 @@ def epochs(comm):
         for value in (3.0, 4.0):
             if comm.rank == 0:
                 until_late(win.Fence)
+                if value == 3.0:  # no fence has opened an epoch yet
+                    with pytest.raises(MPI.Exception) as caught:
+                        win.Put(np.full(1, value), 1, base)
+                    assert caught.value.Get_error_class() == MPI.ERR_RMA_SYNC
             comm.Barrier()
             win.Fence()
             if comm.rank == 0:

@@ -25,7 +25,8 @@ QUICK = ("-x", "--level", "contract", "--silence", "8", "-n")
 RANKS = {"coll": "3"}
 # Tests of a framework's behaviour, below tests/.
 RELATED = {
-    "btl": ("btl/test_*.py", "mpi/test_point_to_point*.py", "mpi/test_shared_heap.py", "runtime/test_failures.py"),
+    "btl": ("btl/test_*.py", "mpi/test_point_to_point*.py", "mpi/test_shared_heap.py", "runtime/test_failures.py",
+            "runtime/test_exhausted_descriptors.py"),
     "pml": (
         "pml/test_[!mp]*.py", "mpi/test_point_to_point*.py", "mpi/test_random_messages.py", "mpi/test_request.py",
         "mpi/test_blocking_receive.py", "mpi/test_buffers.py", "mpi/test_plain.py", "mpi/test_async_progress.py",
@@ -40,6 +41,9 @@ RELATED = {
     "hook": ("mca/test_watchers.py", "mca/test_explain.py"),
     **dict.fromkeys(("io", "fs", "fbtl", "fcoll", "sharedfp"), ("mpi/test_file*.py",)),
 }  # fmt: skip
+
+# What components of every framework declare.
+DECLARED = ("mca/test_parameters.py",)
 
 # Parameters under which the kit is run, where one run does not reach all of a component; names, where it serves by several.
 SETTINGS = {
@@ -87,7 +91,9 @@ class Component(NamedTuple):
         """The framework's files of tests, those that name the component first; none that names only others."""
         kin = {it.name for it in of_framework(self.framework)}
         found = []
-        for path in sorted({path for pattern in RELATED.get(self.framework, ()) for path in (ROOT / "tests").glob(pattern)}):
+        for path in sorted(
+            {path for pattern in (*DECLARED, *RELATED.get(self.framework, ())) for path in (ROOT / "tests").glob(pattern)}
+        ):
             named = kin & set(path.stem.split("_"))
             if not named or self.name in named:
                 found.append((self.name not in named, str(path.relative_to(ROOT))))

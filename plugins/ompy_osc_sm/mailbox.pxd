@@ -17,6 +17,11 @@
 # one another both get on.  An accumulate is ordered by the holder of the target's `combining` (`rank_state.pxd`), as all
 # are made.
 #
+# A put or get of two halves is two orders, so that both sides copy at the same time:
+#
+#     origin    first half in | post | second half in | DONE, post |        | DONE
+#     target                         | first half out |            | second half out
+#
 # An order of a process that was killed is carried out like any other, but not after its memory may be another's: before a
 # window's memory is the program's again, `refuse` empties the mailbox.
 from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
@@ -31,7 +36,7 @@ cdef enum:
     SLOTS = 16
     INLINE = 32                                  # bytes of data in the slot itself
     ROOM = 65536                                 # bytes of each slot's room: of the data of an order
-    LONGEST_COPY = ROOM // 2                     # ... of a put or get, which sides far apart share better without data
+    HALF = ROOM // 2                             # ... of a put or get: meanwhile those of the next one go in or out
     LONGEST_FAR = 1 << 22                        # bytes that an order without its data may be about
     PIECE = 65536                                # bytes that are combined at a time, of what is copied for that
 
@@ -56,7 +61,8 @@ cdef struct Slot:
     uint32_t size                                # bytes there
     uint16_t kind
     uint16_t operation                           # `number_of`
-    int basic
+    uint16_t basic
+    uint16_t second                              # the data are in the second half of the room
     uint32_t done                                # bytes that have been pulled, pushed or absorbed
     char data[INLINE]
 
@@ -108,14 +114,15 @@ cdef void open_outbox(Outbox *outbox, uint64_t mailbox, const Reach *reach, Bell
 # A slot to write an order in, or NULL: the kernel is to do it.
 cdef Slot *slot_for(Outbox *outbox) noexcept
 # Where an order's data are, `nbytes` in all.
-cdef inline char *data_of(Mailbox *mailbox, Slot *slot, size_t nbytes) noexcept nogil:
+cdef inline char *data_of(Mailbox *mailbox, Slot *slot, size_t nbytes, bint second=False) noexcept nogil:
     if nbytes <= INLINE:
         return &slot.data[0]
-    return <char *> (mailbox + 1) + (slot - &mailbox.slots[0]) * ROOM
-cdef inline void post(Outbox *outbox, Kind kind, uint64_t address, size_t size) noexcept nogil:
+    return <char *> (mailbox + 1) + (slot - &mailbox.slots[0]) * ROOM + second * HALF
+cdef inline void post(Outbox *outbox, Kind kind, uint64_t address, size_t size, bint second=False) noexcept nogil:
     outbox.slot.kind = kind
     outbox.slot.address = address
     outbox.slot.size = <uint32_t> size
+    outbox.slot.second = second
     release32(&outbox.slot.state, POSTED)
 # Wait until it is carried out; `patience` nanoseconds at most until it is claimed.
 cdef Outcome settle(Outbox *outbox, Reach *reach, int64_t patience) noexcept

@@ -103,13 +103,13 @@ cdef inline void fetch_data(Slot *slot) noexcept nogil:
     cdef size_t total = length_of(slot), line
     if total > INLINE:
         for line in range((min(total, <size_t> FETCHED) + LINE - 1) // LINE):
-            fetch_to_write(data_of(mine, slot, total) + LINE * line)
+            fetch_to_write(data_of(mine, slot, total, slot.second) + LINE * line)
 
 
 cdef void carry_out(Slot *slot) noexcept nogil:
     cdef char *place = <char *> slot.address
     cdef size_t size = slot.size, total = length_of(slot)
-    cdef char *data = data_of(mine, slot, total)
+    cdef char *data = data_of(mine, slot, total, slot.second)
     if slot.kind >= PULL:
         carry_far(slot)
     elif slot.kind == PUT:

@@ -1,6 +1,6 @@
-# Memory of targets that is not seen here.  What is short and in one piece its owner reads or changes, where that is inside MPI
-# (`mailbox.pxd`); of what is long it copies a half meanwhile, and of accumulates makes five eighths, with one copy in place of
-# two.  Everything else, and what it does not take in time, the kernel copies for the origin.
+# Memory of targets that is not seen here.  What has room in a mailbox and is in one piece its owner reads or changes, where
+# that is inside MPI (`mailbox.pxd`); of what is longer it copies a half meanwhile, and of accumulates makes five eighths, with
+# one copy in place of two.  Everything else, and what it does not take in time, the kernel copies for the origin.
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 
@@ -26,8 +26,9 @@ cdef class Remote(Attached):
     cdef int put_remote(self, Access access) except -1
     cdef int get_remote(self, Access access, size_t address, Py_ssize_t count, Typemap typemap) except -1
     cdef Outbox *outbox_of(self, int target) noexcept
+    # How many bytes the target has copied.
+    cdef size_t order_copy(self, Access access, Kind kind, char *here, size_t nbytes) except? 0
     # Whether the target has carried it out.
-    cdef bint order_copy(self, Access access, Kind kind, char *here, size_t nbytes) except -1
     cdef bint order_update(self, Access access, bint fetch, bint modify, const char *packed, const char *compare) except -1
     cdef bint order_long(self, Access access, int number, const char *operand, size_t nbytes) except -1
     cdef bint is_done(self, Access access, Outbox *outbox, int64_t patience) except -1
@@ -36,6 +37,6 @@ cdef class Remote(Attached):
 
     # An image is a copy of what is between the first and the last byte of the target's elements.
     cdef int transfer(self, Access access, size_t here, uint64_t there, size_t size, bint inward) except -1
-    cdef int copy_jointly(self, Access access, size_t here, size_t nbytes, bint inward) except -1
+    cdef int copy_jointly(self, Access access, size_t here, size_t nbytes, size_t done, bint inward) except -1
     cdef int combine_pieces(self, Access access, const char *operand, size_t done, size_t end) except -1
     cdef int write_back(self, Access access, char *image, Py_ssize_t first) except -1

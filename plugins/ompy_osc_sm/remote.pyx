@@ -16,7 +16,7 @@ from ompy.mca.accumulate cimport NO_OP, REPLACE
 from ompy.mca.osc cimport Access
 from ompy_osc_sm.attached cimport Attached
 from ompy_osc_sm.mailbox cimport (
-    ABSORB, CARRIED_OUT, COMBINE, FETCH, GET, LEAVING, LONGEST_COPY, LONGEST_FAR, LOST, PIECE, PULL, PUSH, PUT, REPLACING, ROOM,
+    ABSORB, CARRIED_OUT, COMBINE, FETCH, GET, HALF, LEAVING, LONGEST_FAR, LOST, PIECE, PULL, PUSH, PUT, REPLACING, ROOM,
     SWAP, Far, Kind, Outbox, Outcome, Slot, data_of, number_of, post, settle, slot_for,
 )
 from ompy_osc_sm.neighbours cimport Neighbour
@@ -45,21 +45,31 @@ cdef class Remote(Attached):
             raise MPIError(ERR_PROC_FAILED, self.death_of(access.target))
         return outcome == CARRIED_OUT
 
-    cdef bint order_copy(self, Access access, Kind kind, char *here, size_t nbytes) except -1:
+    cdef size_t order_copy(self, Access access, Kind kind, char *here, size_t nbytes) except? 0:
         cdef Outbox *outbox = self.outbox_of(access.target)
-        cdef Slot *slot = slot_for(outbox) if self.patience and nbytes <= LONGEST_COPY else NULL
-        cdef char *data
+        cdef Slot *slot = slot_for(outbox) if self.patience and nbytes <= ROOM else NULL
+        cdef uint64_t there = self.address_of(access)
+        cdef size_t done = 0, piece = min(nbytes, <size_t> HALF), following
+        cdef bint second = False
         if slot == NULL:
-            return False
-        data = data_of(outbox.mailbox, slot, nbytes)
+            return 0
         if kind == PUT:
-            memcpy(data, here, nbytes)
-        post(outbox, kind, self.address_of(access), nbytes)
-        if not self.is_done(access, outbox, self.patience):
-            return False
-        if kind == GET:
-            memcpy(here, data, nbytes)
-        return True
+            memcpy(data_of(outbox.mailbox, slot, piece), here, piece)
+        post(outbox, kind, there, piece)
+        while piece:
+            following = min(nbytes - done - piece, <size_t> HALF)
+            if kind == PUT:
+                memcpy(data_of(outbox.mailbox, slot, following, not second), here + done + piece, following)
+            if not self.is_done(access, outbox, self.patience):
+                break
+            if following:
+                post(outbox, kind, there + done + piece, following, not second)
+            if kind == GET:
+                memcpy(here + done, data_of(outbox.mailbox, slot, piece, second), piece)
+            done += piece
+            piece = following
+            second = not second
+        return done
 
     cdef bint order_update(self, Access access, bint fetch, bint modify, const char *packed, const char *compare) except -1:
         cdef size_t nbytes = access.target_count * access.target_type.size, total = 2 * nbytes if fetch else nbytes
@@ -128,14 +138,16 @@ cdef class Remote(Attached):
 
     # -- by the kernel ------------------------------------------------------------------------------------------------
 
-    cdef int copy_jointly(self, Access access, size_t here, size_t nbytes, bint inward) except -1:
-        """Where it is long and the target is there, each side copies a half."""
+    cdef int copy_jointly(self, Access access, size_t here, size_t nbytes, size_t done, bint inward) except -1:
+        """What is not done yet.  Where that is long and the target is there, each side copies a half."""
         cdef Outbox *outbox = self.outbox_of(access.target)
         cdef Reach *reach = self.room.reaches[access.target]
-        cdef uint64_t there = self.address_of(access)
+        cdef uint64_t there = self.address_of(access) + done
         cdef size_t piece, half
         cdef Slot *slot
-        cdef bint done
+        cdef bint helped
+        here += done
+        nbytes -= done
         while nbytes >= JOINT and self.patience:
             slot = slot_for(outbox)
             if slot == NULL:
@@ -145,8 +157,8 @@ cdef class Remote(Attached):
             self.name_memory(slot, here + half)
             post(outbox, PUSH if inward else PULL, there + half, piece - half)
             error = move(reach, here, there, half, inward)
-            done = self.is_done(access, outbox, 0) and slot.done
-            if error or not done and move(reach, here + half, there + half, piece - half, inward):
+            helped = self.is_done(access, outbox, 0) and slot.done
+            if error or not helped and move(reach, here + half, there + half, piece - half, inward):
                 break
             here += piece
             there += piece
@@ -193,12 +205,11 @@ cdef class Remote(Attached):
 
     cdef int put_remote(self, Access access) except -1:
         cdef char *image
-        cdef Py_ssize_t first = 0, nbytes
+        cdef Py_ssize_t first = 0, nbytes, done
         if access.origin_type.contiguous and access.target_type.contiguous:
             nbytes = access.origin_count * access.origin_type.size
-            if self.order_copy(access, PUT, <char *> access.origin_address, nbytes):
-                return 0
-            return self.copy_jointly(access, access.origin_address, nbytes, False)
+            done = self.order_copy(access, PUT, <char *> access.origin_address, nbytes)
+            return self.copy_jointly(access, access.origin_address, nbytes, done, False)
         nbytes = span(access.target_type, access.target_count, &first)
         image = <char *> malloc(nbytes)
         if image == NULL:
@@ -213,12 +224,11 @@ cdef class Remote(Attached):
 
     cdef int get_remote(self, Access access, size_t address, Py_ssize_t count, Typemap typemap) except -1:
         cdef char *image
-        cdef Py_ssize_t first = 0, nbytes
+        cdef Py_ssize_t first = 0, nbytes, done
         if typemap.contiguous and access.target_type.contiguous:
             nbytes = count * typemap.size
-            if self.order_copy(access, GET, <char *> address, nbytes):
-                return 0
-            return self.copy_jointly(access, address, nbytes, True)
+            done = self.order_copy(access, GET, <char *> address, nbytes)
+            return self.copy_jointly(access, address, nbytes, done, True)
         nbytes = span(access.target_type, access.target_count, &first)
         image = <char *> malloc(nbytes)
         if image == NULL:

@@ -8,6 +8,7 @@ import os
 import random
 import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from ompy import MPI
 PATIENT = {"osc": "sm", "osc_sm_patience": "1e7"}
 # Bytes around what has room in a slot, what is fetched before it is claimed, and what has room beside the slot.
 SHORT = (1, 8, 16, 17, 32, 33, 4095, 4096, 4097, 20000, 32767, 32768)
-# Around what has room there once, what is read or combined at a time, and what one order may be about.
+# Around what has room there in one and in two orders, what is read or combined at a time, and what one order may be about.
 LONG = (32769, 65535, 65536, 65537, 200000, (4 << 20) - 1, 4 << 20, (4 << 20) + 1, 5000000)
 
 
@@ -98,6 +99,30 @@ def access_rank_1(comm, what, lengths, seed):
 @pytest.mark.parametrize("what", KINDS)
 def test_a_target_inside_mpi_carries_short_accesses_out(comm, what, ompy_seed):
     assert access_rank_1(comm, what, SHORT, ompy_seed) == len(SHORT)
+
+
+@pytest.mark.ompy(2, mca={"osc": "sm", "osc_sm_patience": "20000"})
+def test_a_target_that_leaves_mpi_after_the_first_of_two_orders_leaves_the_second_to_the_kernel(comm, ompy_seed):
+    nbytes, calls = 65535, 5 * ("put", "get", "get")
+    win, memory = over_ordinary_memory(comm, nbytes)
+    if comm.rank == 0:
+        dice, model, orders = random.Random(ompy_seed), np.zeros(nbytes, "u1"), []
+        win.Lock_all()
+        for what in calls:
+            before = counters()["ordered"]
+            access(win, what, nbytes, model, dice)
+            orders.append((what, counters()["ordered"] - before))
+        win.Unlock_all()
+        comm.send(model, 1, 99)
+        assert {("put", 1), ("get", 1)} <= set(orders), orders
+    else:
+        request = comm.irecv(source=0, tag=99)
+        while not request.Get_status():
+            end = time.monotonic() + 0.05
+            while time.monotonic() < end:
+                pass
+        assert (memory == request.wait()).all(), f"seed {ompy_seed}"
+    win.Free()
 
 
 @pytest.mark.ompy(2, mca=PATIENT)

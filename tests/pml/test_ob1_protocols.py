@@ -68,6 +68,14 @@ def test_data_goes_as_fragments_when_remote_access_fails(flags, fails):
     assert any(fails in btl.done for side in pair.sides for btl in side.btls)
 
 
+@pytest.mark.parametrize("flags", [SEND | GET, SEND | PUT])
+def test_pieces_that_are_complete_at_once_follow_one_another_without_end(flags):
+    pair = Pair(wires(flags, at_once=True, get_limit=16, put_limit=16))
+    exchange(pair, 50_000)
+    assert flags & PUT or FRAG not in pair.kinds()
+    assert not any(side.pml.engine.transfers() for side in pair.sides)
+
+
 @pytest.mark.parametrize("failing", [{0}, {1}, {0, 1}, {1, 2}, {7}])
 @pytest.mark.parametrize(("error", "count"), [(ERR_OTHER, 1), (ERR_OTHER, 2), (ERR_RMA_RANGE, 1)])
 def test_a_message_of_which_some_pieces_cant_be_read_is_sent_as_fragments(error, count, failing):
@@ -184,6 +192,7 @@ def whatever(rounds: int, **troubles: list[str]):
                 most_registered=draw([0, 1, 2, 3, 7]),
                 registration_budget=draw([0, 1 << 20]),
                 get_limit=draw([0, 300, 700]),
+                at_once=draw([False, True]),
                 room=draw([1, 3, 1 << 20]),
                 failing={generator.randrange(4)},
                 **{trouble: draw(kinds) for trouble, kinds in troubles.items()},

@@ -41,6 +41,7 @@ class WireBtl(Btl):
         lacks: "get" or "put", which then raise for want of memory.
         most_registered: stretches of memory at a time.
         lazy: nothing is read, written or complete while messages wait.
+        at_once: what is read or written is complete within the call.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class WireBtl(Btl):
         most_registered: int = 1 << 30,
         breaks: str = "",
         lazy: bool = False,
+        at_once: bool = False,
         **limits: int,
     ):
         self.name = name
@@ -67,6 +69,7 @@ class WireBtl(Btl):
         self.most_registered = most_registered
         self.breaks = breaks
         self.lazy = lazy
+        self.at_once = at_once
         self.peer: WireBtl | None = None
         self.queue: deque[tuple[int, bytes]] = deque()
         self.unfinished: list[tuple[Descriptor, tuple[int, int]]] = []
@@ -155,7 +158,10 @@ class WireBtl(Btl):
         self.peer.check_registered(descriptor.remote_handle, descriptor.remote_address, descriptor.size)
         if not self.lazy:
             ctypes.memmove(target, source, descriptor.size)
-        self.unfinished.append((descriptor, (target, source) if self.lazy else (0, 0)))
+        if self.at_once and not self.lazy:
+            descriptor.complete()
+        else:
+            self.unfinished.append((descriptor, (target, source) if self.lazy else (0, 0)))
         return TAKEN
 
 

@@ -66,3 +66,4 @@ cdef class SendRequest(Transfer):
     cdef int piece_gone(self, bytes packet, int status) except -1
     cdef int tell_error(self) except -1
     cdef int piece_over(self, const PutHeader *header, uint64_t size) except -1
+    cdef bint end(self, const FinHeader *fin) except -1

@@ -441,7 +441,29 @@ cdef class SendRequest(Transfer):
         fin.piece = header.piece
         if size and self.engine.checksum:
             fin.checksum = crc32c(0, <char *> (self.address + header.offset), size)
-        return self.engine.control(self, <char *> &fin, sizeof(fin))
+        return 0 if self.end(&fin) else self.engine.control(self, <char *> &fin, sizeof(fin))
+
+    cdef bint end(self, const FinHeader *fin) except -1:
+        """Send it as a part of the message, which is not complete before it has left: a program may make no other call then."""
+        cdef Route route = self.routes.first
+        cdef Descriptor descriptor = route.btl.alloc(route.endpoint, sizeof(FinHeader))
+        cdef int taken = OUT_OF_RESOURCE
+        if descriptor is None:
+            return False
+        memcpy(descriptor.data, fin, sizeof(FinHeader))
+        descriptor.callback = fragment_sent
+        descriptor.context = self
+        descriptor.size = 0
+        descriptor.in_flight = True
+        self.under_way += 1
+        try:
+            taken = route.btl.send(route.endpoint, descriptor, TAG_PML)
+        finally:
+            if taken != OK:
+                self.under_way -= 1
+                descriptor.in_flight = False
+                route.btl.free(descriptor)
+        return taken == OK
 
     cdef int fetched(self, const FinHeader *header) except -1:
         """The receiver has read what it wanted."""

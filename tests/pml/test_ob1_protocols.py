@@ -68,6 +68,17 @@ def test_data_goes_as_fragments_when_remote_access_fails(flags, fails):
     assert any(fails in btl.done for side in pair.sides for btl in side.btls)
 
 
+@pytest.mark.parametrize("flags", [SEND, SEND | PUT])
+def test_a_send_is_complete_when_all_of_it_has_left(flags):
+    pair = Pair(wires(flags, put_limit=700))
+    left, right = pair.sides
+    receive, send = right.irecv(bytearray(5000), 5), left.isend(payload(5000), 5)
+    while not send.complete:
+        assert pair.step()
+    assert not left.btls[0].unfinished
+    pair.run(receive)
+
+
 @pytest.mark.parametrize("flags", [SEND | GET, SEND | PUT])
 def test_pieces_that_are_complete_at_once_follow_one_another_without_end(flags):
     pair = Pair(wires(flags, at_once=True, get_limit=16, put_limit=16))

@@ -27,6 +27,7 @@ cdef enum:
     LEAST_BETWEEN_CALLS = 50000
     MOST_BETWEEN_CALLS = 100000000
     FETCHED = 4096                               # bytes of data: more lines than a core asks for at once
+    STRETCH = 2048                               # bytes of it that are answered at a time
     LINE = 64
     TOO_OLD = 100000000                          # nanoseconds, of orders about memory of a process that may be another by now
 
@@ -106,6 +107,16 @@ cdef inline void fetch_data(Slot *slot) noexcept nogil:
             fetch_to_write(data_of(mine, slot, total, slot.second) + LINE * line)
 
 
+cdef inline void answer(char *data, const char *place, size_t size) noexcept nogil:
+    """Lines that were fetched are written soonest by ordinary stores, which memcpy makes of short pieces only."""
+    while STRETCH < size <= FETCHED:
+        memcpy(data, place, STRETCH)
+        data += STRETCH
+        place += STRETCH
+        size -= STRETCH
+    memcpy(data, place, size)
+
+
 cdef void carry_out(Slot *slot) noexcept nogil:
     cdef char *place = <char *> slot.address
     cdef size_t size = slot.size, total = length_of(slot)
@@ -115,7 +126,7 @@ cdef void carry_out(Slot *slot) noexcept nogil:
     elif slot.kind == PUT:
         memcpy(place, data, size)
     elif slot.kind == GET:
-        memcpy(data, place, size)
+        answer(data, place, size)
     elif slot.kind == SWAP:
         if memcmp(place, data, size) == 0:
             memcpy(place, data + size, size)

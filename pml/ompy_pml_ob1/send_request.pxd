@@ -15,6 +15,7 @@ from libc.stdint cimport int64_t, uint64_t
 
 from ompy.core.typemap cimport Typemap
 from ompy.mca.bml cimport Route
+from ompy.mca.btl cimport Descriptor
 
 from ompy_pml_ob1.engine cimport Engine, Transfer
 from ompy_pml_ob1.header cimport AckHeader, Envelope, FinHeader, PutHeader
@@ -66,4 +67,5 @@ cdef class SendRequest(Transfer):
     cdef int piece_gone(self, bytes packet, int status) except -1
     cdef int tell_error(self) except -1
     cdef int piece_over(self, const PutHeader *header, uint64_t size) except -1
+    cdef int send_part(self, Route route, Descriptor descriptor, size_t size) except -1
     cdef bint end(self, const FinHeader *fin) except -1

@@ -354,27 +354,36 @@ cdef class SendRequest(Transfer):
             header.offset = offset
             if place == NULL:
                 self.convertor.pack(descriptor.data + sizeof(FragmentHeader), size)
-            descriptor.callback = fragment_sent
-            descriptor.context = self
-            descriptor.size = size
-            descriptor.in_flight = True
-            self.under_way += 1
             share[1] = offset + size
             taken = OUT_OF_RESOURCE
             try:
-                taken = route.btl.send(route.endpoint, descriptor, TAG_PML)
+                taken = self.send_part(route, descriptor, size)
             finally:
                 if taken != OK:
-                    self.under_way -= 1
                     share[1] = offset
-                    descriptor.in_flight = False
-                    route.btl.free(descriptor)
             if taken != OK:
                 return OUT_OF_RESOURCE
             if is_tracing():
                 self.trace(EVENT_FRAGMENT, WAY_SEND, size)
             offset += size
         return OK
+
+    cdef int send_part(self, Route route, Descriptor descriptor, size_t size) except -1:
+        """So many bytes of the message, which is not complete before they have left."""
+        cdef int taken = OUT_OF_RESOURCE
+        descriptor.callback = fragment_sent
+        descriptor.context = self
+        descriptor.size = size
+        descriptor.in_flight = True
+        self.under_way += 1
+        try:
+            taken = route.btl.send(route.endpoint, descriptor, TAG_PML)
+        finally:
+            if taken != OK:
+                self.under_way -= 1
+                descriptor.in_flight = False
+                route.btl.free(descriptor)
+        return taken
 
     # -- remote memory access -------------------------------------------------------------------------------------
 
@@ -447,23 +456,10 @@ cdef class SendRequest(Transfer):
         """Send it as a part of the message, which is not complete before it has left: a program may make no other call then."""
         cdef Route route = self.routes.first
         cdef Descriptor descriptor = route.btl.alloc(route.endpoint, sizeof(FinHeader))
-        cdef int taken = OUT_OF_RESOURCE
         if descriptor is None:
             return False
         memcpy(descriptor.data, fin, sizeof(FinHeader))
-        descriptor.callback = fragment_sent
-        descriptor.context = self
-        descriptor.size = 0
-        descriptor.in_flight = True
-        self.under_way += 1
-        try:
-            taken = route.btl.send(route.endpoint, descriptor, TAG_PML)
-        finally:
-            if taken != OK:
-                self.under_way -= 1
-                descriptor.in_flight = False
-                route.btl.free(descriptor)
-        return taken == OK
+        return self.send_part(route, descriptor, 0) == OK
 
     cdef int fetched(self, const FinHeader *header) except -1:
         """The receiver has read what it wanted."""

@@ -48,3 +48,6 @@ cdef class FbtlModule:
     cpdef int lock(self, Py_ssize_t offset, Py_ssize_t length, bint exclusive) except -1
     cpdef int unlock(self, Py_ssize_t offset, Py_ssize_t length) except -1
     cpdef int free(self) except -1
+    # Whether what an access meets of the file is in this process's memory already, so that pieces cost a copy each, no call,
+    # and no gap.  It may have changed when the access comes.
+    cpdef bint is_mapped(self, Access access) except -1

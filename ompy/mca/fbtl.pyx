@@ -64,3 +64,7 @@ cdef class FbtlModule:
     cpdef int free(self) except -1:
         """The file is about to be closed."""
         return 0
+
+    cpdef bint is_mapped(self, Access access) except -1:
+        """Whether its pieces cost a copy each, and no call."""
+        return False

@@ -23,7 +23,7 @@ cdef extern from *:
     /* A call moves so many bytes at most, so that the counters tell how far a long transfer is. */
     #define OMPY_AT_A_TIME (16 << 20)
 
-    static uint64_t ompy_file_read, ompy_file_written, ompy_file_calls, ompy_file_sieved;
+    static uint64_t ompy_file_read, ompy_file_written, ompy_file_calls, ompy_file_copies, ompy_file_sieved;
 
     /* Bytes moved, fewer at the end of the file. */
     static inline ssize_t ompy_fetch(int descriptor, char *memory, ssize_t length, ssize_t offset) {
@@ -66,6 +66,11 @@ cdef extern from *:
         return done;
     }
 
+    static inline void ompy_count_copy(ssize_t nbytes, int reading) {
+        __atomic_fetch_add(&ompy_file_copies, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(reading ? &ompy_file_read : &ompy_file_written, nbytes, __ATOMIC_RELAXED);
+    }
+
     /* Locks of the open file description: another open of the same file by this process conflicts, a close elsewhere frees
        nothing.  Waits; -EINTR when a signal came. */
     static inline int ompy_lock_range(int descriptor, short kind, ssize_t offset, ssize_t length) {
@@ -78,9 +83,11 @@ cdef extern from *:
                                                 Py_ssize_t offset) noexcept nogil
     Py_ssize_t store_bytes "ompy_store"(int descriptor, const char *memory, Py_ssize_t length, Py_ssize_t offset) noexcept nogil
     int lock_range "ompy_lock_range"(int descriptor, short kind, Py_ssize_t offset, Py_ssize_t length) noexcept nogil
+    void count_copy "ompy_count_copy"(Py_ssize_t nbytes, bint reading) noexcept nogil
     unsigned long long bytes_read "ompy_file_read"
     unsigned long long bytes_written "ompy_file_written"
     unsigned long long calls_made "ompy_file_calls"
+    unsigned long long copies_made "ompy_file_copies"
     unsigned long long windows_sieved "ompy_file_sieved"
     short SHARED_RANGE "F_RDLCK"
     short EXCLUSIVE_RANGE "F_WRLCK"

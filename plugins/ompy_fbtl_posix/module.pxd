@@ -9,14 +9,20 @@
 # Pieces that are not quite short are read by one preadv, straight to the program's memory, and gaps to where nobody looks.
 #
 # To write, the pieces are put into the copy, which goes back as a whole: that needs the file for itself.
+#
+# A part of the file that is moved again and again is mapped, and none of this done for it (`mapping.pxd`).
 from ompy.core.convertor cimport Convertor
 from ompy.core.file cimport Access
 from ompy.mca.fbtl cimport FbtlModule
+from ompy_fbtl_posix.mapping cimport Mapping
 
 
 cdef class Posix(FbtlModule):
     cdef Py_ssize_t distance
+    cdef Mapping mapping
 
+    # Bytes that lie together in memory and in the file; returns how many, or -errno.
+    cdef Py_ssize_t move_run(self, char *memory, Py_ssize_t length, Py_ssize_t offset, bint reading) except? -1
     cdef Py_ssize_t move(self, Access access) except -1
 
 
@@ -34,6 +40,8 @@ cdef class Transfer:
     cdef Py_ssize_t done
 
     cdef int prepare(self, int descriptor, Access access, Py_ssize_t room, Py_ssize_t distance) except -1
+    # All of it by copies; False where that can't be, and nothing is done then.
+    cdef bint through(self, Mapping mapping) noexcept nogil
     # Bytes moved, or -errno.
     cdef Py_ssize_t run(self) noexcept nogil
     cdef Py_ssize_t look_ahead(self, Py_ssize_t start, Py_ssize_t length, Py_ssize_t *take) noexcept nogil

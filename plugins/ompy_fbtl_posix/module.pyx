@@ -3,18 +3,19 @@
 """Bytes of a file by pread and pwrite.  See `module.pxd`."""
 cimport cython
 from libc.errno cimport EINTR
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free as free_memory, malloc
 from libc.string cimport memset
 
 from ompy.core.convertor cimport Convertor, Run
-from ompy.core.file cimport Access, File
+from ompy.core.file cimport MODE_RDONLY, Access, File
 from ompy.core.progress cimport handle_signals
 from ompy.core.view cimport View
 from ompy.mca.fbtl cimport INTERFACE, FbtlModule
 from ompy_fbtl_posix.calls cimport (
-    EXCLUSIVE_RANGE, NO_RANGE, SHARED_RANGE, bytes_read, bytes_written, calls_made, fetch_bytes, fetch_pieces, iovec,
-    lock_range, store_bytes, windows_sieved,
+    EXCLUSIVE_RANGE, NO_RANGE, SHARED_RANGE, bytes_read, bytes_written, calls_made, copies_made, count_copy, fetch_bytes,
+    fetch_pieces, iovec, lock_range, store_bytes, windows_sieved,
 )
+from ompy_fbtl_posix.mapping cimport Mapping
 
 from ompy.mca.file_errors import file_error
 
@@ -32,7 +33,10 @@ cdef enum:
 
 def statistics() -> dict[str, int]:
     """What all files of this process have moved."""
-    return {"bytes_read": bytes_read, "bytes_written": bytes_written, "calls": calls_made, "sieved": windows_sieved}
+    return {
+        "bytes_read": bytes_read, "bytes_written": bytes_written, "calls": calls_made, "copies": copies_made,
+        "sieved": windows_sieved,
+    }
 
 
 cdef class Posix(FbtlModule):
@@ -41,31 +45,46 @@ cdef class Posix(FbtlModule):
     Parameters:
         file: the file, open, with a descriptor.
         distance: from piece to piece, bytes, beyond which gaps are not read along.
+        shortest: bytes of an access to a part of the file that may be mapped; 0: none is.
+        times: how often a part has been met before it is mapped.
     """
 
-    def __init__(self, File file not None, Py_ssize_t distance):
+    def __init__(self, File file not None, Py_ssize_t distance, Py_ssize_t shortest, int times):
         FbtlModule.__init__(self, "posix", file)
         self.distance = distance
+        self.mapping = Mapping(file.descriptor, not file.mode & MODE_RDONLY, shortest, times)
+
+    cdef Py_ssize_t move_run(self, char *memory, Py_ssize_t length, Py_ssize_t offset, bint reading) except? -1:
+        cdef int descriptor = self.file.descriptor
+        cdef Py_ssize_t moved = -1
+        if self.mapping.enter(offset, length, length):
+            with nogil:
+                if self.mapping.move(memory, length, offset, reading):
+                    count_copy(length, reading)
+                    moved = length
+            self.mapping.leave()
+            if moved == length:
+                return length
+        with nogil:
+            moved = fetch_bytes(descriptor, memory, length, offset) if reading else \
+                store_bytes(descriptor, memory, length, offset)
+        return moved
 
     cpdef Py_ssize_t preadv(self, Access access) except -1:
         """From the file to memory; returns bytes of data."""
-        cdef Py_ssize_t moved, offset
-        cdef int descriptor = self.file.descriptor
+        cdef Py_ssize_t moved
         if access.nbytes == 0:
             return 0
         if not (access.view.contiguous and access.typemap.contiguous):
             return self.move(access)
-        offset = access.view.displacement + access.position
-        with nogil:
-            moved = fetch_bytes(descriptor, <char *> access.address, access.nbytes, offset)
+        moved = self.move_run(<char *> access.address, access.nbytes, access.view.displacement + access.position, True)
         if moved < 0:
             self.complain(access, -moved)
         return moved
 
     cpdef Py_ssize_t pwritev(self, Access access) except -1:
         """From memory to the file; returns bytes of data."""
-        cdef Py_ssize_t moved, offset, first, reach
-        cdef int descriptor = self.file.descriptor
+        cdef Py_ssize_t moved, first, reach
         cdef bint locks, turns
         if access.nbytes == 0:
             return 0
@@ -84,9 +103,7 @@ cdef class Posix(FbtlModule):
                     self.unlock(first, reach)
             if not (access.view.contiguous and access.typemap.contiguous):
                 return self.move(access)
-            offset = access.view.displacement + access.position
-            with nogil:
-                moved = store_bytes(descriptor, <const char *> access.address, access.nbytes, offset)
+            moved = self.move_run(<char *> access.address, access.nbytes, access.view.displacement + access.position, False)
         finally:
             if turns:
                 self.file.turn.release()
@@ -98,7 +115,7 @@ cdef class Posix(FbtlModule):
         cdef Transfer transfer = Transfer.__new__(Transfer)
         cdef str word = self.file.hints.word("romio_ds_write" if access.writing else "romio_ds_read")
         cdef Py_ssize_t room = self.file.hints.number("ind_wr_buffer_size" if access.writing else "ind_rd_buffer_size")
-        cdef Py_ssize_t distance = self.distance, moved
+        cdef Py_ssize_t distance = self.distance, moved = 0, first, reach
         if not (access.view.ordered and self.file.readable) or word == "disable":
             distance = 0
         elif word == "enable":
@@ -106,6 +123,17 @@ cdef class Posix(FbtlModule):
         elif access.writing and not self.file.alone:
             distance = 0
         transfer.prepare(self.file.descriptor, access, room, distance)
+        reach = access.view.reach(access.position, access.nbytes, &first)
+        if self.mapping.enter(first, reach, access.nbytes):
+            with nogil:
+                if transfer.through(self.mapping):
+                    count_copy(access.nbytes, not access.writing)
+                    moved = access.nbytes
+            self.mapping.leave()
+            if moved > 0:
+                return moved
+            transfer = Transfer.__new__(Transfer)
+            transfer.prepare(self.file.descriptor, access, room, distance)
         with nogil:
             moved = transfer.run()
         if moved < 0:
@@ -120,23 +148,29 @@ cdef class Posix(FbtlModule):
 
     cpdef Py_ssize_t fetch(self, size_t address, Py_ssize_t length, Py_ssize_t offset) except -1:
         """Bytes of the file as they are; returns how many there were before its end."""
-        cdef int descriptor = self.file.descriptor
-        cdef Py_ssize_t moved
-        with nogil:
-            moved = fetch_bytes(descriptor, <char *> address, length, offset)
+        cdef Py_ssize_t moved = self.move_run(<char *> address, length, offset, True)
         if moved < 0:
             raise file_error(self.file.path, f"read {length} bytes from byte {offset} on", -moved)
         return moved
 
     cpdef int store(self, size_t address, Py_ssize_t length, Py_ssize_t offset) except -1:
         """Write bytes as they are."""
-        cdef int descriptor = self.file.descriptor
-        cdef Py_ssize_t moved
-        with nogil:
-            moved = store_bytes(descriptor, <const char *> address, length, offset)
+        cdef Py_ssize_t moved = self.move_run(<char *> address, length, offset, False)
         if moved < 0:
             raise file_error(self.file.path, f"write {length} bytes from byte {offset} on", -moved)
         return 0
+
+    cpdef bint is_mapped(self, Access access) except -1:
+        """Whether the part of the file that an access meets is mapped, as far as is known before it is moved."""
+        cdef Py_ssize_t first, reach
+        if access.nbytes == 0:
+            return True
+        reach = access.view.reach(access.position, access.nbytes, &first)
+        return self.mapping.covers(first, reach, access.nbytes)
+
+    cpdef int free(self) except -1:
+        """Before the descriptor is closed."""
+        return self.mapping.close()
 
     cpdef bint check_atomicity(self) except -1:
         """Whether the file system has range locks."""
@@ -173,8 +207,8 @@ cdef class Transfer:
     """See `module.pxd`."""
 
     def __dealloc__(self):
-        free(self.window)
-        free(self.packed)
+        free_memory(self.window)
+        free_memory(self.packed)
 
     cdef int prepare(self, int descriptor, Access access, Py_ssize_t room, Py_ssize_t distance) except -1:
         cdef View view = access.view
@@ -195,6 +229,22 @@ cdef class Transfer:
         if (self.distance and self.window == NULL) or (self.plain == NULL and self.packed == NULL):
             raise MemoryError(f"no memory for a window of {self.room} bytes on a file")
         return 0
+
+    cdef bint through(self, Mapping mapping) noexcept nogil:
+        cdef Py_ssize_t nbytes = self.access.nbytes, some
+        cdef bint reading = not self.access.writing
+        if self.plain != NULL:
+            return mapping.move_pieces(self.cursor, self.plain, nbytes, reading)
+        while self.done < nbytes:
+            some = min(nbytes - self.done, self.room)
+            if not reading:
+                self.memory.move(self.packed, some, True)
+            if not mapping.move_pieces(self.cursor, self.packed, some, reading):
+                return False
+            if reading:
+                self.memory.move(self.packed, some, False)
+            self.done += some
+        return True
 
     cdef Py_ssize_t run(self) noexcept nogil:
         cdef Py_ssize_t length, start, span, take = 0, moved, asked

@@ -23,6 +23,7 @@ cdef enum Trait:
     ORDERED = 1                                  # its offsets grow
     SHORT = 2                                    # its pieces are short
     TINY = 512                                   # or so short that gaps between them are not read along straight to memory
+    MAPPED = 1024                                # or there are none, or they are copies to and from the file's pages (fbtl.pxd)
     QUIET = 4                                    # nothing but this access is under way
     READABLE = 256                               # it may read the file, to write it back
     WHOLE = 128                                  # all of it fits into the window, and nothing is left to prepare

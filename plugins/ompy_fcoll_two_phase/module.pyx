@@ -21,6 +21,10 @@ interface = INTERFACE
 cdef enum:
     # Pieces from this length on are read straight to memory, with gaps that go nowhere, by fbtl components that can.
     TINY_PIECE = 2048
+    # Pieces are copied to mapped pages of the file by whose they are if they are whole lines of the cache, or from this length
+    # on; else ranks would take too many lines from one another.
+    LINE = 64
+    COPIED_PIECE = 512
     # Of a part of the file so long that no cache holds it, each byte should come from memory once.
     CACHED = 16 << 20
 
@@ -95,6 +99,7 @@ cdef class TwoPhase(FcollModule):
 
     cdef int plan(self, Access access, Plan *mine) except -1:
         cdef Communicator comm = self.file.communicator
+        cdef FbtlModule fbtl = self.file.parts["fbtl"]
         cdef Row row
         cdef Py_ssize_t first = 0, piece
         cdef char *place = NULL
@@ -112,6 +117,8 @@ cdef class TwoPhase(FcollModule):
             mine.window *= mine.movers
         if access.view.ordered or access.nbytes == 0:
             mine.traits |= ORDERED
+        if access.nbytes == 0:
+            mine.traits |= MAPPED
         if not access.detached and self.file.pending == 0:
             mine.traits |= QUIET
         if self.file.readable:
@@ -123,6 +130,9 @@ cdef class TwoPhase(FcollModule):
                 piece = access.view.cursor(access.position).stretch(&place)
                 if piece < min(access.nbytes, self.long_piece):
                     mine.traits |= SHORT
+                if fbtl.is_mapped(access) and (
+                        not access.writing or piece >= COPIED_PIECE or not (piece % LINE or first % LINE)):
+                    mine.traits |= MAPPED
                 if piece < min(access.nbytes, TINY_PIECE) or not access.typemap.contiguous \
                         or self.file.hints.word("romio_ds_read") == "disable":
                     mine.traits |= TINY
@@ -138,18 +148,21 @@ cdef class TwoPhase(FcollModule):
 
     cdef bint is_gathered(self, const Plan *mine, bint writing, int64_t start, int64_t end) noexcept:
         cdef int64_t reaches = 0, total = 0
-        cdef bint short_ones = False, tiny_ones = False
+        cdef bint short_ones = False, tiny_ones = False, copies = True
         cdef int rank
         for rank in range(self.file.communicator.size):
             if not self.plans[rank].traits & ORDERED:
                 return False
             short_ones = short_ones or self.plans[rank].traits & SHORT
             tiny_ones = tiny_ones or self.plans[rank].traits & TINY
+            copies = copies and self.plans[rank].traits & MAPPED
             total += self.plans[rank].nbytes
             if self.plans[rank].nbytes > 0:
                 reaches += self.plans[rank].end - self.plans[rank].first
         if mine.traits & (GATHERED | APART):
             return mine.traits & GATHERED != 0
+        if copies:
+            return False
         if writing or not short_ones:
             return short_ones
         if reaches - (end - start) < self.read_twice:

@@ -49,13 +49,16 @@ MORE_MATCHING = [
     ("rpi", "raw_v2", 2, {}),
 ]
 BY_MESSAGES = {"fcoll_two_phase_exchange": "messages"}
+MAPPED = {"fbtl_posix_map_from": 1, "fbtl_posix_map_after": 0}
 FILES = [
     ("io", "ompio", 3, {}),
     ("fs", "ufs", 2, {}),
     ("fbtl", "posix", 2, {}),
+    ("fbtl", "posix", 3, MAPPED),
     ("fcoll", "individual", 3, {}),
     ("fcoll", "two_phase", 2, {}),
     ("fcoll", "two_phase", 5, {}),
+    ("fcoll", "two_phase", 3, MAPPED),
     ("fcoll", "two_phase", 3, BY_MESSAGES),
     ("fcoll", "two_phase", 5, BY_MESSAGES),
     ("sharedfp", "sm", 3, {}),

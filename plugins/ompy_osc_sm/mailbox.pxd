@@ -17,7 +17,7 @@
 # one another both get on.  An accumulate is ordered by the holder of the target's `combining` (`rank_state.pxd`), as all
 # are made.
 #
-# A put or get of two halves is two orders, so that both sides copy at the same time:
+# A put or get of more than one half is an order for each, so that both sides copy at the same time:
 #
 #     origin    first half in | post | second half in | DONE, post |        | DONE
 #     target                         | first half out |            | second half out
@@ -35,8 +35,9 @@ from ompy.core.typemap cimport Typemap
 cdef enum:
     SLOTS = 16
     INLINE = 32                                  # bytes of data in the slot itself
-    ROOM = 65536                                 # bytes of each slot's room: of the data of an order
+    ROOM = 131072                                # bytes of each slot's room: of the data of an order
     HALF = ROOM // 2                             # ... of a put or get: meanwhile those of the next one go in or out
+    SHORT_HALF = 32768                           # ... of one that has no more than two such
     LONGEST_FAR = 1 << 22                        # bytes that an order without its data may be about
     PIECE = 65536                                # bytes that are combined at a time, of what is copied for that
 
@@ -82,6 +83,14 @@ cdef struct Pause:
     int64_t length                               # 0: there is none
     int64_t end
 
+# Ways of a long put or get, and what they took, in nanoseconds a KiB; 0: not known.
+cdef enum:
+    MAILBOX, KERNEL
+
+cdef struct Pace:
+    double took[2]                               # of the last ones, by way
+    unsigned int turn
+
 # What an origin knows of a target's.
 cdef struct Outbox:
     Mailbox *mailbox                             # NULL: it has none
@@ -90,6 +99,7 @@ cdef struct Outbox:
     Pause between_calls                          # or the next call
     Bell *bell
     int writer                                   # of the bell's pipe
+    Pace paces[2]                                # of puts and gets beyond ROOM
 
 # Numbers of operations (`number_of`).
 cdef enum:
@@ -124,6 +134,9 @@ cdef inline void post(Outbox *outbox, Kind kind, uint64_t address, size_t size, 
     outbox.slot.size = <uint32_t> size
     outbox.slot.second = second
     release32(&outbox.slot.state, POSTED)
+# The way that took less time of late; now and then the other one, which may be quicker by now.
+cdef int quicker(Pace *pace) noexcept
+cdef void note_pace(Pace *pace, int way, size_t nbytes, int64_t nanoseconds) noexcept
 # Wait until it is carried out; `patience` nanoseconds at most until it is claimed.
 cdef Outcome settle(Outbox *outbox, Reach *reach, int64_t patience) noexcept
 # How targets know the operation when it is made on `nbytes` of the type at the address; -1: by no order.

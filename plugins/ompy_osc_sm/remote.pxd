@@ -1,6 +1,7 @@
-# Memory of targets that is not seen here.  What has room in a mailbox and is in one piece its owner reads or changes, where
-# that is inside MPI (`mailbox.pxd`); of what is longer it copies a half meanwhile, and of accumulates makes five eighths, with
-# one copy in place of two.  Everything else, and what it does not take in time, the kernel copies for the origin.
+# Memory of targets that is not seen here.  What is in one piece its owner reads or changes, where that is inside MPI, through
+# its mailbox (`mailbox.pxd`).  What is long it does, or has the kernel copy a half meanwhile, as was quicker of late; of long
+# accumulates it makes five eighths, with one copy in place of two.  Everything else, and what it does not take in time, the
+# kernel copies for the origin.
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 
@@ -26,6 +27,7 @@ cdef class Remote(Attached):
     cdef int put_remote(self, Access access) except -1
     cdef int get_remote(self, Access access, size_t address, Py_ssize_t count, Typemap typemap) except -1
     cdef Outbox *outbox_of(self, int target) noexcept
+    cdef int copy_run(self, Access access, Kind kind, size_t here, size_t nbytes) except -1
     # How many bytes the target has copied.
     cdef size_t order_copy(self, Access access, Kind kind, char *here, size_t nbytes) except? 0
     # Whether the target has carried it out.

@@ -16,8 +16,9 @@ from ompy.mca.accumulate cimport NO_OP, REPLACE
 from ompy.mca.osc cimport Access
 from ompy_osc_sm.attached cimport Attached
 from ompy_osc_sm.mailbox cimport (
-    ABSORB, CARRIED_OUT, COMBINE, FETCH, GET, HALF, LEAVING, LONGEST_FAR, LOST, PIECE, PULL, PUSH, PUT, REPLACING, ROOM,
-    SWAP, Far, Kind, Outbox, Outcome, Slot, data_of, number_of, post, settle, slot_for,
+    ABSORB, CARRIED_OUT, COMBINE, FETCH, GET, HALF, KERNEL, LEAVING, LONGEST_FAR, LOST, MAILBOX, PIECE, PULL, PUSH, PUT,
+    REPLACING, ROOM, SHORT_HALF, SWAP, Far, Kind, Outbox, Outcome, Pace, Slot, data_of, note_pace, number_of, post, quicker,
+    settle, slot_for,
 )
 from ompy_osc_sm.neighbours cimport Neighbour
 from ompy_osc_sm.remote cimport copy
@@ -47,9 +48,10 @@ cdef class Remote(Attached):
 
     cdef size_t order_copy(self, Access access, Kind kind, char *here, size_t nbytes) except? 0:
         cdef Outbox *outbox = self.outbox_of(access.target)
-        cdef Slot *slot = slot_for(outbox) if self.patience and nbytes <= ROOM else NULL
+        cdef Slot *slot = slot_for(outbox) if self.patience else NULL
         cdef uint64_t there = self.address_of(access)
-        cdef size_t done = 0, piece = min(nbytes, <size_t> HALF), following
+        cdef size_t half = HALF if nbytes > 2 * SHORT_HALF else SHORT_HALF
+        cdef size_t done = 0, piece = min(nbytes, half), following
         cdef bint second = False
         if slot == NULL:
             return 0
@@ -57,7 +59,7 @@ cdef class Remote(Attached):
             memcpy(data_of(outbox.mailbox, slot, piece), here, piece)
         post(outbox, kind, there, piece)
         while piece:
-            following = min(nbytes - done - piece, <size_t> HALF)
+            following = min(nbytes - done - piece, half)
             if kind == PUT:
                 memcpy(data_of(outbox.mailbox, slot, following, not second), here + done + piece, following)
             if not self.is_done(access, outbox, self.patience):
@@ -138,6 +140,21 @@ cdef class Remote(Attached):
 
     # -- by the kernel ------------------------------------------------------------------------------------------------
 
+    cdef int copy_run(self, Access access, Kind kind, size_t here, size_t nbytes) except -1:
+        """Bytes that lie together on both sides.  Many of them go through the mailbox or by the kernel, whichever took less time
+        of late: that depends on how far the cores are from each other."""
+        cdef Pace *pace = &self.outbox_of(access.target).paces[kind == GET]
+        cdef bint long_one = nbytes > ROOM and self.patience
+        cdef int64_t begun = clock_now() if long_one else 0
+        cdef size_t done = 0
+        if not long_one or quicker(pace) == MAILBOX:
+            done = self.order_copy(access, kind, <char *> here, nbytes)
+        if done < nbytes:
+            self.copy_jointly(access, here, nbytes, done, kind == GET)
+        if long_one and done in (0, nbytes):
+            note_pace(pace, MAILBOX if done else KERNEL, nbytes, clock_now() - begun)
+        return 0
+
     cdef int copy_jointly(self, Access access, size_t here, size_t nbytes, size_t done, bint inward) except -1:
         """What is not done yet.  Where that is long and the target is there, each side copies a half."""
         cdef Outbox *outbox = self.outbox_of(access.target)
@@ -205,11 +222,10 @@ cdef class Remote(Attached):
 
     cdef int put_remote(self, Access access) except -1:
         cdef char *image
-        cdef Py_ssize_t first = 0, nbytes, done
+        cdef Py_ssize_t first = 0, nbytes
         if access.origin_type.contiguous and access.target_type.contiguous:
             nbytes = access.origin_count * access.origin_type.size
-            done = self.order_copy(access, PUT, <char *> access.origin_address, nbytes)
-            return self.copy_jointly(access, access.origin_address, nbytes, done, False)
+            return self.copy_run(access, PUT, access.origin_address, nbytes)
         nbytes = span(access.target_type, access.target_count, &first)
         image = <char *> malloc(nbytes)
         if image == NULL:
@@ -224,11 +240,10 @@ cdef class Remote(Attached):
 
     cdef int get_remote(self, Access access, size_t address, Py_ssize_t count, Typemap typemap) except -1:
         cdef char *image
-        cdef Py_ssize_t first = 0, nbytes, done
+        cdef Py_ssize_t first = 0, nbytes
         if typemap.contiguous and access.target_type.contiguous:
             nbytes = count * typemap.size
-            done = self.order_copy(access, GET, <char *> address, nbytes)
-            return self.copy_jointly(access, address, nbytes, done, True)
+            return self.copy_run(access, GET, address, nbytes)
         nbytes = span(access.target_type, access.target_count, &first)
         image = <char *> malloc(nbytes)
         if image == NULL:

@@ -22,8 +22,9 @@ from ompy import MPI
 PATIENT = {"osc": "sm", "osc_sm_patience": "1e7"}
 # Bytes around what has room in a slot, what is fetched before it is claimed, and what has room beside the slot.
 SHORT = (1, 8, 16, 17, 32, 33, 4095, 4096, 4097, 20000, 32767, 32768)
-# Around what has room there in one and in two orders, what is read or combined at a time, and what one order may be about.
-LONG = (32769, 65535, 65536, 65537, 200000, (4 << 20) - 1, 4 << 20, (4 << 20) + 1, 5000000)
+# Around what has room there in one, in two and in more orders, what is read or combined at a time, and what one order may be
+# about.
+LONG = (32769, 65535, 65536, 65537, 131071, 131072, 131073, 200000, (4 << 20) - 1, 4 << 20, (4 << 20) + 1, 5000000)
 
 
 def counters():
@@ -131,6 +132,29 @@ def test_a_target_inside_mpi_has_a_part_in_long_accesses(comm, what, ompy_seed):
     """Of copies, if it comes before the origin's half is done, so that all that is asked is that the bytes are right."""
     parts = access_rank_1(comm, what, LONG, ompy_seed)
     assert what != "accumulate" or parts >= len(LONG)
+
+
+@pytest.mark.ompy(2, mca=PATIENT)
+@pytest.mark.parametrize("what", ["put", "get"])
+def test_long_copies_go_either_way_and_each_is_tried_again(comm, what, ompy_seed):
+    """Through the mailbox are sixteen orders, by the kernel one at most, or none where the target came late."""
+    nbytes, orders = 1 << 20, []
+    win, memory = over_ordinary_memory(comm, nbytes)
+    if comm.rank == 0:
+        dice, model = random.Random(ompy_seed), np.zeros(nbytes, "u1")
+        win.Lock_all()
+        for _ in range(130):
+            before = counters()["ordered"]
+            access(win, what, nbytes, model, dice)
+            orders.append(counters()["ordered"] - before)
+        win.Unlock_all()
+        comm.send(model, 1, 99)
+        assert orders[0] == 16
+        assert orders[1] <= 1
+        assert {16} < set(orders[2:]) <= {0, 1, 16}
+    else:
+        assert (memory == poll_until_told(comm)).all(), f"seed {ompy_seed}"
+    win.Free()
 
 
 @pytest.mark.ompy(2, mca=PATIENT)

@@ -47,37 +47,46 @@ cdef extern from *:
     typedef struct { float value; float index; } ompy_two_floats;
     typedef struct { double value; double index; } ompy_two_doubles;
 
-    /* The commonest of the loops below once more, for processors with registers of 32 bytes: MAX, MIN, SUM, PROD. */
+    /* The commonest of the loops below once more, for processors with registers of 32 and of 64 bytes: MAX, MIN, SUM, PROD.
+       Processors that slow down when they use the widest ones have no AVX-512 VBMI2. */
     typedef void (*ompy_kernel)(const void *, void *, Py_ssize_t);
     #if defined(__x86_64__) && defined(__GNUC__)
-    #define OMPY_WIDE_LOOP(NAME, TYPE, RESULT)                                                                    \\
-    __attribute__((target("avx2"))) static void NAME(const void *from, void *to, Py_ssize_t count) {              \\
+    #define OMPY_WIDE_LOOP(NAME, WIDTH, TYPE, RESULT)                                                             \\
+    __attribute__((target(WIDTH))) static void NAME(const void *from, void *to, Py_ssize_t count) {               \\
         const TYPE *input = (const TYPE *) from;                                                                  \\
         TYPE *inout = (TYPE *) to;                                                                                \\
         for (Py_ssize_t i = 0; i < count; i++)                                                                    \\
             inout[i] = RESULT;                                                                                    \\
     }
+    #define OMPY_WIDE_LOOPS(NAME, WIDTH, TYPE, NUMBER)                                                            \\
+    OMPY_WIDE_LOOP(NAME##_max, WIDTH, TYPE, input[i] > inout[i] ? input[i] : inout[i])                            \\
+    OMPY_WIDE_LOOP(NAME##_min, WIDTH, TYPE, input[i] < inout[i] ? input[i] : inout[i])                            \\
+    OMPY_WIDE_LOOP(NAME##_sum, WIDTH, TYPE, (TYPE) ((NUMBER) input[i] + (NUMBER) inout[i]))                       \\
+    OMPY_WIDE_LOOP(NAME##_product, WIDTH, TYPE, (TYPE) ((NUMBER) input[i] * (NUMBER) inout[i]))
     #define OMPY_WIDE(NAME, TYPE, NUMBER)                                                                         \\
-    OMPY_WIDE_LOOP(NAME##_max, TYPE, input[i] > inout[i] ? input[i] : inout[i])                                   \\
-    OMPY_WIDE_LOOP(NAME##_min, TYPE, input[i] < inout[i] ? input[i] : inout[i])                                   \\
-    OMPY_WIDE_LOOP(NAME##_sum, TYPE, (TYPE) ((NUMBER) input[i] + (NUMBER) inout[i]))                              \\
-    OMPY_WIDE_LOOP(NAME##_product, TYPE, (TYPE) ((NUMBER) input[i] * (NUMBER) inout[i]))                          \\
-    static const ompy_kernel NAME[4] = {NAME##_max, NAME##_min, NAME##_sum, NAME##_product};
-    static int ompy_is_wide(void) { __builtin_cpu_init(); return __builtin_cpu_supports("avx2"); }
+    OMPY_WIDE_LOOPS(NAME##_32, "avx2", TYPE, NUMBER)                                                              \\
+    OMPY_WIDE_LOOPS(NAME##_64, "avx512f,prefer-vector-width=512", TYPE, NUMBER)                                   \\
+    static const ompy_kernel NAME[2][4] = {                                                                       \\
+        {NAME##_32_max, NAME##_32_min, NAME##_32_sum, NAME##_32_product},                                         \\
+        {NAME##_64_max, NAME##_64_min, NAME##_64_sum, NAME##_64_product}};
+    static int ompy_widths(void) {
+        __builtin_cpu_init();
+        return !__builtin_cpu_supports("avx2") ? 0 : !__builtin_cpu_supports("avx512vbmi2") ? 1 : 2;
+    }
     #else
-    #define OMPY_WIDE(NAME, TYPE, NUMBER) static const ompy_kernel NAME[4];
-    static int ompy_is_wide(void) { return 0; }
+    #define OMPY_WIDE(NAME, TYPE, NUMBER) static const ompy_kernel NAME[2][4];
+    static int ompy_widths(void) { return 0; }
     #endif
     OMPY_WIDE(ompy_wide_int32, int32_t, uint32_t)
     OMPY_WIDE(ompy_wide_int64, int64_t, uint64_t)
     OMPY_WIDE(ompy_wide_float, float, float)
     OMPY_WIDE(ompy_wide_double, double, double)
     """
-    bint is_wide "ompy_is_wide"() noexcept nogil
-    const Kernel wide_int32 "ompy_wide_int32"[4]
-    const Kernel wide_int64 "ompy_wide_int64"[4]
-    const Kernel wide_float "ompy_wide_float"[4]
-    const Kernel wide_double "ompy_wide_double"[4]
+    int widths "ompy_widths"() noexcept nogil    # of registers that this processor has
+    const Kernel wide_int32 "ompy_wide_int32"[2][4]
+    const Kernel wide_int64 "ompy_wide_int64"[2][4]
+    const Kernel wide_float "ompy_wide_float"[2][4]
+    const Kernel wide_double "ompy_wide_double"[2][4]
     const bint OMPY_HAS_FLOAT16
     ctypedef long long int128 "ompy_int128"
     # Cython takes two typedefs of `float` for one member of a fused type, and has three floating types only: these two
@@ -430,11 +439,12 @@ cdef void widen(Element element, const Kernel *wide) noexcept:
         loops[loop][<int> element] = wide[loop]
 
 
-if is_wide():
-    widen(ELEMENT_INT32, wide_int32)
-    widen(ELEMENT_INT64, wide_int64)
-    widen(ELEMENT_FLOAT, wide_float)
-    widen(ELEMENT_DOUBLE, wide_double)
+cdef int wide = widths()
+if wide:
+    widen(ELEMENT_INT32, wide_int32[wide - 1])
+    widen(ELEMENT_INT64, wide_int64[wide - 1])
+    widen(ELEMENT_FLOAT, wide_float[wide - 1])
+    widen(ELEMENT_DOUBLE, wide_double[wide - 1])
 
 # Which groups of types each operation takes (the second table of MPI-4.1, 6.9.2).
 INTEGERS = (GROUP_C_INTEGER, GROUP_FORTRAN_INTEGER, GROUP_MULTI_LANGUAGE)

@@ -16,8 +16,9 @@ Somebody between the two who makes one channel with each of them has two differe
 is none for the other.  The same is true of what was recorded.  No session is resumed, so no two channels have the same.
 
 Up to there OpenSSL speaks, through the standard library.  What a connection then sends and receives are records like OpenSSL's,
-made by `cipher.pxd` without a copy and without Python: the secrets of the two directions are what OpenSSL tells its key log.
-That is a file in memory, for as long as one step of one handshake lasts.
+made by `cipher.pxd` without Python: the secrets of the two directions are what OpenSSL tells its key log.  That is a file in
+memory, for as long as one step of one handshake lasts.  Where both ends have AEGIS, which they say by ALPN (RFC 7301), so that
+their Finished messages are over it, those records are under AEGIS, and keys of their own.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from ssl import (
     TLSVersion,
 )
 
-from ompy_btl_tcp.cipher import load
+from ompy_btl_tcp import libcrypto, libsodium
 from ompy_btl_tcp.handshake import Ended
 from ompy_btl_tcp.traffic import TrafficSecret
 
@@ -47,13 +48,15 @@ from ompy_btl_tcp.traffic import TrafficSecret
 PIECE = 16 << 10
 # Of a record (RFC 8446, 5.1 and 5.2): bytes before its body, and most of these.
 HEADER, MOST_BODY = 5, (16 << 10) + 256
+# By ALPN.
+AEGIS = "ompy aegis-256"
 # Held through a step of a handshake: the key log is a context's, not a session's.
 one_step = threading.Lock()
 
 
 @cache
-def context(is_answerer: bool) -> SSLContext:
-    """For one of the two ends; OSError when this Python can't have it."""
+def context(is_answerer: bool, ciphers: tuple[str, ...] = ()) -> SSLContext:
+    """For one of the two ends, which has those ciphers beside TLS's own; OSError when this Python can't have it."""
     made = SSLContext(PROTOCOL_TLS_SERVER if is_answerer else PROTOCOL_TLS_CLIENT)
     made.minimum_version = TLSVersion.TLSv1_3
     if is_answerer:
@@ -62,15 +65,9 @@ def context(is_answerer: bool) -> SSLContext:
     else:
         made.check_hostname = False
         made.verify_mode = CERT_NONE
+    if ciphers:
+        made.set_alpn_protocols(ciphers)
     return made
-
-
-def check(libcrypto: str) -> None:
-    """OSError, in words for people, where this process can't have TLS 1.3, with records of that library's."""
-    load(libcrypto)
-    context(True)
-    with Socket() as link, suppress(SSLWantReadError):
-        Channel(link, False).step()
 
 
 class Channel:
@@ -81,10 +78,13 @@ class Channel:
         is_answerer: whether this end was called.
 
     Attributes:
+        ciphers: those that this end has beside TLS's own.
         has_spoken: this end has said something; an answerer does when it has been greeted.
         binding: what no other channel has, the same at both ends; b"" until both have shaken hands.
         sealed, opened: records of data that were sent and received.
     """
+
+    ciphers: tuple[str, ...] = ()
 
     def __init__(self, link: Socket, is_answerer: bool) -> None:
         self.link = link
@@ -93,7 +93,7 @@ class Channel:
         self.binding = b""
         self.sealed = self.opened = 0
         self.incoming, self.outgoing = MemoryBIO(), MemoryBIO()
-        self.session = context(is_answerer).wrap_bio(self.incoming, self.outgoing, server_side=is_answerer)
+        self.session = context(is_answerer, self.ciphers).wrap_bio(self.incoming, self.outgoing, server_side=is_answerer)
         self.log = b""
         self.records = bytearray()  # received, and not given to the session
 
@@ -153,7 +153,8 @@ class Channel:
         label = b"SERVER_TRAFFIC_SECRET_0" if of_answerer else b"CLIENT_TRAFFIC_SECRET_0"
         [value] = [words[2] for words in map(bytes.split, self.log.splitlines()) if words[:1] == [label]]
         [suite, *_] = self.session.cipher() or [""]
-        return TrafficSecret(suite, bytes.fromhex(value.decode()))
+        secret = TrafficSecret(suite, bytes.fromhex(value.decode()))
+        return secret.for_aegis() if self.session.selected_alpn_protocol() == AEGIS else secret
 
     @property
     def outgoing_secret(self) -> TrafficSecret:
@@ -197,3 +198,31 @@ class Channel:
         """What came behind the last message that was received: data, and records that are not opened."""
         pending = self.session.pending()
         return self.session.read(pending) if pending else b"", bytes(self.records)
+
+
+class AegisChannel(Channel):
+    """Where this process has AEGIS."""
+
+    ciphers = (AEGIS,)
+
+
+def channel_of(cipher: str, openssl: str, sodium: str) -> type[Channel]:
+    """OSError, in words for people, where this process can't have TLS 1.3, with records of those libraries' and that cipher.
+
+    Parameters:
+        cipher: of records: "aegis" or "aes"; "auto": AEGIS where there is a library that has it, and the peer does, too.
+        openssl, sodium: files of the libraries; "": those that are there.
+    """
+    libcrypto.load(openssl)
+    kind: type[Channel] = Channel
+    if cipher != "aes":
+        try:
+            libsodium.load(sodium)
+            kind = AegisChannel
+        except OSError:
+            if cipher == "aegis" or sodium:
+                raise
+    context(True, kind.ciphers)
+    with Socket() as link, suppress(SSLWantReadError):
+        kind(link, False).step()
+    return kind

@@ -37,8 +37,25 @@ COMPONENT = Component(
             str,
             "",
             level=4,
-            help="file of the OpenSSL that encrypts under security tls (/opt/openssl/lib/libcrypto.so.3); empty: the one of "
-            "Python's ssl. From 3.1 on it takes less than half the time, where the processor has VAES",
+            help="file of the OpenSSL that encrypts by AES under security tls (/opt/openssl/lib/libcrypto.so.3); empty: the "
+            "one of Python's ssl. From 3.1 on it takes less than half the time, where the processor has VAES",
+        ),
+        Parameter(
+            "libsodium",
+            str,
+            "",
+            level=4,
+            help="file of the libsodium that encrypts by AEGIS under security tls; empty: the one of pyzmq's wheel, else the "
+            "system's",
+        ),
+        Parameter(
+            "cipher",
+            str,
+            "auto",
+            level=3,
+            choices=("auto", "aes", "aegis"),
+            help="of records under security tls: aes (TLS 1.3's own suite, AES-256 in GCM as a rule), aegis (AEGIS-256, by "
+            "libsodium from 1.0.19 on, in half the time), auto (aegis between two ranks that have it, else aes)",
         ),
         Parameter(
             "if_include",

@@ -47,7 +47,7 @@ cdef class Peers(Poller):
             "connect_timeout", "handshake_timeout", "handshakes", "linger", "send_queue", "sndbuf", "rcvbuf", "security")}
         self.congestion = CongestionControl(value("congestion_control"), "btl_tcp_congestion_control")
         self.is_open = value("security") == "none"
-        self.protection = protection_of(value("security"), value("libcrypto"))
+        self.protection = protection_of(value)
         self.job, self.rank = rte.job, rte.rank
         self.secrets = {name_of(rte.job, rte.rank): b"" if self.is_open else rte.secret}
         self.endpoints, self.connections = {}, {}
@@ -159,7 +159,9 @@ cdef class Peers(Poller):
         return True
 
     def remark(self):
-        return "" if self.protection is None else "encrypted by TLS 1.3"
+        if self.protection is None:
+            return ""
+        return "encrypted by TLS 1.3" + (", AEGIS-256" if self.protection.ciphers else "")
 
     def admit(self, circle):
         self.secrets[name_of(circle.name, circle.me)] = b"" if self.is_open else circle.secret
@@ -470,16 +472,15 @@ def reason_of(int over):
     return os.strerror(over)
 
 
-def protection_of(str security, str libcrypto):
+def protection_of(value):
     """What conversations, and the connections that they lead to, are protected by: a `Channel`, or None."""
-    if security != "tls":
+    if value("security") != "tls":
         return None
     try:
-        from ompy_btl_tcp.channel import Channel, check
-        check(libcrypto)
+        from ompy_btl_tcp.channel import channel_of
+        return channel_of(value("cipher"), value("libcrypto"), value("libsodium"))
     except (ImportError, OSError) as error:
         raise OSError(f"btl_tcp_security tls: there is no TLS 1.3 here: {error}") from None
-    return Channel
 
 
 def lost(Proc proc, str where, str reason):

@@ -5,8 +5,10 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memmove
 
 from ompy_btl_tcp.cipher cimport (
-    ALERT, APPLICATION, AROUND, HANDSHAKE, HEADER, MOST_BODY, MOST_CONTENT, TAG, Cipher,
+    ALERT, APPLICATION, AROUND, HANDSHAKE, HEADER, MOST_BODY, MOST_CONTENT, Cipher,
 )
+from ompy_btl_tcp.libcrypto cimport Libcrypto
+from ompy_btl_tcp.libsodium cimport Libsodium
 from ompy_btl_tcp.wire cimport ENDED, Part, Wire, push
 
 cdef enum:
@@ -27,8 +29,8 @@ cdef class Seal:
 
     def __cinit__(self, int number, channel not None):
         self.number = number
-        self.outgoing = Cipher(channel.outgoing_secret, True, channel.sealed)
-        self.incoming = Cipher(channel.incoming_secret, False, channel.opened)
+        self.outgoing = cipher_of(channel.outgoing_secret, True, channel.sealed)
+        self.incoming = cipher_of(channel.incoming_secret, False, channel.opened)
         self.records = <char *> malloc(ROOM)
         if self.records == NULL:
             raise MemoryError("no memory for records")
@@ -113,30 +115,30 @@ cdef class Seal:
     # -- receiving
 
     cdef bint open(self, Wire *wire) except -1:
-        cdef const unsigned char *record
+        cdef unsigned char *record
         cdef char *first = wire.buffer
         cdef char *second = wire.buffer
         cdef size_t first_size = 0, body = 0, some, size
         cdef unsigned char kind
         while True:
-            record = <const unsigned char *> wire.sealed + wire.sealed_begin
+            record = <unsigned char *> wire.sealed + wire.sealed_begin
             some = wire.sealed_size - wire.sealed_begin
             if some >= HEADER:
                 body = <size_t> record[3] << 8 | record[4]
-                if record[0] != APPLICATION or body <= TAG or body > MOST_BODY:
+                if record[0] != APPLICATION or body <= self.incoming.tag or body > MOST_BODY:
                     return give_up(wire, EPROTO)
             if some < HEADER + body or some < HEADER:
                 memmove(wire.sealed, record, some)
                 wire.sealed_begin, wire.sealed_size = 0, some
                 return False
-            size = body - TAG - 1
+            size = body - self.incoming.tag - 1
             if wire.left and wire.target != NULL:
                 first, first_size = wire.target, min(wire.left, size)
             elif wire.left == 0:
                 second = wire.buffer + wire.end
                 if wire.room - wire.end < size:
                     return give_up(wire, EPROTO)
-            kind = self.incoming.open(<const char *> record, body, first, first_size, second)
+            kind = self.incoming.open(<char *> record, body, first, first_size, second)
             wire.sealed_begin += HEADER + body
             if kind == APPLICATION:
                 if size == 0:
@@ -156,6 +158,10 @@ cdef class Seal:
                 self.incoming.renew()
             else:
                 return give_up(wire, ENDED if kind == ALERT else EPROTO)
+
+
+cdef Cipher cipher_of(secret, bint seals, number):
+    return (Libsodium if secret.is_aegis else Libcrypto)(secret, seals, number)
 
 
 cdef bint give_up(Wire *wire, int why) noexcept:

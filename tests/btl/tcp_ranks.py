@@ -38,14 +38,16 @@ __all__ = [
 ME, PEER = name_of("test", 0), name_of("test", 1)
 # btl_tcp_security where a test does not say it; the fixture `protection` sets it.
 security = "secret"
+# And btl_tcp_cipher.
+cipher = "auto"
 
 
 def open_btl(*arguments: Any, **parameters: Any) -> Any:
-    return network_ranks.open_btl("tcp", *arguments, **{"security": security} | parameters)
+    return network_ranks.open_btl("tcp", *arguments, **{"security": security, "cipher": cipher} | parameters)
 
 
 def run(body: Callable[[Rank], Any], *arguments: Any, **parameters: Any) -> list[Any]:
-    return network_ranks.run("tcp", body, *arguments, **{"security": security} | parameters)
+    return network_ranks.run("tcp", body, *arguments, **{"security": security, "cipher": cipher} | parameters)
 
 
 def door(rank: Rank) -> tuple[str, int]:

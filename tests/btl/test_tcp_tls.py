@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import random
 import select
@@ -13,15 +14,16 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from ctypes import create_string_buffer
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tcp_ranks
 from ompy_btl_tcp.card import Address, pack, unpack
-from ompy_btl_tcp.channel import Channel, context
-from ompy_btl_tcp.cipher import load, mapped
+from ompy_btl_tcp.channel import AegisChannel, Channel, context
 from ompy_btl_tcp.handshake import NONCE_SIZE, VERDICT, WELCOME, Answerer, Caller, Ended
+from ompy_btl_tcp.libcrypto import load, mapped
 from ompy_btl_tcp.traffic import SUITES, TrafficSecret
 from tcp_ranks import ME, PEER, SECRET, TAG, Rank, binding_of, call, door, exactly, hello, introduced, open_btl, proof, run
 from test_tcp import put
@@ -34,9 +36,12 @@ RECORD = 16384
 PATIENCE = 60000
 
 
-@pytest.fixture(autouse=True)
-def tls(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, params=["auto", "aes"])
+def cipher(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Of the ranks; where the other end is OpenSSL's, its own."""
     monkeypatch.setattr(tcp_ranks, "security", "tls")
+    monkeypatch.setattr(tcp_ranks, "cipher", request.param)
+    return str(request.param)
 
 
 class Between:
@@ -385,10 +390,11 @@ def test_what_is_changed_on_its_way_is_sent_again_where_connections_are_made_aga
     run(body, failover_timeout=PATIENCE, linger=30000)
 
 
-def test_ranks_of_different_settings_are_told_which_rank_and_which_parameter() -> None:
+def test_ranks_of_different_settings_are_told_which_rank_and_which_parameter(cipher: str) -> None:
     ours, theirs = open_btl(rank=0, security="tls"), open_btl(rank=1, security="secret")
     try:
-        assert (ours.remark(), theirs.remark()) == ("encrypted by TLS 1.3", "")
+        by = ", AEGIS-256" if cipher == "auto" else ""
+        assert (ours.remark(), theirs.remark()) == (f"encrypted by TLS 1.3{by}", "")
         for here, there, rank in ((ours, theirs, 1), (theirs, ours, 0)):
             proc = Proc(rank, rank, "test", "here", os.getpid(), False, True, {"tcp": there.address()})
             [reason] = here.add_procs([proc])
@@ -547,7 +553,7 @@ def test_openssl_follows_to_new_keys() -> None:
     talk_with_openssl(50)
 
 
-@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("suite", [name for name in SUITES if name.startswith("TLS")])
 def test_records_are_those_of_openssl_in_every_suite(suite: str, tmp_path: Path) -> None:
     settings = tmp_path / "openssl.cnf"
     settings.write_text(
@@ -563,6 +569,90 @@ def test_records_are_those_of_openssl_in_every_suite(suite: str, tmp_path: Path)
     assert done.returncode == 0, done.stderr
 
 
+def records_of(wire: Between) -> list[bytes]:
+    """Those that a caller has sent, whole."""
+    data = b"".join(data for is_from_caller, data in wire.seen if is_from_caller)
+    found = []
+    while data:
+        size = 5 + int.from_bytes(data[3:5], "big")
+        found.append(data[:size])
+        data = data[size:]
+    return found
+
+
+@pytest.mark.parametrize("both", [True, False], ids=["both", "one"])
+def test_ranks_that_both_have_aegis_use_it(cipher: str, both: bool) -> None:
+    message = bytes(1000)
+
+    def body(rank: Rank) -> None:
+        wire = between(rank)
+        if rank.rank == 0:
+            rank.wait_for(1)
+        else:
+            if not both:
+                AegisChannel.ciphers = ()
+            rank.post(0, message)
+            rank.progress_until(lambda: len(records_of(wire)[-1]) > len(message))
+            tag = 32 if cipher == "auto" and both else 16
+            assert len(records_of(wire)[-1]) == 5 + 16 + len(message) + 1 + tag
+        rank.meet()
+
+    run(body)
+
+
+def opened(record: bytes, secret: TrafficSecret, number: int) -> bytes | None:
+    """Content and kind of a record under AEGIS-256, by libsodium itself; None for one that is none."""
+    found = find_spec("zmq")
+    assert found is not None
+    assert found.origin is not None
+    [path] = (Path(found.origin).parent.parent / "pyzmq.libs").glob("libsodium*")
+    library = ctypes.CDLL(str(path))
+    nonce = (int.from_bytes(secret.iv, "big") ^ number).to_bytes(32, "big")
+    content, size = record[5:-32], ctypes.c_ulonglong(len(record) - 37)
+    got = create_string_buffer(len(content))
+    wrong = library.crypto_aead_aegis256_decrypt_detached(
+        got, None, content, size, record[-32:], record[:5], ctypes.c_ulonglong(5), nonce, secret.key
+    )
+    return None if wrong else got.raw
+
+
+def test_records_under_aegis_have_a_nonce_each_and_a_key_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    message, count = b"the same again", 5
+    monkeypatch.setattr(tcp_ranks, "cipher", "aegis")
+    secrets = []
+    original = TrafficSecret.for_aegis
+
+    def seen(secret: TrafficSecret) -> TrafficSecret:
+        secrets.append((secret, original(secret)))
+        return secrets[-1][1]
+
+    monkeypatch.setattr(TrafficSecret, "for_aegis", seen)
+
+    def body(rank: Rank) -> None:
+        wire = between(rank)
+        if rank.rank == 0:
+            rank.wait_for(count)
+        else:
+            for _ in range(count):
+                rank.post(0, message)
+                rank.btl.progress()
+            rank.meet()
+            (tls, own), _ = secrets
+            assert tls.key != own.key
+            records = records_of(wire)[-count:]
+            assert len(set(records)) == count
+            [first] = [number for number in range(20) if opened(records[0], own, number)]
+            for number, record in enumerate(records, first):
+                content = opened(record, own, number)
+                assert content is not None
+                assert message in content
+                assert content[-1] == 23
+            return
+        rank.meet()
+
+    run(body)
+
+
 SAYS_WHICH_LIBCRYPTO = """
 from mpi4py import MPI
 world = MPI.COMM_WORLD
@@ -572,9 +662,9 @@ with open("/proc/self/maps") as maps:
 """
 
 
-def with_libcrypto(path: str) -> subprocess.CompletedProcess[str]:
+def with_library(name: str, path: str) -> subprocess.CompletedProcess[str]:
     """Two ranks whose records are made by that one."""
-    options = ["--mpi4py", "--mca", "btl", "self,tcp", "--mca", "btl_tcp_security", "tls", "--mca", "btl_tcp_libcrypto", path]
+    options = ["--mpi4py", "--mca", "btl", "self,tcp", "--mca", "btl_tcp_security", "tls", "--mca", f"btl_tcp_{name}", path]
     command = [sys.executable, "-m", "ompy.cli.ompyrun", "-n", "2", *options, sys.executable, "-c", SAYS_WHICH_LIBCRYPTO]
     return subprocess.run(command, capture_output=True, text=True, timeout=100)
 
@@ -584,7 +674,7 @@ def test_records_are_made_by_the_libcrypto_that_is_named(tmp_path: Path) -> None
     (own, *_) = mapped()
     copied = tmp_path / "libcrypto-another.so"
     shutil.copy(own, copied)
-    done = with_libcrypto(str(copied))
+    done = with_library("libcrypto", str(copied))
     assert done.returncode == 0, done.stderr
     assert [str(copied) in line.split() for line in done.stdout.splitlines()] == [True, True]
 
@@ -597,10 +687,18 @@ def test_a_libcrypto_that_cannot_be_used_is_named(tmp_path: Path) -> None:
         (missing, "nowhere.so: cannot open shared object file"),
         ("libm.so.6", "libm.so.6 has no EVP_"),
     ):
-        done = with_libcrypto(path)
+        done = with_library("libcrypto", path)
         assert done.returncode != 0
         assert reason in done.stderr
         assert "btl_tcp_libcrypto" in done.stderr
+
+
+def test_a_libsodium_that_cannot_be_used_is_named() -> None:
+    for path, reason in (("/nowhere.so", "cannot open shared object file"), ("libm.so.6", "libm.so.6 has no AEGIS-256")):
+        done = with_library("libsodium", path)
+        assert done.returncode != 0
+        assert reason in done.stderr
+        assert "btl_tcp_libsodium" in done.stderr
 
 
 def test_a_peer_that_closes_as_tls_does_is_lost_as_any_other() -> None:

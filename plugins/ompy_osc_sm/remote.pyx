@@ -141,8 +141,8 @@ cdef class Remote(Attached):
     # -- by the kernel ------------------------------------------------------------------------------------------------
 
     cdef int copy_run(self, Access access, Kind kind, size_t here, size_t nbytes) except -1:
-        """Bytes that lie together on both sides.  Many of them go through the mailbox or by the kernel, whichever took less time
-        of late: that depends on how far the cores are from each other."""
+        """Bytes that lie together on both sides.  Many of them go through the mailbox or by the kernel, whichever took less
+        time of late: that depends on how far the cores are from each other."""
         cdef Pace *pace = &self.outbox_of(access.target).paces[kind == GET]
         cdef bint long_one = nbytes > ROOM and self.patience
         cdef int64_t begun = clock_now() if long_one else 0

@@ -7,7 +7,7 @@ from ompy.core.convertor cimport Convertor
 from ompy_fbtl_posix.refuge cimport move_safely, plain_move, stand_ready
 
 cdef enum:
-    PAGE = 4096
+    PAGE = 65536                                 # bytes, or a part of it on most machines
 
 cdef extern from *:
     """

@@ -286,6 +286,12 @@ def test_a_card_without_an_address_of_tcp_is_refused(url: str) -> None:
         unpack(pack(Card(url, "none", b"")))
 
 
+@pytest.mark.parametrize("host", ["localhost", "", "*", "127.0.0.1.1"])
+def test_a_card_whose_address_is_no_number_is_refused(host: str) -> None:
+    with pytest.raises(ValueError, match="IPv4 or IPv6 address"):
+        unpack(pack(Card(f"tcp://{host}:5000", "none", b"")))
+
+
 def test_a_card_comes_as_it_was() -> None:
     card = Card("tcp://127.0.0.1:65535", "none", b"")
     assert unpack(pack(card)) == card

@@ -149,9 +149,8 @@ def test_long_copies_go_either_way_and_each_is_tried_again(comm, what, ompy_seed
             orders.append(counters()["ordered"] - before)
         win.Unlock_all()
         comm.send(model, 1, 99)
-        assert orders[0] == 16
-        assert orders[1] <= 1
-        assert {16} < set(orders[2:]) <= {0, 1, 16}
+        assert {16} < set(orders[:4]) <= {0, 1, 16}
+        assert {16} < set(orders[4:]) <= {0, 1, 16}
     else:
         assert (memory == poll_until_told(comm)).all(), f"seed {ompy_seed}"
     win.Free()

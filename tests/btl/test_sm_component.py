@@ -22,7 +22,7 @@ class Member(Rte):
 def query(monkeypatch):
     """Asks the component, with some parameters set, as one of so many ranks."""
     offers = []
-    registry.register("btl", "base", Parameter("verbose", int, 0, help="as the framework registers it"))
+    registry.register("btl", "base", Parameter("verbose", int, 0, range=(-1, 100), help="as the framework registers it"))
     for parameter in COMPONENT.parameters:
         entry = registry.register("btl", "sm", parameter)
         # An earlier test may have registered it, with what the environment said then.

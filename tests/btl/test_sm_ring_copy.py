@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 
@@ -85,7 +86,9 @@ def test_the_first_long_messages_go_both_ways_and_the_rest_the_quicker_one():
         if MPI.COMM_WORLD.allreduce(bool(told), MPI.LAND):
             break
     assert len(told) == 1
-    assert "a MiB took" in told[0]
+    took = re.search(r"a MiB took (\d+) us .*, (\d+) us", told[0])
+    assert took
+    assert all(int(number) > 0 for number in took.groups())
     before = statistics()
     assert before["bytes_streamed"] > 1 << 20
     assert ("past the caches:" in told[0]) == before["streams_out"]

@@ -335,3 +335,18 @@ def test_a_communicator_has_a_buffer_of_its_own(comm):
         assert got == b"abc"
     assert own.Detach_buffer() == MPI.BUFFER_AUTOMATIC
     own.Free()
+
+
+@pytest.mark.ompy(2, mca={"btl": "self,sm", "mpi_spin_us": "0", "mpi_watch_us": "1e6"})
+def test_a_wait_that_watches_memory_sees_a_message_come(comm):
+    """It would sleep when it has watched for a second, and be woken."""
+    from ompy.core import progress
+
+    turns, got, before = 20, numpy.zeros(1), progress.counters()["sleeps"]
+    for turn in range(turns):
+        if comm.rank == turn % 2:
+            comm.Send(numpy.full(1, float(turn)), 1 - comm.rank)
+        else:
+            comm.Recv(got, 1 - comm.rank)
+            assert got[0] == turn
+    assert progress.counters()["sleeps"] - before < turns // 4

@@ -278,8 +278,11 @@ cdef int quicker(Pace *pace) noexcept:
 
 cdef void note_pace(Pace *pace, int way, size_t nbytes, int64_t nanoseconds) noexcept:
     cdef double took = <double> nanoseconds * 1024 / nbytes
-    # What seemed slower is as quick as it was just now.
-    pace.took[way] += (took - pace.took[way]) / WEIGHT if pace.took[way] < pace.took[1 - way] else took - pace.took[way]
+    # What seemed slower, or was never tried, is as quick as it was just now.
+    if 0 < pace.took[way] < pace.took[1 - way]:
+        pace.took[way] += (took - pace.took[way]) / WEIGHT
+    else:
+        pace.took[way] = took
 
 
 cdef Outcome settle(Outbox *outbox, Reach *reach, int64_t patience) noexcept:

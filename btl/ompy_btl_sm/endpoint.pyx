@@ -54,7 +54,6 @@ cdef class Incoming:
         release(&self.reader.header.returned, self.reader.position)
         full_fence()
         if acquire32(&self.reader.header.wants_space):
-            release32(&self.reader.header.wants_space, 0)
             if self.doorbell is None:
                 card = self.reader.header.doorbell[:strnlen(self.reader.header.doorbell, CARD_SIZE)]
                 try:

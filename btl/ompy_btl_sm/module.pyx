@@ -264,6 +264,7 @@ cdef class SmBtl(Btl):
             "streams_out": streams_out,
             "rings_out": rings_out,
             "rings_in": len(self.incoming),
+            "rings_given_back": len(self.leaving),
         }
 
     cdef int accept(self) except -1:

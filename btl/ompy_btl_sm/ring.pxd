@@ -21,6 +21,13 @@
 #
 # The data is mapped twice in a row (see `Segment`), so a message never wraps.  The reader returns space in quarters of
 # the ring, on a line of its own; the writer looks at that line only when it believes that the ring is full.
+#
+# A writer that finds the ring full asks to be woken, and takes that back once it has found room:
+#
+#     writer   wants_space = 1 ... arm the bell, fence, returned since? no: sleep ... returned since? yes: wants_space = 0
+#     reader                                    returned = here, fence, wants_space? then ring the bell
+#
+# Only the writer changes `wants_space`: a reader that put it back could put back what the writer, full again, asks meanwhile.
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy
 
@@ -63,7 +70,7 @@ cdef struct RingHeader:
     uint32_t writing                             # into memory of the writer's, or about to
     char pad0[44]
     # written by the writer
-    uint32_t wants_space                         # ring the doorbell when space is returned
+    uint32_t wants_space                         # ring the doorbell whenever space is returned
     uint32_t writer_closed
     # Memory of the writer's that the reader may have been told of, and must not believe any more (clause 28 of
     # ompy/mca/btl.pxd): how many stretches, how many of them are not listed, and the others, in the places whose size is not 0.

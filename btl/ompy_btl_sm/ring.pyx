@@ -14,21 +14,16 @@ cdef size_t SMALLEST = 16384
 
 
 cdef bint find_space(Writer *writer, uint64_t needed) noexcept nogil:
-    """Looks at what the reader has returned.  When that is not enough, asks to be woken, and looks once more."""
-    cdef RingHeader *header = writer.header
-    cdef uint64_t size = writer.mask + 1
+    """Looks at what the reader has returned.  When that is not enough, asks to be woken, see `ring.pxd`."""
+    cdef bint blocked
     if writer.limit == 0:
         return False                             # not connected
-    writer.limit = acquire(&header.returned) + size
-    if writer.position + needed <= writer.limit:
-        return True
-    release32(&header.wants_space, 1)
-    full_fence()
-    writer.limit = acquire(&header.returned) + size
-    writer.blocked = writer.position + needed > writer.limit
-    if not writer.blocked:
-        release32(&header.wants_space, 0)
-    return not writer.blocked
+    writer.limit = acquire(&writer.header.returned) + writer.mask + 1
+    blocked = writer.position + needed > writer.limit
+    if blocked != writer.blocked:
+        writer.blocked = blocked
+        release32(&writer.header.wants_space, blocked)
+    return not blocked
 
 
 cdef bint has_space(Writer *writer) noexcept nogil:

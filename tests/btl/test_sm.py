@@ -10,6 +10,8 @@ from two_processes import run
 
 from ompy.core import progress
 from ompy.core.errors import ERR_PROC_FAILED
+from ompy.core.proc import Proc
+from ompy.core.request import Request
 from ompy.mca.btl import GET, IN_ORDER, PUT
 
 SMALL_RING = 16384
@@ -159,6 +161,56 @@ def test_no_wake_up_is_lost(with_descriptor):
     run(SmBtl, lambda side: both(side, True), lambda side: both(side, False))
 
 
+@pytest.mark.timeout(60)
+def test_no_wake_up_for_space_is_lost():
+    """A ring of three messages is full all the time, and each side sleeps when it has nothing to do."""
+    count = 2000
+    seed = random.randrange(1 << 32)
+    print("seed", seed)
+
+    class Sender(progress.ProgressSource):
+        def __init__(self, side):
+            self.side = side
+            self.message = None
+
+        def send(self, message):
+            if not self.side.try_send(message):
+                self.message, self.sent = message, Request()
+                progress.wait_request(self.sent)
+
+        def progress(self):
+            if self.message is None or not self.side.try_send(self.message):
+                return 0
+            self.message = None
+            self.sent.fail(None)
+            return 1
+
+    def sleeping():
+        progress.configure(spin_us=0, watch_us=0, yield_us=0, backstop_ms=10 * 60 * 1000)
+        return random.Random(seed + os.getpid())
+
+    def here(side):
+        pauses, sender = sleeping(), Sender(side)
+        progress.register_source(sender)
+        for number in range(count):
+            sender.send(b"%5000d" % number)
+            for _ in range(pauses.randrange(300)):
+                pass
+        assert side.btl.statistics()["ring_full"] > 10
+        progress.unregister_source(sender)
+        progress.configure()
+
+    def there(side):
+        pauses = sleeping()
+        for number in range(count):
+            assert int(side.wait()) == number
+            for _ in range(pauses.randrange(300)):
+                pass
+        progress.configure()
+
+    run(small, here, there)
+
+
 def test_message_before_the_receiver_has_met_the_sender():
     def here(side):
         side.meet()
@@ -176,6 +228,28 @@ def test_message_before_the_receiver_has_met_the_sender():
         side.meet_up()
 
     run(SmBtl, here, there, met=False)
+
+
+def test_a_ring_that_was_given_back_goes_once_its_peer_has_found_it():
+    """A peer of another job may look for the last message after this process has taken its leave of it."""
+
+    def given_back(side):
+        return side.btl.statistics()["rings_given_back"]
+
+    def here(side):
+        proc = Proc(1, 1, "another job", "here", side.peer_pid, False, True, side.proc.card, object(), 1)
+        (side.endpoint,) = side.btl.add_procs([proc])
+        side.send(b"farewell")
+        side.btl.del_procs([side.endpoint])
+        assert given_back(side) == 1
+        side.meet_up()
+        side.until(lambda: side.btl.look_at_peers() == 0 and given_back(side) == 0)
+
+    def there(side):
+        side.meet_up()
+        assert side.receive() == b"farewell"
+
+    run(small, here, there, met=False)
 
 
 def test_put_and_get_copy_between_processes():

@@ -47,6 +47,8 @@ DECLARED = ("mca/test_parameters.py",)
 
 # Parameters under which the kit is run, where one run does not reach all of a component; names, where it serves by several.
 SETTINGS = {
+    "btl/sm": ((), ("btl_sm_single_copy", "none")),
+    "btl/tcp": ((), ("btl_tcp_links", "2"), ("btl_tcp_security", "tls")),
     "fcoll/two_phase": ((), ("fcoll_two_phase_exchange", "messages")),
     "hook/comm_method": (("hook_comm_method_display", "1"),),
 }

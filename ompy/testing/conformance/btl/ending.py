@@ -9,12 +9,15 @@ import re
 import signal
 import sys
 import time
+from collections.abc import Callable
 from typing import NoReturn
 
 from ompy.core.errors import MPIError
+from ompy.mca import btl as contract
 from ompy.testing.conformance.btl.messages import everybody
 from ompy.testing.conformance.btl.rank import BtlRank, Sending
-from ompy.testing.conformance.check import Breach, Collection
+from ompy.testing.conformance.btl.remote_memory import Region, Window, attempt, exposed
+from ompy.testing.conformance.check import Breach, Collection, Unsuitable
 from ompy.testing.conformance.wire import ADDRESS, LEAVING
 
 check = Collection()
@@ -248,6 +251,46 @@ def the_death_of_a_peer_is_reported(rank: BtlRank) -> None:
     rank.exchange(None)
 
 
+@check("broken peer", "completion", ranks=2, abroad=True, last=True)
+def no_access_to_the_memory_of_a_dead_peer_succeeds(rank: BtlRank) -> None:
+    """The last rank is killed; once that has been reported, the others put into its memory and get from there."""
+    kinds = [kind for kind, flag in (("put", contract.PUT), ("get", contract.GET)) if rank.btl.flags & flag]
+    if not kinds:
+        raise Unsuitable("there is neither put nor get")
+    victim, clause = rank.size - 1, rank.clause
+    alignment = max(getattr(rank.btl, f"{kind}_alignment") for kind in kinds)
+    region, local = Region(rank, alignment, alignment), Region(rank, alignment, alignment)
+    window = exposed(rank, region)[victim]
+    rank.transfer(everybody(rank, [100, 24]))
+    rank.meet()
+    rank.bereave()
+    if rank.rank == victim:
+        die(rank)
+    rank.until(lambda: told_of(rank, victim), f"rank {victim} was killed, and register_error's function was not called")
+    rank.until(lambda: not rank.flying, f"descriptors on their way to the dead rank {victim} were not completed", own=True)
+    for kind in kinds:
+        late = [attempt_anyway(rank, victim, kind, local, window) for _ in range(AFTER_DEATH)]
+        rank.until(lambda: not rank.flying, "descriptors for the memory of the dead were not completed", own=True)
+        if any(sending is not None and sending.status == 0 for sending in late):
+            raise Breach(
+                clause, f"a {kind} of rank {victim}'s memory after its death had been reported completed with status 0"
+            )
+    region.close()
+    local.close()
+    rank.exchange(None)
+
+
+def attempt_anyway(rank: BtlRank, victim: int, kind: str, local: Region, window: Window) -> Sending | None:
+    """A put or get of the victim's memory; None: it ended by an MPIError."""
+    sent: list[Sending] = []
+    rank.until(
+        lambda: answered(rank, lambda: attempt(rank, kind, victim, local, 0, window, 0, local.size), sent),
+        f"a {kind} of the dead rank {victim}'s memory is refused again and again",
+        own=True,
+    )
+    return sent[0] if sent else None
+
+
 @check("fork", ranks=2, abroad=True, last=True, forks=True, sole=True)
 def the_death_of_a_peer_is_reported_though_a_child_of_its_lives_on(rank: BtlRank) -> None:
     """The last rank forks and is killed; its child, which has inherited every descriptor, makes no call and goes on."""
@@ -267,11 +310,16 @@ def the_death_of_a_peer_is_reported_though_a_child_of_its_lives_on(rank: BtlRank
 
 def push(rank: BtlRank, victim: int, sent: list[Sending] | None = None) -> bool:
     """Try to send to the victim; whether there was an answer: it was taken, and is noted, or an MPIError raised."""
-    flying = dict(rank.flying)
-    if len(flying) >= MOST_UNDER_WAY:
+    if len(rank.flying) >= MOST_UNDER_WAY:
         return True
+    return answered(rank, lambda: rank.start(victim, bytes(64)), sent)
+
+
+def answered(rank: BtlRank, begin: Callable[[], Sending | None], sent: list[Sending] | None) -> bool:
+    """Whether what was begun was taken, and is noted, or ended by an MPIError; else it was refused."""
+    flying = dict(rank.flying)
     try:
-        sending = rank.start(victim, bytes(64))
+        sending = begin()
     except MPIError:
         rank.flying = {descriptor: sending for descriptor, sending in rank.flying.items() if descriptor in flying}
         return True

@@ -1174,6 +1174,23 @@ class SaysThatTheDeadHaveReceived(GoodBtl):
         return super().send(endpoint, descriptor, tag)
 
 
+class SaysThatTheDeadHaveBeenWrittenTo(GoodBtl):
+    clause = "broken peer"
+
+    def put(self, endpoint, descriptor):
+        if endpoint.lost:
+            descriptor.complete()
+            return TAKEN
+        return super().put(endpoint, descriptor)
+
+
+class KeepsGetsOfTheDead(GoodBtl):
+    clause = "broken peer"
+
+    def get(self, endpoint, descriptor):
+        return TAKEN if endpoint.lost else super().get(endpoint, descriptor)
+
+
 class RaisesOfTheDead(GoodBtl):
     clause = "broken peer"
 

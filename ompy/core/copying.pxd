@@ -1,11 +1,13 @@
-# Copies to memory that another core had last and reads next.  What they cost is the way of each line from core to core,
-# twice: the writer has to own it, then the reader fetches it.
+# Copies whose length or place says which instructions are quickest.  To memory that another core had last and reads next, what
+# costs is the way of each line from core to core, twice: the writer has to own it, then the reader fetches it.  What is as
+# long as the caches is quicker where whole lines are written that nobody fetched, and where it begins with what is cached.
 cdef extern from *:
     """
     #include <stddef.h>
     #include <string.h>
 
     #if defined(__x86_64__) && defined(__GNUC__)
+    #include <cpuid.h>
     #include <immintrin.h>
 
     /* Whole lines between two ragged ends, the last one first, by the fewest stores: so many of them wait for their lines
@@ -53,11 +55,62 @@ cdef extern from *:
         memcpy(to + at, from + at, size - at);
         _mm_sfence();
     }
+
+    /* Blocks by the processor's string move, which fetches no line that it overwrites.  The next copy begins at the end where
+       the last one stopped, whose lines are still in the second-level cache if it was of the same memory:
+
+           one:  0 1 2 ... 14 15      the next:  15 14 ... 2 1 0
+
+       Longer than OMPY_LONG_LARGEST, memcpy writes past the caches. */
+    #define OMPY_LONG_SMALLEST (512 << 10)
+    #define OMPY_LONG_LARGEST (8 << 20)
+    #define OMPY_LONG_BLOCK ((size_t) 64 << 10)
+
+    static inline void ompy_move_string(char *to, const char *from, size_t size) {
+        __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
+    }
+
+    static int ompy_moves_strings(void) {
+        static int known = -1;
+        int moves = __atomic_load_n(&known, __ATOMIC_RELAXED);
+        if (moves < 0) {
+            unsigned a, b = 0, c, d;
+            moves = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b >> 9 & 1);
+            __atomic_store_n(&known, moves, __ATOMIC_RELAXED);
+        }
+        return moves;
+    }
+
+    __attribute__((noinline)) static void ompy_copy_blocks(char *to, const char *from, size_t size) {
+        static int from_the_end = 0;
+        size_t at, rest = size % OMPY_LONG_BLOCK;
+        int backwards = __atomic_load_n(&from_the_end, __ATOMIC_RELAXED);
+        __atomic_store_n(&from_the_end, !backwards, __ATOMIC_RELAXED);
+        if (backwards) {
+            ompy_move_string(to + size - rest, from + size - rest, rest);
+            for (at = size - rest; at > 0; at -= OMPY_LONG_BLOCK)
+                ompy_move_string(to + at - OMPY_LONG_BLOCK, from + at - OMPY_LONG_BLOCK, OMPY_LONG_BLOCK);
+        } else {
+            for (at = 0; at < size - rest; at += OMPY_LONG_BLOCK)
+                ompy_move_string(to + at, from + at, OMPY_LONG_BLOCK);
+            ompy_move_string(to + at, from + at, rest);
+        }
+    }
+
+    static inline void ompy_copy_long(char *to, const char *from, size_t size) {
+        if (size < OMPY_LONG_SMALLEST || size > OMPY_LONG_LARGEST || !ompy_moves_strings())
+            memcpy(to, from, size);
+        else
+            ompy_copy_blocks(to, from, size);
+    }
     #else
     static inline void ompy_copy_out(char *to, const char *from, size_t size) { memcpy(to, from, size); }
     static inline void ompy_stream_out(char *to, const char *from, size_t size) { memcpy(to, from, size); }
+    static inline void ompy_copy_long(char *to, const char *from, size_t size) { memcpy(to, from, size); }
     #endif
     """
     void copy_out "ompy_copy_out"(char *to, const char *origin, size_t size) noexcept nogil
     # Past the caches, where the processor can (x86-64); elsewhere an ordinary copy.
     void stream_out "ompy_stream_out"(char *to, const char *origin, size_t size) noexcept nogil
+    # Of any length; quicker than memcpy where it is as long as the caches (x86-64).
+    void copy_long "ompy_copy_long"(char *to, const char *origin, size_t size) noexcept nogil

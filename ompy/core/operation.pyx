@@ -180,6 +180,9 @@ WORDS = {
 # Elements that are copied together when data must be brought into an array first.
 cdef enum:
     COPY_BYTES = 32768
+    # What is longer is reduced by blocks.
+    LONG = 32768
+    BLOCK = 16384
 
 
 cdef void maximum(const Number *input, Number *inout, Py_ssize_t count) noexcept nogil:
@@ -287,6 +290,22 @@ cdef class Operation:
         self.reduce(<char *> input, <char *> inout, count, typemap)
 
 
+cdef bint backwards = False                      # the last long reduction began at its end
+
+
+cdef void reduce_blocks(Kernel kernel, char *input, char *inout, Py_ssize_t count, Py_ssize_t size) noexcept:
+    """The next one begins at the end where the last one stopped, of which the caches still have what was of the same memory:
+
+        one:  0 1 2 ... 6 7      the next:  7 6 ... 2 1 0
+    """
+    global backwards
+    cdef Py_ssize_t each = BLOCK // size, blocks = (count + each - 1) // each, number, first
+    backwards = not backwards
+    for number in range(blocks):
+        first = each * (blocks - 1 - number if backwards else number)
+        kernel(input + first * size, inout + first * size, min(each, count - first))
+
+
 cdef class Reduction(Operation):
     """See `operation.pxd`.
 
@@ -315,7 +334,10 @@ cdef class Reduction(Operation):
         padding = basic.extent - (<Typemap> predefined_typemap(typemap.basic)).true_extent
         if typemap.extent == entries * basic.extent == typemap.true_extent + padding and typemap.true_lower_bound == 0 \
                 and (<size_t> input | <size_t> inout) % <size_t> basic.alignment == 0:
-            kernel(input, inout, count * entries)
+            if count * typemap.size > LONG:
+                reduce_blocks(kernel, input, inout, count * entries, basic.extent)
+            else:
+                kernel(input, inout, count * entries)
             return 0
         return self.reduce_by_copy(input, inout, count, typemap)
 

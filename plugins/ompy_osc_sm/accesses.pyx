@@ -169,6 +169,7 @@ cdef class Accesses(Remote):
             finally:
                 self.give_word_back(access.target)
             return 0
+        self.settle_order(access.target)
         self.take_word(access.target)
         try:
             if not self.order_update(access, fetch, modify, packed, compare):
@@ -187,7 +188,7 @@ cdef class Accesses(Remote):
         if image == NULL:
             raise MemoryError(f"no memory for {nbytes} bytes of rank {access.target}")
         try:
-            self.transfer(access, <size_t> image, self.address_of(access) + first, nbytes, True)
+            self.transfer(access.target, <size_t> image, self.address_of(access) + first, nbytes, True)
             self.update_at(access, image - first, fetch, modify, packed, compare)
             if modify:
                 self.write_back(access, image, first)

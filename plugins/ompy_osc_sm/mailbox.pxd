@@ -22,6 +22,9 @@
 #     origin    first half in | post | second half in | DONE, post |        | DONE
 #     target                         | first half out |            | second half out
 #
+# A short put or get is left when it is posted: the origin waits for it where it next has something for the target, or the
+# access is to be complete.  What is put is in the slot by then.
+#
 # An order of a process that was killed is carried out like any other, but not after its memory may be another's: before a
 # window's memory is the program's again, `refuse` empties the mailbox.
 from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
@@ -95,6 +98,8 @@ cdef struct Pace:
 cdef struct Outbox:
     Mailbox *mailbox                             # NULL: it has none
     Slot *slot                                   # this process's, NULL for none yet
+    bint outstanding                             # a put or get is in it that nobody has waited for
+    char *here                                   # where what it gets is to go
     Pause in_vain                                # when there may be the next order
     Pause between_calls                          # or the next call
     Bell *bell

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """One-sided communication by loads and stores, among processes of one host (MPI-4.1, chapter 12).
 
-Every access is complete when its call returns, at the origin and at the target; so what ends an epoch only tells others, by a
-store that no access before it can pass.
+Every access but a short put or get by an order (`mailbox.pxd`) is complete when its call returns, at the origin and at the
+target; so what ends an epoch waits for those orders, and only tells others, by a store that no access before it can pass.
 """
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
@@ -60,6 +60,7 @@ cdef class SmWindow(Accesses):
     cpdef int fence(self, int assertion) except -1:
         """Every rank has entered, and all accesses to this one are complete."""
         self.may_fence()
+        self.settle_orders()
         self.meet(WIN_FENCE)
         self.fenced = not assertion & ASSERT_NOSUCCEED
         return 0
@@ -121,8 +122,9 @@ cdef class SmWindow(Accesses):
         return self.begin_towards(ranks)
 
     cpdef int complete(self) except -1:
-        """Tell the targets; accesses are complete already."""
+        """Tell the targets that all accesses are complete."""
         cdef int rank
+        self.settle_orders()
         cdef list ranks = self.end_started()
         for rank in ranks:
             self.completes[rank] += 1
@@ -222,13 +224,16 @@ cdef class SmWindow(Accesses):
     cpdef int unlock(self, int target) except -1:
         """Others may have the target's memory."""
         self.may_unlock(target)
-        self.note_unlock(target)
-        full_fence()
-        if self.unchecked[target]:
-            self.unchecked[target] = False
-        else:
-            give_up(&self.room, target)
-            self.ring()
+        try:
+            self.settle_orders(target)
+        finally:
+            self.note_unlock(target)
+            full_fence()
+            if self.unchecked[target]:
+                self.unchecked[target] = False
+            else:
+                give_up(&self.room, target)
+                self.ring()
         return self.breathe()
 
     cpdef int lock_all(self, int assertion) except -1:
@@ -252,17 +257,21 @@ cdef class SmWindow(Accesses):
         """All locks are given back."""
         cdef int target
         self.may_unlock_all()
-        self.locked_all = False
-        full_fence()
-        if not self.all_unchecked:
-            for target in range(self.ranks):
-                give_up(&self.room, target)
-            self.ring()
+        try:
+            self.settle_orders()
+        finally:
+            self.locked_all = False
+            full_fence()
+            if not self.all_unchecked:
+                for target in range(self.ranks):
+                    give_up(&self.room, target)
+                self.ring()
         return self.breathe()
 
     cpdef int flush(self, int target, bint local) except -1:
-        """Accesses are complete when their calls return; what is left is the processor's order."""
+        """Wait for the orders that are left, and for the processor's order."""
         self.may_flush(target)
+        self.settle_orders(target)
         if not local:
             full_fence()
         return self.breathe()
@@ -284,5 +293,6 @@ cdef class SmWindow(Accesses):
     cpdef int free(self) except -1:
         """All ranks meet: nobody will access anything of this one."""
         self.may_free()
+        self.settle_orders()
         self.meet(WIN_FREE)
         return self.leave()

@@ -15,6 +15,7 @@ cdef class Neighbour:
     cdef RemoteDoorbell doorbell
     cdef bint by_kernel                          # the kernel reads and writes its memory for us
     cdef Outbox outbox                           # orders to it
+    cdef object origin                           # keeps the memory that an outstanding one gets to
 
 
 # What others need to meet this process; at most CARD_SIZE bytes.  None where it has no shared heap.

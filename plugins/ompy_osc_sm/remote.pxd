@@ -3,19 +3,20 @@
 # accumulates it makes five eighths, with one copy in place of two.  Everything else, and what it does not take in time, the
 # kernel copies for the origin.
 from libc.stdint cimport int64_t, uint64_t
-from libc.string cimport memcpy
 
 from ompy.core.convertor cimport copy_typed
+from ompy.core.copying cimport copy_long
 from ompy.core.typemap cimport Typemap
 from ompy.mca.osc cimport Access
 from ompy_osc_sm.attached cimport Attached
 from ompy_osc_sm.mailbox cimport Kind, Outbox, Slot
+from ompy_osc_sm.neighbours cimport Neighbour
 
 
 cdef inline int copy(char *origin, Py_ssize_t origin_count, Typemap origin_type,
                      char *target, Py_ssize_t target_count, Typemap target_type) except -1:
     if origin_type.contiguous and target_type.contiguous:
-        memcpy(target, origin, origin_count * origin_type.size)
+        copy_long(target, origin, origin_count * origin_type.size)
         return 0
     return copy_typed(origin, origin_count, origin_type, target, target_count, target_type)
 
@@ -24,9 +25,23 @@ cdef class Remote(Attached):
     cdef inline uint64_t address_of(self, Access access) noexcept:
         return self.remote[access.target] + access.displacement * self.window.units[access.target]
 
+    # Before anything else is done to a target.
+    cdef inline int settle_order(self, int target) except -1:
+        return self.complete_order(target) if self.outbox_of(target).outstanding else 0
+
+    # Before accesses are to be complete.
+    cdef inline int settle_orders(self, int target=-1) except -1:
+        return self.complete_orders(target) if self.owed_count else 0
+
+    cdef int complete_order(self, int target) except -1
+    cdef int complete_orders(self, int target) except -1           # -1: of all
+    cdef int owe(self, Access access) except -1
+
     cdef int put_remote(self, Access access) except -1
     cdef int get_remote(self, Access access, size_t address, Py_ssize_t count, Typemap typemap) except -1
-    cdef Outbox *outbox_of(self, int target) noexcept
+    cdef inline Outbox *outbox_of(self, int target) noexcept:
+        return &(<Neighbour> self.neighbours[target]).outbox
+
     cdef int copy_run(self, Access access, Kind kind, size_t here, size_t nbytes) except -1
     # How many bytes the target has copied.
     cdef size_t order_copy(self, Access access, Kind kind, char *here, size_t nbytes) except? 0
@@ -38,7 +53,7 @@ cdef class Remote(Attached):
     cdef void name_memory(self, Slot *slot, size_t here) noexcept
 
     # An image is a copy of what is between the first and the last byte of the target's elements.
-    cdef int transfer(self, Access access, size_t here, uint64_t there, size_t size, bint inward) except -1
+    cdef int transfer(self, int target, size_t here, uint64_t there, size_t size, bint inward) except -1
     cdef int copy_jointly(self, Access access, size_t here, size_t nbytes, size_t done, bint inward) except -1
     cdef int combine_pieces(self, Access access, const char *operand, size_t done, size_t end) except -1
     cdef int write_back(self, Access access, char *image, Py_ssize_t first) except -1

@@ -16,9 +16,9 @@ from ompy.mca.accumulate cimport NO_OP, REPLACE
 from ompy.mca.osc cimport Access
 from ompy_osc_sm.attached cimport Attached
 from ompy_osc_sm.mailbox cimport (
-    ABSORB, CARRIED_OUT, COMBINE, FETCH, GET, HALF, KERNEL, LEAVING, LONGEST_FAR, LOST, MAILBOX, PIECE, PULL, PUSH, PUT,
-    REPLACING, ROOM, SHORT_HALF, SWAP, Far, Kind, Outbox, Outcome, Pace, Slot, data_of, note_pace, number_of, post, quicker,
-    settle, slot_for,
+    ABSORB, CARRIED_OUT, COMBINE, FETCH, GET, HALF, KERNEL, LEAVING, LONGEST_FAR, LOST, MAILBOX, PIECE, PULL, PUSH,
+    PUT, REFUSED, REPLACING, ROOM, SHORT_HALF, SWAP, Far, Kind, Outbox, Outcome, Pace, Slot, data_of, note_pace, number_of,
+    post, quicker, settle, slot_for,
 )
 from ompy_osc_sm.neighbours cimport Neighbour
 from ompy_osc_sm.remote cimport copy
@@ -34,9 +34,6 @@ cdef enum:
 cdef class Remote(Attached):
     """Memory of targets that is not seen here."""
 
-    cdef Outbox *outbox_of(self, int target) noexcept:
-        return &(<Neighbour> self.neighbours[target]).outbox
-
     # -- by the target ------------------------------------------------------------------------------------------------
 
     cdef bint is_done(self, Access access, Outbox *outbox, int64_t patience) except -1:
@@ -45,6 +42,46 @@ cdef class Remote(Attached):
         if outcome == LOST:
             raise MPIError(ERR_PROC_FAILED, self.death_of(access.target))
         return outcome == CARRIED_OUT
+
+    cdef int owe(self, Access access) except -1:
+        cdef int target = access.target
+        if not self.owed[target]:
+            self.owed[target] = True
+            self.owed_count += 1
+        self.outbox_of(target).outstanding = True
+        (<Neighbour> self.neighbours[target]).origin = access.owner
+        if access.requested:
+            self.complete_order(target)
+        return 0
+
+    cdef int complete_order(self, int target) except -1:
+        cdef Outbox *outbox = self.outbox_of(target)
+        cdef Slot *slot = outbox.slot
+        cdef Outcome outcome = settle(outbox, self.room.reaches[target], self.patience)
+        cdef char *data
+        try:
+            outbox.outstanding = False
+            if outcome == LOST:
+                raise MPIError(ERR_PROC_FAILED, self.death_of(target))
+            data = data_of(outbox.mailbox, slot, slot.size)
+            if outcome == REFUSED:
+                self.transfer(target, <size_t> (data if slot.kind == PUT else outbox.here), slot.address, slot.size,
+                              slot.kind == GET)
+            elif slot.kind == GET:
+                memcpy(outbox.here, data, slot.size)
+        finally:
+            # The last thing, as what goes with it may make accesses, too.
+            (<Neighbour> self.neighbours[target]).origin = None
+        return 0
+
+    cdef int complete_orders(self, int target) except -1:
+        cdef int owed
+        for owed in range(max(target, 0), self.ranks if target < 0 else target + 1):
+            if self.owed[owed]:
+                self.owed[owed] = False
+                self.owed_count -= 1
+                self.settle_order(owed)
+        return 0
 
     cdef size_t order_copy(self, Access access, Kind kind, char *here, size_t nbytes) except? 0:
         cdef Outbox *outbox = self.outbox_of(access.target)
@@ -58,6 +95,10 @@ cdef class Remote(Attached):
         if kind == PUT:
             memcpy(data_of(outbox.mailbox, slot, piece), here, piece)
         post(outbox, kind, there, piece)
+        if piece == nbytes:
+            outbox.here = here
+            self.owe(access)
+            return piece
         while piece:
             following = min(nbytes - done - piece, half)
             if kind == PUT:
@@ -180,7 +221,7 @@ cdef class Remote(Attached):
             here += piece
             there += piece
             nbytes -= piece
-        return self.transfer(access, here, there, nbytes, inward) if nbytes else 0
+        return self.transfer(access.target, here, there, nbytes, inward) if nbytes else 0
 
     cdef int combine_pieces(self, Access access, const char *operand, size_t done, size_t end) except -1:
         """From byte `done` to byte `end`, all contiguous, read, combined and written back by this process.
@@ -194,35 +235,36 @@ cdef class Remote(Attached):
         if done >= end:
             return 0
         if access.operation is REPLACE:
-            return self.transfer(access, <size_t> operand + done, there + done, end - done, False)
+            return self.transfer(access.target, <size_t> operand + done, there + done, end - done, False)
         image = <char *> malloc(min(each, end - done))
         if image == NULL:
             raise MemoryError(f"no memory for {min(each, end - done)} bytes of rank {access.target}")
         try:
             while done < end:
                 piece = min(each, end - done)
-                self.transfer(access, <size_t> image, there + done, piece, True)
+                self.transfer(access.target, <size_t> image, there + done, piece, True)
                 access.operation.reduce(<char *> operand + done, image, piece // typemap.size, typemap)
-                self.transfer(access, <size_t> image, there + done, piece, False)
+                self.transfer(access.target, <size_t> image, there + done, piece, False)
                 done += piece
         finally:
             free(image)
         return 0
 
-    cdef int transfer(self, Access access, size_t here, uint64_t there, size_t size, bint inward) except -1:
-        cdef int error = move(self.room.reaches[access.target], here, there, size, inward)
+    cdef int transfer(self, int target, size_t here, uint64_t there, size_t size, bint inward) except -1:
+        cdef int error = move(self.room.reaches[target], here, there, size, inward)
         if error == 0:
             return 0
         # Who is ending has no memory any more, a moment before it has gone.
-        if error == ESRCH or has_gone(self.room.reaches[access.target]):
-            raise MPIError(ERR_PROC_FAILED, self.death_of(access.target))
+        if error == ESRCH or has_gone(self.room.reaches[target]):
+            raise MPIError(ERR_PROC_FAILED, self.death_of(target))
         way = "read" if inward else "written"
-        raise MPIError(ERR_OTHER, f"{size} bytes at {there:#x} of rank {access.target} (process "
-                                  f"{self.room.reaches[access.target].pid}) can't be {way}: {os.strerror(error)}")
+        raise MPIError(ERR_OTHER, f"{size} bytes at {there:#x} of rank {target} (process "
+                                  f"{self.room.reaches[target].pid}) can't be {way}: {os.strerror(error)}")
 
     cdef int put_remote(self, Access access) except -1:
         cdef char *image
         cdef Py_ssize_t first = 0, nbytes
+        self.settle_order(access.target)
         if access.origin_type.contiguous and access.target_type.contiguous:
             nbytes = access.origin_count * access.origin_type.size
             return self.copy_run(access, PUT, access.origin_address, nbytes)
@@ -241,6 +283,7 @@ cdef class Remote(Attached):
     cdef int get_remote(self, Access access, size_t address, Py_ssize_t count, Typemap typemap) except -1:
         cdef char *image
         cdef Py_ssize_t first = 0, nbytes
+        self.settle_order(access.target)
         if typemap.contiguous and access.target_type.contiguous:
             nbytes = count * typemap.size
             return self.copy_run(access, GET, address, nbytes)
@@ -249,7 +292,7 @@ cdef class Remote(Attached):
         if image == NULL:
             raise MemoryError(f"no memory for {nbytes} bytes of rank {access.target}")
         try:
-            self.transfer(access, <size_t> image, self.address_of(access) + first, nbytes, True)
+            self.transfer(access.target, <size_t> image, self.address_of(access) + first, nbytes, True)
             copy(image - first, access.target_count, access.target_type, <char *> address, count, typemap)
         finally:
             free(image)
@@ -262,12 +305,13 @@ cdef class Remote(Attached):
         cdef Py_ssize_t length
         cdef uint64_t there = self.address_of(access)
         if access.target_type.contiguous:
-            return self.transfer(access, <size_t> image, there + first, access.target_count * access.target_type.size, False)
+            length = access.target_count * access.target_type.size
+            return self.transfer(access.target, <size_t> image, there + first, length, False)
         convertor = Convertor()
         convertor.prepare(image - first, access.target_count, access.target_type)
         while True:
             length = convertor.stretch(&stretch)
             if length == 0:
                 return 0
-            self.transfer(access, <size_t> stretch, there + (stretch - (image - first)), length, False)
+            self.transfer(access.target, <size_t> stretch, there + (stretch - (image - first)), length, False)
             convertor.seek(convertor.position + length)

@@ -21,6 +21,8 @@ cdef class Sharing(Waits):
     cdef uint64_t *remote                        # where it is in its own process
     cdef char *words                             # of rank 0: the memory of the states, in its heap, or its own for one rank
     cdef bint opened
+    cdef char *owed                              # the targets that have orders through this window which nobody has waited for
+    cdef int owed_count
     cdef int64_t patience                        # nanoseconds that an order may wait to be claimed; 0: there are none
 
     cdef int leave(self) except -1

@@ -86,6 +86,7 @@ cdef class Sharing(Waits):
         self.stop_attending()
         PyMem_Free(self.places)
         PyMem_Free(self.remote)
+        PyMem_Free(self.owed)
 
     def share(self, bint kernel):
         """Find everybody's memory; collective.  Why that can't be, the same on every rank, or None.
@@ -100,9 +101,10 @@ cdef class Sharing(Waits):
         cdef bytes card = b""
         self.places = <char **> PyMem_Calloc(ranks, sizeof(char *))
         self.remote = <uint64_t *> PyMem_Calloc(ranks, sizeof(uint64_t))
+        self.owed = <char *> PyMem_Calloc(ranks, 1)
         self.bells = <Bell **> PyMem_Calloc(ranks, sizeof(Bell *))
         self.room.reaches = <Reach **> PyMem_Calloc(ranks, sizeof(Reach *))
-        if self.places == NULL or self.remote == NULL or self.bells == NULL or self.room.reaches == NULL:
+        if self.places == NULL or self.remote == NULL or self.owed == NULL or self.bells == NULL or self.room.reaches == NULL:
             raise MemoryError()
         self.neighbours = [None] * ranks
         memset(&mine, 0, sizeof(Row))

@@ -198,3 +198,44 @@ def test_a_target_that_is_killed_over_an_order_is_named(access: str) -> None:
     job = launch("-n", "2", "--timeout", "30", "--mca", "osc", "sm", "--mca", "osc_sm_patience", "1e7", *mpi(source))
     assert len(re.findall(NAMED["sm"], job.stdout)) == 2, job.stdout + job.stderr
     assert "killed by SIGKILL" in job.stderr
+
+
+LEFT = """
+import select
+win = MPI.Win.Create(bytearray(64), comm=comm)
+if rank == 1:
+    os.kill(os.getppid(), signal.SIGSTOP)
+    comm.send(os.getpid(), 0)
+    while True:
+        pass
+victim = comm.recv(source=1)
+gone = os.pidfd_open(victim)
+{begin}
+{access}
+os.kill(victim, signal.SIGKILL)
+select.select([gone], [], [])
+try:
+    {end}
+    print("complete", flush=True)
+except MPI.Exception as error:
+    assert error.Get_error_class() == MPI.ERR_PROC_FAILED
+    print(error, flush=True)
+{again}
+os.kill(os.getppid(), signal.SIGCONT)
+"""
+LEFT_BY = {
+    "a flush": ("win.Lock(1)", "win.Flush(1)", "win.Unlock(1)"),
+    "a flush of all": ("win.Lock_all()", "win.Flush_all()", "win.Unlock_all()"),
+    "an unlock": ("win.Lock(1)", "win.Unlock(1)", "win.Lock(0); win.Unlock(0)"),
+    "an unlock of all": ("win.Lock_all()", "win.Unlock_all()", "win.Lock(0); win.Unlock(0)"),
+}
+
+
+@pytest.mark.parametrize("access", ["win.Put(b'x' * 8, 1)", "win.Get(bytearray(8), 1)"], ids=["put", "get"])
+@pytest.mark.parametrize("how", LEFT_BY)
+def test_who_dies_over_an_access_that_nobody_has_waited_for_is_named_by_what_waits(how: str, access: str) -> None:
+    begin, end, again = LEFT_BY[how]
+    source = LEFT.format(begin=begin, access=access, end=end, again=again)
+    job = launch("-n", "2", "--timeout", "20", "--mca", "osc", "sm", "--mca", "osc_sm_patience", "1000", *mpi(source))
+    assert re.search(NAMED["sm"], job.stdout), job.stdout + job.stderr
+    assert "killed by SIGKILL" in job.stderr

@@ -49,6 +49,7 @@ cdef class Connection:
     cdef bint is_link                            # of a bundle, which looks at sequences itself
     cdef int last_kind                           # of the frames that may come
     cdef bint is_hot                             # among those that are looked at each time
+    cdef unsigned int steady                     # times that something came since it became hot, or anybody was about to sleep
     cdef bint is_broken                          # the system takes nothing any more
     cdef bint held_back                          # somebody was refused, and waits for room
     cdef bint departed                           # the peer has said goodbye

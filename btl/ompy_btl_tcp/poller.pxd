@@ -5,6 +5,12 @@
 #                  those with traffic lately are hot: `ready` receives from them directly, without the GIL, before epoll is
 #                  asked; it is asked every so many looks, for the others, and slept on
 #
+# To tell epoll of each packet costs its sender some hundred nanoseconds, as the system delivers it in the sender's call.  So a
+# hot connection with steady traffic is set aside: epoll has it again before anybody sleeps, and when it cools.
+#
+#     in epoll --- STEADY messages, nobody asleep ---> aside
+#              <-- may_sleep, in vain for long, another one is hot instead, something waits for room
+#
 # `ready` runs in threads that wait without the GIL and in the engine's owner.  `busy` keeps it, and whoever changes what it
 # reads, apart: it gives up at once where somebody else is at work.
 from ompy.mca.btl cimport Btl, Descriptor
@@ -42,6 +48,7 @@ cdef class Poller(Btl):
     cdef int look_at_hot(self) except -1
     cdef int finish_done(self) except -1
     cdef int refuse(self, Descriptor descriptor) except -1
+    cdef int set_aside(self, Connection connection) except -1
     cdef int heat(self, Connection connection) except -1
     cdef int heat_unread(self) except -1
     cdef int cool(self, Connection connection) except -1

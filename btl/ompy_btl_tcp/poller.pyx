@@ -5,7 +5,7 @@ from select import EPOLL_CLOEXEC, epoll
 
 from ompy.core.errors import ERR_PROC_FAILED
 from ompy.core.constants cimport OK
-from ompy.core.progress cimport goal
+from ompy.core.progress cimport asleep, goal
 from ompy.core.request cimport Departure, Request
 from ompy.mca.btl cimport Btl, Descriptor
 from ompy_btl_tcp.connection cimport Connection
@@ -21,6 +21,19 @@ cdef enum:
 # Looks at hot connections, after which nothing is hot any more.
 cdef enum:
     LONGEST_HEAT = 4000
+# Times that something came over a hot connection, with nobody asleep, before epoll need not tell of it.
+cdef enum:
+    STEADY = 64
+
+
+cdef void take_back(Watch *watched) noexcept nogil:
+    """Epoll is to tell of all that was set aside."""
+    cdef int index
+    for index in range(watched.hot_count):
+        if watched.hot[index].aside:
+            watched.hot[index].aside = False
+            if watched.hot[index].over == 0:
+                watch(watched.epoll, watched.hot[index].number, False, True)
 
 
 cdef bint look(Watch *watched) noexcept nogil:
@@ -34,6 +47,8 @@ cdef bint look(Watch *watched) noexcept nogil:
             if not watched.hot[index].fresh and pull(watched.hot[index]):
                 watched.in_vain = 0
             found |= watched.hot[index].fresh
+        if watched.in_vain == LONGEST_HEAT:
+            take_back(watched)
     if not found and (watched.writers or watched.looks % LOOKS == 0):
         found = look_around(watched.epoll, &one, 1) > 0
     return found
@@ -116,9 +131,20 @@ cdef class Poller(Btl):
             if connection.wire.fresh:
                 self.watched.in_vain = 0
                 events += self.consume(connection)
+                if not connection.wire.aside:
+                    self.set_aside(connection)
                 if goal[0]:
                     break
         return events
+
+    cdef int set_aside(self, Connection connection) except -1:
+        """If its traffic is steady."""
+        connection.steady += 1
+        if connection.steady >= STEADY and asleep == 0 and connection.is_hot and not connection.is_link \
+                and connection.queued == 0 and connection.wire.over == 0:
+            connection.wire.aside = True
+            forget(self.watched.epoll, connection.wire.number)
+        return 0
 
     cdef int finish_done(self) except -1:
         """Run the callbacks of what is over."""
@@ -171,7 +197,9 @@ cdef class Poller(Btl):
     cdef int cool(self, Connection connection) except -1:
         cdef int index
         if connection.is_hot:
+            take_back(&self.watched)
             connection.is_hot = False
+            connection.steady = 0
             self.hot.remove(connection)
             self.watched.hot_count = len(self.hot)
             for index in range(self.watched.hot_count):
@@ -185,6 +213,11 @@ cdef class Poller(Btl):
 
     cpdef bint may_sleep(self) except -1:
         cdef Connection connection
+        for connection in self.hot:
+            connection.steady = 0
+        lock(&self.watched.busy)
+        take_back(&self.watched)
+        unlock(&self.watched.busy)
         if self.watched.work:
             return False
         for connection in self.hot:
@@ -207,7 +240,8 @@ cdef class Poller(Btl):
     cdef int queue_begun(self, Connection connection) except -1:
         """Room for what waits is to be told of."""
         self.watched.writers += 1
-        watch(self.watched.epoll, connection.wire.number, True, False)
+        watch(self.watched.epoll, connection.wire.number, True, connection.wire.aside)
+        connection.wire.aside = False
         return 0
 
     cdef int flush_queue(self, Connection connection) except -1:

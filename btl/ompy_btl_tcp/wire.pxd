@@ -9,6 +9,7 @@
 cdef enum:
     ENDED = -1                                   # Wire.over: the peer has closed its side
     SLICE = 512 << 10                            # bytes of a put taken by one system call
+    BEHIND = 4 << 10                             # and of what follows it: maybe of the next one, which has its own place
     SEALED_ROOM = 256 << 10                      # bytes of records taken by one
 
 cdef struct Wire:
@@ -21,6 +22,7 @@ cdef struct Wire:
     size_t sealed_begin, sealed_size             # those that have come and are not opened; room is for SEALED_ROOM
     int over                                     # 0, ENDED, or the error number by which the connection broke
     bint fresh                                   # there is something for whoever has the GIL
+    bint aside                                   # epoll is not to tell of it (`poller.pxd`)
 
 cdef struct Part:
     void *iov_base

@@ -116,7 +116,7 @@ cdef extern from *:
 
 cdef bint pull(Wire *wire) noexcept nogil:
     cdef Part parts[2]
-    cdef size_t first = 0
+    cdef size_t first = 0, room
     cdef ssize_t got
     cdef int count = 0
     if wire.over:
@@ -137,7 +137,8 @@ cdef bint pull(Wire *wire) noexcept nogil:
     elif first == wire.left:
         if wire.end == wire.room:
             return False
-        parts[count] = Part(wire.buffer + wire.end, wire.room - wire.end)
+        room = wire.room - wire.end
+        parts[count] = Part(wire.buffer + wire.end, min(room, <size_t> BEHIND) if count else room)
         count += 1
     got = receive_now(wire.number, parts, count)
     if got <= 0:

@@ -80,6 +80,9 @@ cdef int *goal
 # else can happen: simulated time passes only while somebody waits for it.
 cdef int waiting
 
+# Threads that sleep on what the sources' descriptors tell of.
+cdef int asleep
+
 # Events ever counted: two looks that differ show progress.
 cdef unsigned long long events_made
 # Waits that did not end at once, so far: two looks that differ were in different ones.

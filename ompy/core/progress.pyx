@@ -112,7 +112,7 @@ cdef int64_t LISTENING = 50000000                # nanoseconds between two times
 cdef int64_t next_listening = 0
 cdef unsigned long long sleeps = 0
 cdef Doorbell bell = None                        # from the first sleep on
-cdef int asleep = 0                              # threads for whom it is armed, or was until a ring
+asleep = 0                                       # threads for whom it is armed, or was until a ring
 # Calls of the main thread, in which alone handlers run, that keep what these raise, and the first exception.
 cdef int keeping = 0
 cdef object kept = None

@@ -76,17 +76,18 @@ class Component(NamedTuple):
 
     @property
     def killers(self) -> list[list[list[str]]]:
-        """Groups of commands, the quickest first: the kit's contract, the tests, the whole kit with its random programs."""
+        """Groups of commands, the quickest first: the kit's contract at each setting, the tests, the whole kit."""
         path = f"{self.framework}/{self.name}"
         beside = {"btl": "self", "coll": "basic", "osc": "pt2pt"}.get(self.framework, "")
-        kits = []
+        kits, settings = [], SETTINGS.get(path, ((),))
         for name in NAMES.get(path, (self.name,)):
             names = ",".join(dict.fromkeys(filter(None, (name, beside))))
-            for setting in SETTINGS.get(path, ((),)):
+            for setting in settings:
                 more = ["--mca", *setting] if setting else []
                 kits.append(["-m", "ompy", "conformance", "--mca", self.framework, names, *more])
         tests = [["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *self.tests]] if self.tests else []
-        return [[[*kit, *QUICK, RANKS.get(self.framework, "2")] for kit in kits], tests, [[*kit, "-x"] for kit in kits]]
+        contract = [[*kit, *QUICK, RANKS.get(self.framework, "2")] for kit in kits]
+        return [contract, tests, [[*kit, "-x"] for kit in kits[:: len(settings)]]]
 
     @property
     def tests(self) -> list[str]:

@@ -233,11 +233,7 @@ def the_death_of_a_peer_is_reported(rank: BtlRank) -> None:
     if any(sending.status == 0 for sending in late):
         raise Breach(clause, f"what was sent to rank {victim} after its death had been reported completed with status 0")
     rank.exchange(None)
-    # In lockstep nobody goes on without the dead rank, so contact with every other is lost as well.
-    lockstep = bool(rank.component.capabilities.get("lockstep"))
-    told = sorted(peer for peer, _ in rank.reported)
-    if told != (sorted(rank.peers) if lockstep else [victim]):
-        raise Breach(clause, f"rank {victim} was killed, and reported were {told}")
+    lockstep = look_at_reports(rank, victim, clause)
     error = rank.reported[0][1]
     if not isinstance(error, BaseException):
         raise Breach(clause, f"register_error's function was given {error!r}, not an exception")
@@ -275,9 +271,20 @@ def no_access_to_the_memory_of_a_dead_peer_succeeds(rank: BtlRank) -> None:
             raise Breach(
                 clause, f"a {kind} of rank {victim}'s memory after its death had been reported completed with status 0"
             )
+    look_at_reports(rank, victim, clause)
     region.close()
     local.close()
     rank.exchange(None)
+
+
+def look_at_reports(rank: BtlRank, victim: int, clause: str) -> bool:
+    """Who has died was reported, once, and nobody else; whether all go in lockstep."""
+    # In lockstep nobody goes on without the dead rank, so contact with every other is lost as well.
+    lockstep = bool(rank.component.capabilities.get("lockstep"))
+    told = sorted(peer for peer, _ in rank.reported)
+    if told != (sorted(rank.peers) if lockstep else [victim]):
+        raise Breach(clause, f"rank {victim} was killed, and reported were {told}")
+    return lockstep
 
 
 def attempt_anyway(rank: BtlRank, victim: int, kind: str, local: Region, window: Window) -> Sending | None:

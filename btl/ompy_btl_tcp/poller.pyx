@@ -215,9 +215,11 @@ cdef class Poller(Btl):
         cdef Connection connection
         for connection in self.hot:
             connection.steady = 0
-        lock(&self.watched.busy)
+        if not self.inside:
+            lock(&self.watched.busy)
         take_back(&self.watched)
-        unlock(&self.watched.busy)
+        if not self.inside:
+            unlock(&self.watched.busy)
         if self.watched.work:
             return False
         for connection in self.hot:

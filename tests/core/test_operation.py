@@ -191,3 +191,17 @@ def test_replace_and_no_op_take_any_type() -> None:
     replaced = reduced("REPLACE", left, right, mixture, 2).tolist()
     assert replaced == [0, *[99] * 7, *range(8, 16), 16, *[99] * 7, *range(24, 32)]
     assert reduced("NO_OP", left, right, mixture, 2).tolist() == [99] * 32
+
+
+@pytest.mark.parametrize("type_name", ["SHORT", "INT", "DOUBLE", "LONG_DOUBLE", "C_LONG_DOUBLE_COMPLEX"])
+@pytest.mark.parametrize("nbytes", [32768, 32784, 65536, 65552, 1 << 20, (1 << 20) + 16368])
+def test_each_element_of_a_long_reduction_is_reduced_once(type_name: str, nbytes: int) -> None:
+    """Block by block from either end in turns; what lies behind stays as it is."""
+    character = {"SHORT": "h", "INT": "i", "DOUBLE": "d", "LONG_DOUBLE": "g", "C_LONG_DOUBLE_COMPLEX": "G"}[type_name]
+    count = nbytes // np.dtype(character).itemsize
+    left = np.arange(count + 100).astype(character)
+    for _ in range(2):
+        result = np.full(count + 100, 5).astype(character)
+        operation("SUM").reduce_at(left.ctypes.data, result.ctypes.data, count, predefined(CODES[type_name]))
+        assert np.array_equal(result[:count], (left[:count] + 5).astype(character))
+        assert (result[count:] == 5).all()

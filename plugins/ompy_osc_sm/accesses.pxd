@@ -1,4 +1,4 @@
-# Accesses: what lies in a heap by the processor, done when the call returns; everything else in one of the ways of `remote.pxd`.
+# Accesses: what lies in a heap by the processor, done when the call returns; all else in one of the ways of `remote.pxd`.
 #
 # Every accumulate into a rank's memory, of whatever length and type, is made by the holder of that rank's word `combining`,
 # so that each is atomic for each element, and none is mixed with what the processor could do in one instruction.

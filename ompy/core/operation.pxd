@@ -20,6 +20,7 @@ cdef class Operation:
 cdef class Reduction(Operation):
     """A predefined operation of MPI-4.1, 6.9.2 and 6.9.4, with one compiled loop for each type it is defined on."""
     cdef Kernel kernels[BASIC_TYPES]             # by `Typemap.basic`; NULL where the operation is not defined
+    cdef Kernel backward[BASIC_TYPES]            # the same from the last element on; NULL where there is none
 
     cdef int reduce_by_copy(self, char *input, char *inout, Py_ssize_t count, Typemap typemap) except -1
     cdef str refusal(self, Typemap typemap)

@@ -57,6 +57,20 @@ cdef extern from *:
         TYPE *inout = (TYPE *) to;                                                                                \\
         for (Py_ssize_t i = 0; i < count; i++)                                                                    \\
             inout[i] = RESULT;                                                                                    \\
+    }                                                                                                             \\
+    /* A line at a time, the last one first. */                                                                   \\
+    __attribute__((target(WIDTH))) static void NAME##_back(const void *from, void *to, Py_ssize_t count) {        \\
+        enum { LINE = 64 / sizeof(TYPE) };                                                                        \\
+        const TYPE *input = (const TYPE *) from;                                                                  \\
+        TYPE *inout = (TYPE *) to;                                                                                \\
+        Py_ssize_t i, first = count - count % LINE;                                                               \\
+        for (i = first; i < count; i++)                                                                           \\
+            inout[i] = RESULT;                                                                                    \\
+        for (first -= LINE; first >= 0; first -= LINE)                                                            \\
+            for (int within = 0; within < LINE; within++) {                                                       \\
+                i = first + within;                                                                               \\
+                inout[i] = RESULT;                                                                                \\
+            }                                                                                                     \\
     }
     #define OMPY_WIDE_LOOPS(NAME, WIDTH, TYPE, NUMBER)                                                            \\
     OMPY_WIDE_LOOP(NAME##_max, WIDTH, TYPE, input[i] > inout[i] ? input[i] : inout[i])                            \\
@@ -66,15 +80,17 @@ cdef extern from *:
     #define OMPY_WIDE(NAME, TYPE, NUMBER)                                                                         \\
     OMPY_WIDE_LOOPS(NAME##_32, "avx2", TYPE, NUMBER)                                                              \\
     OMPY_WIDE_LOOPS(NAME##_64, "avx512f,prefer-vector-width=512", TYPE, NUMBER)                                   \\
-    static const ompy_kernel NAME[2][4] = {                                                                       \\
-        {NAME##_32_max, NAME##_32_min, NAME##_32_sum, NAME##_32_product},                                         \\
-        {NAME##_64_max, NAME##_64_min, NAME##_64_sum, NAME##_64_product}};
+    static const ompy_kernel NAME[2][2][4] = {                                                                    \\
+        {{NAME##_32_max, NAME##_32_min, NAME##_32_sum, NAME##_32_product},                                        \\
+         {NAME##_32_max_back, NAME##_32_min_back, NAME##_32_sum_back, NAME##_32_product_back}},                   \\
+        {{NAME##_64_max, NAME##_64_min, NAME##_64_sum, NAME##_64_product},                                        \\
+         {NAME##_64_max_back, NAME##_64_min_back, NAME##_64_sum_back, NAME##_64_product_back}}};
     static int ompy_widths(void) {
         __builtin_cpu_init();
         return !__builtin_cpu_supports("avx2") ? 0 : !__builtin_cpu_supports("avx512vbmi2") ? 1 : 2;
     }
     #else
-    #define OMPY_WIDE(NAME, TYPE, NUMBER) static const ompy_kernel NAME[2][4];
+    #define OMPY_WIDE(NAME, TYPE, NUMBER) static const ompy_kernel NAME[2][2][4];
     static int ompy_widths(void) { return 0; }
     #endif
     OMPY_WIDE(ompy_wide_int32, int32_t, uint32_t)
@@ -83,10 +99,11 @@ cdef extern from *:
     OMPY_WIDE(ompy_wide_double, double, double)
     """
     int widths "ompy_widths"() noexcept nogil    # of registers that this processor has
-    const Kernel wide_int32 "ompy_wide_int32"[2][4]
-    const Kernel wide_int64 "ompy_wide_int64"[2][4]
-    const Kernel wide_float "ompy_wide_float"[2][4]
-    const Kernel wide_double "ompy_wide_double"[2][4]
+    # By width, forwards and backwards, by loop.
+    const Kernel wide_int32 "ompy_wide_int32"[2][2][4]
+    const Kernel wide_int64 "ompy_wide_int64"[2][2][4]
+    const Kernel wide_float "ompy_wide_float"[2][2][4]
+    const Kernel wide_double "ompy_wide_double"[2][2][4]
     const bint OMPY_HAS_FLOAT16
     ctypedef long long int128 "ompy_int128"
     # Cython takes two typedefs of `float` for one member of a fused type, and has three floating types only: these two
@@ -182,7 +199,7 @@ cdef enum:
     COPY_BYTES = 32768
     # What is longer is reduced by blocks.
     LONG = 32768
-    BLOCK = 16384
+    BLOCK = 8192
 
 
 cdef void maximum(const Number *input, Number *inout, Py_ssize_t count) noexcept nogil:
@@ -293,19 +310,6 @@ cdef class Operation:
 cdef bint backwards = False                      # the last long reduction began at its end
 
 
-cdef void reduce_blocks(Kernel kernel, char *input, char *inout, Py_ssize_t count, Py_ssize_t size) noexcept:
-    """The next one begins at the end where the last one stopped, of which the caches still have what was of the same memory:
-
-        one:  0 1 2 ... 6 7      the next:  7 6 ... 2 1 0
-    """
-    global backwards
-    cdef Py_ssize_t each = BLOCK // size, blocks = (count + each - 1) // each, number, first
-    backwards = not backwards
-    for number in range(blocks):
-        first = each * (blocks - 1 - number if backwards else number)
-        kernel(input + first * size, inout + first * size, min(each, count - first))
-
-
 cdef class Reduction(Operation):
     """See `operation.pxd`.
 
@@ -314,6 +318,7 @@ cdef class Reduction(Operation):
 
     def __cinit__(self):
         memset(self.kernels, 0, sizeof(self.kernels))
+        memset(self.backward, 0, sizeof(self.backward))
         self.commutative = True
         self.predefined = True
 
@@ -321,6 +326,7 @@ cdef class Reduction(Operation):
         return typemap.size == 0 or (typemap.basic >= 0 and self.kernels[typemap.basic] != NULL)
 
     cdef int reduce(self, char *input, char *inout, Py_ssize_t count, Typemap typemap) except -1:
+        global backwards
         cdef Kernel kernel = self.kernels[typemap.basic] if typemap.basic >= 0 else NULL
         cdef Basic *basic
         cdef Py_ssize_t entries, padding
@@ -334,10 +340,13 @@ cdef class Reduction(Operation):
         padding = basic.extent - (<Typemap> predefined_typemap(typemap.basic)).true_extent
         if typemap.extent == entries * basic.extent == typemap.true_extent + padding and typemap.true_lower_bound == 0 \
                 and (<size_t> input | <size_t> inout) % <size_t> basic.alignment == 0:
-            if count * typemap.size > LONG:
-                reduce_blocks(kernel, input, inout, count * entries, basic.extent)
-            else:
-                kernel(input, inout, count * entries)
+            if count * typemap.size > LONG and self.backward[typemap.basic] != NULL:
+                # The caches still have what the last one ended with, where it was of the same memory:
+                #     one:  0 1 2 ... 6 7      the next:  7 6 ... 2 1 0
+                backwards = not backwards
+                if backwards:
+                    kernel = self.backward[typemap.basic]
+            kernel(input, inout, count * entries)
             return 0
         return self.reduce_by_copy(input, inout, count, typemap)
 
@@ -397,6 +406,7 @@ cdef enum Loop:
     LOOPS
 
 cdef Kernel loops[LOOPS][ELEMENTS]
+cdef Kernel backward_loops[LOOPS][ELEMENTS]
 cdef Kernel maximum_locations[BASIC_TYPES]
 cdef Kernel minimum_locations[BASIC_TYPES]
 
@@ -455,18 +465,19 @@ install_pair[TwoFloats](BASIC_2REAL, NULL)
 install_pair[TwoDoubles](BASIC_2DOUBLE_PRECISION, NULL)
 install_pair[IntIndex](BASIC_2INTEGER, NULL)
 
-cdef void widen(Element element, const Kernel *wide) noexcept:
+cdef void widen(Element element, const Kernel *forward, const Kernel *backward) noexcept:
     cdef int loop
     for loop in range(<int> LOOP_PROD + 1):
-        loops[loop][<int> element] = wide[loop]
+        loops[loop][<int> element] = forward[loop]
+        backward_loops[loop][<int> element] = backward[loop]
 
 
 cdef int wide = widths()
 if wide:
-    widen(ELEMENT_INT32, wide_int32[wide - 1])
-    widen(ELEMENT_INT64, wide_int64[wide - 1])
-    widen(ELEMENT_FLOAT, wide_float[wide - 1])
-    widen(ELEMENT_DOUBLE, wide_double[wide - 1])
+    widen(ELEMENT_INT32, wide_int32[wide - 1][0], wide_int32[wide - 1][1])
+    widen(ELEMENT_INT64, wide_int64[wide - 1][0], wide_int64[wide - 1][1])
+    widen(ELEMENT_FLOAT, wide_float[wide - 1][0], wide_float[wide - 1][1])
+    widen(ELEMENT_DOUBLE, wide_double[wide - 1][0], wide_double[wide - 1][1])
 
 # Which groups of types each operation takes (the second table of MPI-4.1, 6.9.2).
 INTEGERS = (GROUP_C_INTEGER, GROUP_FORTRAN_INTEGER, GROUP_MULTI_LANGUAGE)
@@ -494,6 +505,7 @@ cdef Reduction make_reduction(str name):
     for code in range(BASIC_TYPES):
         if basics[code].group in groups:
             made.kernels[code] = loops[loop][<int> basics[code].element]
+            made.backward[code] = backward_loops[loop][<int> basics[code].element]
         elif basics[code].group == GROUP_COMPLEX and name in COMPLEX_LOOPS:
             made.kernels[code] = loops[<int> COMPLEX_LOOPS[name]][<int> basics[code].element]
     return made

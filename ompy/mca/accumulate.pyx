@@ -2,7 +2,7 @@
 """What accumulates do to memory.  See `accumulate.pxd`."""
 from cpython.bytearray cimport PyByteArray_AS_STRING
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcmp
+from libc.string cimport memcmp, memcpy
 
 from ompy.core.convertor cimport pack_all, unpack_all
 from ompy.core.operation cimport Operation, predefined
@@ -66,7 +66,13 @@ cdef int combine_packed(Operation operation, const char *data, char *elements, P
 
 
 cdef bint swap_if_equal(const char *compare, const char *new, char *place, Typemap typemap) except -1:
-    cdef bytearray now = bytearray(typemap.size)
+    cdef bytearray now
+    if typemap.contiguous:
+        if memcmp(place, compare, typemap.size) != 0:
+            return False
+        memcpy(place, new, typemap.size)
+        return True
+    now = bytearray(typemap.size)
     pack_all(place, 1, typemap, PyByteArray_AS_STRING(now))
     if memcmp(PyByteArray_AS_STRING(now), compare, typemap.size) != 0:
         return False

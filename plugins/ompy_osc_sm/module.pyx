@@ -7,7 +7,7 @@ target; so what ends an epoch waits for those orders, and only tells others, by 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
-from ompy.core.atomic cimport acquire, acquire32, fetch_to_write, full_fence, release, release32
+from ompy.core.atomic cimport acquire, acquire32, fetch_to_write, full_fence, relax, release, release32
 from ompy.core.board cimport WIN_FENCE, WIN_FREE, WIN_LOCK, WIN_START, WIN_WAIT
 from ompy.core.progress cimport progress
 from ompy.core.reach cimport has_gone
@@ -79,6 +79,7 @@ cdef class SmWindow(Accesses):
             if rank == self.rank:
                 continue
             for _look in range(1 if self.crowded or self.attending else LOOKS):
+                relax()                          # a line that is looked at while it is written comes later
                 if acquire(word) >= turn:
                     break
             else:

@@ -193,15 +193,25 @@ def test_replace_and_no_op_take_any_type() -> None:
     assert reduced("NO_OP", left, right, mixture, 2).tolist() == [99] * 32
 
 
-@pytest.mark.parametrize("type_name", ["SHORT", "INT", "DOUBLE", "LONG_DOUBLE", "C_LONG_DOUBLE_COMPLEX"])
+LONG_ONES = {"SHORT": "h", "INT": "i", "LONG": "l", "FLOAT": "f", "DOUBLE": "d", "LONG_DOUBLE": "g"}
+
+
+@pytest.mark.parametrize(
+    ("name", "type_name"),
+    [(name, kind) for name in ("SUM", "PROD", "MAX", "MIN") for kind in LONG_ONES]
+    + [("SUM", "C_DOUBLE_COMPLEX"), ("PROD", "C_DOUBLE_COMPLEX")],
+)
 @pytest.mark.parametrize("nbytes", [32768, 32784, 65536, 65552, 1 << 20, (1 << 20) + 16368])
-def test_each_element_of_a_long_reduction_is_reduced_once(type_name: str, nbytes: int) -> None:
-    """Block by block from either end in turns; what lies behind stays as it is."""
-    character = {"SHORT": "h", "INT": "i", "DOUBLE": "d", "LONG_DOUBLE": "g", "C_LONG_DOUBLE_COMPLEX": "G"}[type_name]
-    count = nbytes // np.dtype(character).itemsize
-    left = np.arange(count + 100).astype(character)
+def test_each_element_of_a_long_reduction_is_reduced_once(name: str, type_name: str, nbytes: int) -> None:
+    """From either end in turns; what lies before and behind stays as it is."""
+    character = LONG_ONES.get(type_name, "D")
+    expected = {"SUM": np.add, "PROD": np.multiply, "MAX": np.maximum, "MIN": np.minimum}[name]
+    count, before = nbytes // np.dtype(character).itemsize, 3
+    left = (np.arange(count + 100) % 100).astype(character)
     for _ in range(2):
         result = np.full(count + 100, 5).astype(character)
-        operation("SUM").reduce_at(left.ctypes.data, result.ctypes.data, count, predefined(CODES[type_name]))
-        assert np.array_equal(result[:count], (left[:count] + 5).astype(character))
-        assert (result[count:] == 5).all()
+        middle = result[before:]
+        operation(name).reduce_at(left.ctypes.data, middle.ctypes.data, count, predefined(CODES[type_name]))
+        assert np.array_equal(middle[:count], expected(left[:count], np.full(count, 5).astype(character)))
+        assert (result[:before] == 5).all()
+        assert (middle[count:] == 5).all()

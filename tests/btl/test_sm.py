@@ -9,7 +9,7 @@ from ompy_btl_sm.module import SmBtl
 from two_processes import run
 
 from ompy.core import progress
-from ompy.core.errors import ERR_PROC_FAILED
+from ompy.core.errors import ERR_PROC_FAILED, ERR_RMA_RANGE
 from ompy.core.proc import Proc
 from ompy.core.request import Request
 from ompy.mca.btl import GET, IN_ORDER, PUT
@@ -279,12 +279,35 @@ def test_put_and_get_copy_between_processes():
         descriptor.context = lambda descriptor, status: done.append(status)
         assert side.btl.put(side.endpoint, descriptor) == 0
         assert done == [0, 0]
+        assert side.btl.statistics()["bytes_copied_by_kernel"] == 2 * size
+        assert side.btl.statistics()["bytes_copied_in_heap"] == 0
         # An address that is not there is the PML's to deal with, not an exception.
         descriptor = side.btl.prepare_dst(side.endpoint, address_of(memory), size)
         descriptor.remote_address = 8
         descriptor.context = lambda descriptor, status: done.append(status)
         assert side.btl.get(side.endpoint, descriptor) == 0
         assert done[2] != 0
+        side.meet_up()
+
+    run(SmBtl, here, there)
+
+
+def test_an_atomic_on_memory_outside_of_the_heap_is_refused():
+    from ompy.core.memory import address_of
+
+    def here(side):
+        word = bytearray(16)
+        side.pipe.send(address_of(word) + 7 & ~7)
+        side.meet_up()
+        assert word == bytes(16)
+
+    def there(side):
+        memory, done = bytearray(8), []
+        descriptor = side.btl.prepare_dst(side.endpoint, address_of(memory), 8)
+        descriptor.remote_address = side.pipe.recv()
+        descriptor.context = lambda descriptor, status: done.append(status)
+        side.btl.atomic(side.endpoint, descriptor, "add", 1, 0)
+        assert done == [ERR_RMA_RANGE]
         side.meet_up()
 
     run(SmBtl, here, there)

@@ -7,7 +7,8 @@ from libc.string cimport memcpy, memset
 
 from ompy.core.errors import ERR_NO_MEM, ERR_OTHER, MPIError
 from ompy.core.proc cimport Proc, table
-from ompy.core.progress cimport DoneFunction, keep_exceptions, raise_kept, wait_until
+from ompy.core.progress cimport DoneFunction, wait_until
+from ompy.core.signals cimport keep_exceptions, raise_kept
 
 from ompy_puma.btl_wire cimport kernel_over
 from ompy_puma.capability cimport GroupCapability

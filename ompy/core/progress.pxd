@@ -53,15 +53,6 @@ cdef int wait_for(int *word, Request what) except -1
 ctypedef bint (*DoneFunction)(void *context) except -1
 cdef int wait_until(DoneFunction done, void *context, Request what) except -1
 
-# From the first call to the second, signal handlers run in this thread's waits alone, and what they raise there is kept, and
-# then raised: for those whose peers wait, too, for what they do next.  To a handler, what it calls is not within the two.
-cdef int keep_exceptions() except -1
-cdef int raise_kept() except -1
-# The exception that this thread has kept so far, also of signals that no wait has looked for, or None.
-cdef object exception_kept()
-# Run them now, and raise what they raise, also between the two: for who waits for the kernel, and has a way to give up.
-cdef int handle_signals() except -1
-
 # Something has changed outside `progress`: threads of this process that sleep in a wait look again.  (The completion of a
 # request wakes them by itself.)
 cdef inline void wake() noexcept:

@@ -20,8 +20,9 @@ from ompy.core cimport request as life
 from ompy.core.doorbell cimport (
     ARMED_FUTEX, ARMED_PIPE, Bell, Doorbell, after_publishing, arm, disown, futex_wait, own, strike,
 )
-from ompy.core.owner cimport allow_handlers, engine, enter, forbid_handlers, is_inside, leave, this_thread, try_enter
+from ompy.core.owner cimport engine, enter, is_inside, leave, try_enter
 from ompy.core.proc cimport failures
+from ompy.core.signals cimport check_signals
 from ompy.core.trace cimport EVENT_WAITED, is_tracing, record, trace_clock
 
 from ompy.core.errors import ERR_INTERN, ERR_OTHER, MPIError
@@ -113,9 +114,6 @@ cdef int64_t next_listening = 0
 cdef unsigned long long sleeps = 0
 cdef Doorbell bell = None                        # from the first sleep on
 asleep = 0                                       # threads for whom it is armed, or was until a ring
-# Calls of the main thread, in which alone handlers run, that keep what these raise, and the first exception.
-cdef int keeping = 0
-cdef object kept = None
 # Of several threads that would sleep in poll(2) one leads; the others sleep behind a bell that it rings when it wakes.
 # If each had the pipe of the doorbell to itself, one could drain what was to wake another.
 cdef bint led = False
@@ -323,66 +321,6 @@ cdef int wait_until(DoneFunction done, void *context, Request what) except -1:
     if done(context):
         return 0
     return wait_long(&never, done, context, what)
-
-
-cdef int keep_exceptions() except -1:
-    global keeping
-    if this_thread() == engine.main:
-        keeping += 1
-        forbid_handlers()
-    return 0
-
-
-cdef int raise_kept() except -1:
-    global keeping, kept
-    if this_thread() != engine.main:
-        return 0
-    keeping -= 1
-    if keeping:
-        return 0
-    allow_handlers()
-    exception, kept = kept, None
-    try:
-        PyErr_CheckSignals()
-    except BaseException:
-        if exception is None:
-            raise
-    if exception is not None:
-        raise exception
-    return 0
-
-
-cdef object exception_kept():
-    check_signals()
-    return kept if this_thread() == engine.main else None
-
-
-cdef int handle_signals() except -1:
-    global keeping, kept
-    if not keeping or this_thread() != engine.main:
-        return PyErr_CheckSignals()
-    calls, first = keeping, kept
-    keeping, kept = 0, None
-    allow_handlers()
-    try:
-        PyErr_CheckSignals()
-    finally:
-        forbid_handlers()
-        keeping, kept = calls, first
-    return 0
-
-
-cdef int check_signals() except -1:
-    """Run signal handlers; what they raise ends the wait, unless it is kept."""
-    global kept
-    try:
-        handle_signals()
-    except BaseException as exception:
-        if not keeping:
-            raise
-        if kept is None:
-            kept = exception
-    return 0
 
 
 cdef inline bint is_done(int *word, DoneFunction done, void *context) except -1:

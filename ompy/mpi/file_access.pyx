@@ -12,8 +12,8 @@ from ompy.core.basic cimport BASIC_BYTE
 from ompy.core.file cimport (
     EXPLICIT, INDIVIDUAL, MODE_RDONLY, MODE_SEQUENTIAL, MODE_WRONLY, SHARED, Access, File as CoreFile,
 )
-from ompy.core.progress cimport keep_exceptions, raise_kept
 from ompy.core.request cimport Request as CoreRequest
+from ompy.core.signals cimport keep_exceptions, raise_kept
 from ompy.core.status cimport StatusRecord, set_empty
 from ompy.core.typemap cimport Typemap, predefined
 from ompy.core.view cimport View

@@ -7,7 +7,7 @@ from ompy.core.communicator cimport Communicator
 from ompy.core.file cimport (
     MODE_CREATE, MODE_EXCL, MODE_RDONLY, MODE_RDWR, MODE_SEQUENTIAL, MODE_WRONLY, File,
 )
-from ompy.core.progress cimport exception_kept, keep_exceptions, raise_kept
+from ompy.core.signals cimport exception_kept, keep_exceptions, raise_kept
 from ompy.core.typemap cimport predefined
 from ompy.core.view cimport View
 from ompy.mca.agreement cimport agree

@@ -8,7 +8,7 @@ from libc.string cimport memset
 
 from ompy.core.convertor cimport Convertor, Run
 from ompy.core.file cimport MODE_RDONLY, Access, File
-from ompy.core.progress cimport handle_signals
+from ompy.core.signals cimport handle_signals
 from ompy.core.view cimport View
 from ompy.mca.fbtl cimport INTERFACE, FbtlModule
 from ompy_fbtl_posix.calls cimport (

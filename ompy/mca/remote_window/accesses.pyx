@@ -7,8 +7,8 @@ from libc.string cimport memcmp, memcpy
 from ompy.core.basic cimport basics
 from ompy.core.board cimport WIN_FLUSH
 from ompy.core.convertor cimport Convertor, copy_typed, pack_all, unpack_all
-from ompy.core.progress cimport keep_exceptions, raise_kept
 from ompy.core.request cimport Request
+from ompy.core.signals cimport keep_exceptions, raise_kept
 from ompy.core.typemap cimport Typemap, predefined
 from ompy.mca.accumulate cimport NO_OP, REPLACE, check_operation, combine_packed
 from ompy.mca.osc cimport Access

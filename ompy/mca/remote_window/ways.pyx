@@ -12,8 +12,9 @@ from ompy.core.checksum cimport crc32c
 from ompy.core.constants cimport OK
 from ompy.core.heap cimport Block
 from ompy.core.owner cimport enter, leave
-from ompy.core.progress cimport clock_now, keep_exceptions, progress, raise_kept, rest_for, wait_until
+from ompy.core.progress cimport clock_now, progress, rest_for, wait_until
 from ompy.core.request cimport Request
+from ompy.core.signals cimport keep_exceptions, raise_kept
 from ompy.mca.active_rdma cimport ActiveRdma, around, close_region, let_go, open_region
 from ompy.mca.bml cimport PeerRoutes
 from ompy.mca.btl cimport FLAG_NEEDS_REGISTRATION, Btl, Descriptor, Endpoint, carry_out_atomic

@@ -95,7 +95,7 @@ cdef class Access:
     cdef public Py_ssize_t displacement          # in units of the target's; an address in a dynamic window
     cdef public Operation operation              # predefined, or REPLACE, or NO_OP
     cdef public bint requested
-    cdef public object owner
+    cdef object origin_owner, result_owner, compare_owner    # `owner` is of all three
 
 
 cdef class OscModule:

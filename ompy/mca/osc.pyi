@@ -21,7 +21,8 @@ class Access:
     displacement: int
     operation: Operation | None
     requested: bool
-    owner: Any
+    @property
+    def owner(self) -> tuple[Any, Any, Any]: ...
 
 class OscModule:
     component: str

@@ -10,6 +10,11 @@ interface = INTERFACE
 cdef class Access:
     """One access to a target's memory; see `osc.pxd`."""
 
+    @property
+    def owner(self):
+        """Whose memory it is about, here: as long as this lives, so does the memory."""
+        return self.origin_owner, self.result_owner, self.compare_owner
+
 
 cdef class OscModule:
     """One component's service for one window.

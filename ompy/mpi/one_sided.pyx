@@ -95,7 +95,7 @@ cdef class OneSided(Handle):
         else:
             parse_send(origin, &spec)
         access.origin_address, access.origin_count, access.origin_type = spec.address, spec.count, <Typemap> spec.typemap
-        access.owner = keep(&spec)
+        access.origin_owner = keep(&spec)
         access.target_count, access.target_type = access.origin_count, access.origin_type
         if target is None:
             return access
@@ -429,7 +429,7 @@ cdef int add_result(Access access, object result) except -1:
     cdef Spec spec
     parse_recv(result, &spec)
     access.result_address, access.result_count, access.result_type = spec.address, spec.count, <Typemap> spec.typemap
-    access.owner = (access.owner, keep(&spec))
+    access.result_owner = keep(&spec)
     return 0
 
 
@@ -438,7 +438,7 @@ cdef int add_compare(Access access, object compare) except -1:
     parse_send(compare, &spec)
     access.compare_address = spec.address
     typemap, count = <Typemap> spec.typemap, spec.count
-    access.owner = (access.owner, keep(&spec))
+    access.compare_owner = keep(&spec)
     return require_one("compare", count, typemap, access.origin_type)
 
 

@@ -49,7 +49,7 @@ cdef class Remote(Attached):
             self.owed[target] = True
             self.owed_count += 1
         self.outbox_of(target).outstanding = True
-        (<Neighbour> self.neighbours[target]).origin = access.owner
+        (<Neighbour> self.neighbours[target]).origin = access.origin_owner
         if access.requested:
             self.complete_order(target)
         return 0

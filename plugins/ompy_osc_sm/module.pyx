@@ -24,6 +24,8 @@ interface = INTERFACE
 # At another rank's word before the wait is one as any other; where somebody may have an order for this rank it is at once.
 cdef enum:
     LOOKS = 200
+    # ... in a fence, with a pause before each.
+    PAUSES = 32
 
 
 cdef class SmWindow(Accesses):
@@ -78,7 +80,7 @@ cdef class SmWindow(Accesses):
             word = met_by(&self.room, rank, turn)
             if rank == self.rank:
                 continue
-            for _look in range(1 if self.crowded or self.attending else LOOKS):
+            for _look in range(1 if self.crowded or self.attending else PAUSES):
                 relax()                          # a line that is looked at while it is written comes later
                 if acquire(word) >= turn:
                     break

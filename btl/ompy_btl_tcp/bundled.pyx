@@ -256,7 +256,7 @@ cdef class BundledTcpBtl(TcpBtl):
             bundle.must_tell = True
         elif frame.asks and <int32_t> (sequence + 1 - bundle.wanted) > 0:
             bundle.wanted = sequence + 1
-        self.bytes_received += length + sizeof(Frame)
+        self.bytes_received += length + (sizeof(PutFrame) if frame.kind == FRAME_PUT else sizeof(Frame))
         if frame.kind == FRAME_PUT:
             if is_known:
                 link.receive_put(NULL, 0, length)

@@ -314,9 +314,16 @@ cdef class Btl(ProgressSource):
         parting.gone = True
         return taken
 
-    def post(self, Endpoint endpoint not None, const unsigned char[::1] data, int tag):
-        """`sendi` for callers in Python: the bytes of `data`, at once; returns `TAKEN` or `BACK_PRESSURE`."""
-        return self.sendi(endpoint, <const char *> &data[0] if data.shape[0] else NULL, data.shape[0], NULL, 0, tag)
+    def post(self, Endpoint endpoint not None, const unsigned char[::1] data, int tag, Py_ssize_t header_size=-1):
+        """`sendi` for callers in Python: the bytes of `data`, at once; returns `TAKEN` or `BACK_PRESSURE`.
+
+        Parameters:
+            header_size: so many of them are the header and the others the payload; negative: all are.
+        """
+        cdef size_t size = data.shape[0]
+        cdef size_t head = size if header_size < 0 else min(<size_t> header_size, size)
+        cdef const char *place = <const char *> &data[0] if size else NULL
+        return self.sendi(endpoint, place if head else NULL, head, place + head if size > head else NULL, size - head, tag)
 
     cpdef bint exposes(self, Endpoint endpoint, size_t address, size_t size) except -1:
         """Whether the peer's `get` may read this memory; here, whenever there is `get` at all."""

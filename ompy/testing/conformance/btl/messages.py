@@ -84,14 +84,14 @@ def a_header_and_the_program_s_memory_arrive_as_one_message(rank: BtlRank) -> No
 
 @check("delivery")
 def bytes_sent_at_once_arrive(rank: BtlRank) -> None:
-    """`sendi`, after which the caller's memory is free."""
+    """`sendi`, header and payload in every proportion, after which the caller's memory is free."""
     shared = rank.common_random("sendi")
     sizes = [0, 1, 8, 24, *(shared.randrange(24, 4096) for _ in range(60))]
     sizes = [min(size, rank.btl.max_send_size) for size in sizes]
 
     def send(peer: int, data: bytes, tag: int) -> None:
         memory = bytearray(data)
-        rank.post(peer, memory, tag)
+        rank.post(peer, memory, tag, shared.choice([-1, 0, shared.randint(0, len(memory)), len(memory)]))
         memory[:] = bytes([SPOILT]) * len(memory)
 
     rank.transfer(everybody(rank, sizes), send)

@@ -297,12 +297,12 @@ class BtlRank:
         """A generator in the same state on every rank."""
         return random.Random(f"{self.wire.setting.seed} {purpose}")
 
-    def post(self, peer: int, data: bytes | bytearray, tag: int = FREE_TAGS[0]) -> None:
-        """`sendi`, again and again while the transport has no room."""
+    def post(self, peer: int, data: bytes | bytearray, tag: int = FREE_TAGS[0], header_size: int = -1) -> None:
+        """`sendi`, again and again while the transport has no room; all is header, or what follows so many bytes is payload."""
 
         def taken() -> bool:
             with self.wire.calling(TRANSFER):
-                return self.btl.post(self.peers[peer], data, tag) != BACK_PRESSURE
+                return self.btl.post(self.peers[peer], data, tag, header_size) != BACK_PRESSURE
 
         self.insisting(taken)
 

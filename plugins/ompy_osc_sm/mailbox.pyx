@@ -18,7 +18,6 @@ cdef extern from "<sched.h>" nogil:
     int sched_yield()
 
 cdef enum:
-    BEFORE_LOOKING = 2                           # pauses: the target would wait for a line that is looked at
     LOOKS = 16                                   # at a state between two at the clock
     YIELDS_AFTER = 10000                         # nanoseconds: from then on the core is offered to others
     CLAIMED_LOOKS = 1 << 15                      # at a claimed order before it is asked whether its target lives
@@ -292,8 +291,6 @@ cdef Outcome settle(Outbox *outbox, Reach *reach, int64_t patience) noexcept:
     cdef int64_t now, begun = 0
     cdef unsigned int looks = 0
     cdef int _look
-    for _look in range(BEFORE_LOOKING):
-        relax()
     while acquire32(state) == POSTED:
         for _look in range(LOOKS):
             if acquire32(state) != POSTED:

@@ -142,8 +142,13 @@ cdef Doorbell mine = None
 cpdef Doorbell own(str backing="auto"):
     """This process's doorbell, made at the first call."""
     global mine
+    cdef Doorbell made
     if mine is None:
-        mine = Doorbell(backing)
+        made = Doorbell(backing)
+        if mine is None:
+            mine = made
+        else:                                    # another thread's, who may sleep on it
+            made.finalize()
     return mine
 
 

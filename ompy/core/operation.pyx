@@ -197,9 +197,8 @@ WORDS = {
 # Elements that are copied together when data must be brought into an array first.
 cdef enum:
     COPY_BYTES = 32768
-    # What is longer is reduced by blocks.
+    # What is longer is reduced from either end in turns.
     LONG = 32768
-    BLOCK = 8192
 
 
 cdef void maximum(const Number *input, Number *inout, Py_ssize_t count) noexcept nogil:

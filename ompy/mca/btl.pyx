@@ -319,9 +319,13 @@ cdef class Btl(ProgressSource):
 
         Parameters:
             header_size: so many of them are the header and the others the payload; negative: all are.
+
+        Errors: ValueError when the header would be longer than the data.
         """
         cdef size_t size = data.shape[0]
-        cdef size_t head = size if header_size < 0 else min(<size_t> header_size, size)
+        cdef size_t head = size if header_size < 0 else header_size
+        if head > size:
+            raise ValueError(f"header_size: {size} bytes of data have no header of {header_size}")
         cdef const char *place = <const char *> &data[0] if size else NULL
         return self.sendi(endpoint, place if head else NULL, head, place + head if size > head else NULL, size - head, tag)
 

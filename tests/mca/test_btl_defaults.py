@@ -49,6 +49,14 @@ def test_bytes_sent_at_once_whose_send_fails_are_an_error_of_its_class(proc: Pro
     assert btl.post(endpoint, b"bytes", TAG) == TAKEN
 
 
+@pytest.mark.parametrize("header_size", [6, 1 << 31, 1 << 62])
+def test_a_header_longer_than_the_data_is_refused_and_nothing_is_sent(proc: Proc, header_size: int) -> None:
+    btl = Fickle(at_once=[0])
+    with pytest.raises(ValueError, match=f"header_size: 5 bytes of data have no header of {header_size}"):
+        btl.post(Endpoint(btl, proc), b"bytes", TAG, header_size)
+    assert btl.post(Endpoint(btl, proc), b"bytes", TAG, 5) == TAKEN
+
+
 def test_a_failure_after_bytes_were_sent_at_once_is_reported_as_a_lost_peer(proc: Proc) -> None:
     btl = Fickle(later=[0, ERR_PROC_FAILED])
     reported: list[tuple[Proc, MPIError]] = []

@@ -3,10 +3,10 @@
 # Every accumulate into a rank's memory, of whatever length and type, is made by the holder of that rank's word `combining`,
 # so that each is atomic for each element, and none is mixed with what the processor could do in one instruction.
 from ompy.mca.osc cimport Access
-from ompy_osc_sm.remote cimport Remote
+from ompy_osc_sm.active_target cimport ActiveTarget
 
 
-cdef class Accesses(Remote):
+cdef class Accesses(ActiveTarget):
     cdef dict hints                              # in force on the window
 
     # Where the access's elements are seen here; NULL: they are not.  ERR_RMA_RANGE where they are not attached.

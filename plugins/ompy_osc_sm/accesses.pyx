@@ -9,8 +9,9 @@ from ompy.core.request cimport Request
 from ompy.core.typemap cimport span
 from ompy.mca.accumulate cimport NO_OP, check_operation, combine, swap_if_equal
 from ompy.mca.osc cimport Access
+from ompy_osc_sm.active_target cimport ActiveTarget
 from ompy_osc_sm.rank_state cimport end_combining, state_of, try_combining
-from ompy_osc_sm.remote cimport Remote, copy
+from ompy_osc_sm.remote cimport copy
 from ompy_osc_sm.waiting cimport ENDED, Condition
 
 cdef extern from "Python.h":
@@ -24,7 +25,7 @@ cdef enum:
     LONG = 4096
 
 
-cdef class Accesses(Remote):
+cdef class Accesses(ActiveTarget):
     """How this rank reads and writes the others' memory."""
 
     cpdef Request put(self, Access access):
@@ -32,8 +33,9 @@ cdef class Accesses(Remote):
         cdef Py_ssize_t nbytes = access.origin_count * access.origin_type.size
         cdef char *place
         self.may_access(access, nbytes)
-        if nbytes == 0:
+        if nbytes == 0 or self.ahead[access.target] and self.put_ahead(access, nbytes):
             return None
+        self.await_exposure(access.target)
         place = self.place_of(access)
         if place == NULL:
             self.put_remote(access)
@@ -49,6 +51,7 @@ cdef class Accesses(Remote):
         self.may_access(access, nbytes)
         if nbytes == 0:
             return None
+        self.await_exposure(access.target)
         place = self.place_of(access)
         if place == NULL:
             self.get_remote(access, access.origin_address, access.origin_count, access.origin_type)
@@ -64,6 +67,7 @@ cdef class Accesses(Remote):
         if nbytes == 0:
             return None
         check_operation(access)
+        self.await_exposure(access.target)
         self.combine_all(access, False) if not is_plain(access) else self.update(access, False, True, NULL, NULL)
         return None
 
@@ -76,13 +80,15 @@ cdef class Accesses(Remote):
             self.may_access(access, access.origin_count * access.origin_type.size)
         if nbytes == 0:
             return None
+        if not reads:
+            check_operation(access)
+        self.await_exposure(access.target)
         if reads:
             if access.target_type.contiguous and access.result_type.contiguous:
                 self.update(access, True, False, NULL, NULL)
             else:
                 self.combine_all(access, True)
             return None
-        check_operation(access)
         if is_plain(access) and access.result_type.contiguous:
             self.update(access, True, True, NULL, NULL)
         else:
@@ -95,6 +101,7 @@ cdef class Accesses(Remote):
         access.target_count = access.result_count = 1
         access.target_type = access.result_type = access.origin_type
         self.may_access(access, nbytes)
+        self.await_exposure(access.target)
         if access.origin_type.contiguous:
             self.update(access, True, True, <char *> access.origin_address, <char *> access.compare_address)
             return None

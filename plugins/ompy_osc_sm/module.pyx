@@ -1,30 +1,29 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """One-sided communication by loads and stores, among processes of one host (MPI-4.1, chapter 12).
 
-Every access but a short put or get by an order (`mailbox.pxd`) is complete when its call returns, at the origin and at the
-target; so what ends an epoch waits for those orders, and only tells others, by a store that no access before it can pass.
+Every access but a short put or get by an order (`mailbox.pxd`) and a put that goes with a Complete (`active_target.pxd`) is
+complete when its call returns, at the origin and at the target; so what ends an epoch waits for those orders, and only tells
+others, by a store that no access before it can pass.
 """
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint64_t
 
-from ompy.core.atomic cimport acquire, acquire32, fetch_to_write, full_fence, relax, release, release32
-from ompy.core.board cimport WIN_FENCE, WIN_FREE, WIN_LOCK, WIN_START, WIN_WAIT
+from ompy.core.atomic cimport acquire, fetch_to_write, full_fence, relax, release
+from ompy.core.board cimport WIN_FENCE, WIN_FREE, WIN_LOCK
 from ompy.core.progress cimport progress
-from ompy.core.reach cimport has_gone
 from ompy.core.window cimport ASSERT_NOCHECK, ASSERT_NOSUCCEED, LOCK_SHARED, Window
 from ompy.mca.osc cimport INTERFACE
 from ompy_osc_sm.accesses cimport Accesses
-from ompy_osc_sm.rank_state cimport ask, completed_to, give_up, met_by, posted_to, turns_of
-from ompy_osc_sm.waiting cimport GRANTED, REACHED, REACHED32, Condition
+from ompy_osc_sm.rank_state cimport ask, give_up, met_by, turns_of
+from ompy_osc_sm.waiting cimport GRANTED, REACHED, Condition
 
 from ompy.core.errors import ERR_RMA_SYNC, MPIError
 
 interface = INTERFACE
 
-# At another rank's word before the wait is one as any other; where somebody may have an order for this rank it is at once.
+# At another rank's word, with a pause before each, before the wait is one as any other; where somebody may have an order for
+# this rank it is at once.
 cdef enum:
-    LOOKS = 200
-    # ... in a fence, with a pause before each.
     PAUSES = 32
 
 
@@ -45,16 +44,11 @@ cdef class SmWindow(Accesses):
         self.spins = spins
         self.crowded = crowded
         self.patience = <int64_t> (1000 * patience)
-        self.posts = <uint32_t *> PyMem_Calloc(4 * self.ranks, sizeof(uint32_t))
         self.unchecked = <char *> PyMem_Calloc(self.ranks, 1)
-        if self.posts == NULL or self.unchecked == NULL:
+        if self.unchecked == NULL:
             raise MemoryError()
-        self.starts = self.posts + self.ranks
-        self.completes = self.starts + self.ranks
-        self.waits = self.completes + self.ranks
 
     def __dealloc__(self):
-        PyMem_Free(self.posts)
         PyMem_Free(self.unchecked)
 
     # -- fence --------------------------------------------------------------------------------------------------------
@@ -93,102 +87,6 @@ cdef class SmWindow(Accesses):
         self.met = turn
         fetch_to_write(met_by(&self.room, self.rank, turn + 1))
         return self.breathe()
-
-    # -- post, start, complete, wait ----------------------------------------------------------------------------------
-
-    cpdef int post(self, list ranks, int assertion) except -1:
-        """Open this process's memory to the ranks."""
-        cdef int rank
-        if self.exposed is not None:
-            raise MPIError(ERR_RMA_SYNC, "Post again before Wait or a Test that said yes")
-        self.exposed = ranks
-        if not assertion & ASSERT_NOCHECK:
-            for rank in ranks:
-                self.posts[rank] += 1
-                release32(posted_to(&self.room, rank, self.rank, self.posts[rank]), self.posts[rank])
-            self.ring()
-            for rank in ranks:
-                fetch_to_write(posted_to(&self.room, rank, self.rank, self.posts[rank] + 1))
-        return 0
-
-    cpdef int start(self, list ranks, int assertion) except -1:
-        """Returns when every one of the ranks has posted."""
-        cdef int rank
-        cdef uint32_t turn
-        self.may_start()
-        if not assertion & ASSERT_NOCHECK:
-            for rank in ranks:
-                turn = self.starts[rank] + 1
-                self.await_count(posted_to(&self.room, self.rank, rank, turn), turn, rank, WIN_START)
-            for rank in ranks:
-                self.starts[rank] += 1
-        return self.begin_towards(ranks)
-
-    cpdef int complete(self) except -1:
-        """Tell the targets that all accesses are complete."""
-        cdef int rank
-        self.settle_orders()
-        cdef list ranks = self.end_started()
-        for rank in ranks:
-            self.completes[rank] += 1
-            release32(completed_to(&self.room, rank, self.rank, self.completes[rank]), self.completes[rank])
-        self.ring()
-        for rank in ranks:
-            fetch_to_write(completed_to(&self.room, rank, self.rank, self.completes[rank] + 1))
-        return self.breathe()
-
-    cpdef int wait(self) except -1:
-        """Until all ranks of `post` have completed."""
-        cdef int rank
-        cdef uint32_t turn
-        cdef list ranks = self.exposed
-        cdef dict failed = None
-        if ranks is None:
-            raise MPIError(ERR_RMA_SYNC, "Wait without Post")
-        for rank in ranks:
-            turn = self.waits[rank] + 1
-            try:
-                self.await_count(completed_to(&self.room, self.rank, rank, turn), turn, rank, WIN_WAIT)
-            except MPIError as error:
-                if failed is None:
-                    failed = {}
-                failed[rank] = error
-        # Those that have failed complete no more: the epoch is over without them.
-        self.exposed = None
-        for rank in ranks:
-            if failed is None or rank not in failed:
-                self.waits[rank] += 1
-        if failed is not None:
-            raise next(iter(failed.values()))
-        return 0
-
-    cpdef bint test(self) except -1:
-        """Whether all ranks of `post` have completed."""
-        cdef int rank
-        cdef uint32_t turn
-        if self.exposed is None:
-            raise MPIError(ERR_RMA_SYNC, "Test without Post")
-        for rank in self.exposed:
-            turn = self.waits[rank] + 1
-            if <int32_t> (acquire32(completed_to(&self.room, self.rank, rank, turn)) - turn) < 0:
-                if rank != self.rank and has_gone(self.room.reaches[rank]):
-                    continue                     # Wait says so
-                progress()
-                return False
-        self.wait()
-        return True
-
-    cdef int await_count(self, uint32_t *word, uint32_t value, int peer, int operation) except -1:
-        cdef Condition condition
-        cdef int _look
-        for _look in range(1 if self.crowded or self.attending else LOOKS):
-            if <int32_t> (acquire32(word) - value) >= 0:
-                return 0
-        condition.what = REACHED32
-        condition.place = word
-        condition.value = value
-        condition.peer = peer
-        return self.await_(&condition, operation)
 
     # -- locks --------------------------------------------------------------------------------------------------------
 

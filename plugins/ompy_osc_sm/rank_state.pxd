@@ -8,7 +8,8 @@
 #                       | changes  list  stretches |                        what r has attached: `attached.pxd`
 #                       | turns       8 bytes a rank |                      what rank i has of r's lock, or waits for
 #                       | posted      4 bytes a rank |  twice               how often rank i has posted to r
-#                       | completed   4 bytes a rank |  twice               how often rank i has completed towards r
+#                       | completion  a line a rank  |  twice               how often rank i has completed towards r, and what
+#                                                                           it put before it knew of r's post (`Completion`)
 #
 # Each of these begins a cache line.  `met`, `posted` and `completed` have one writer, and only grow: a release when they
 # are written and an acquire when they are read order the accesses before with those after, and no value is ever another one
@@ -42,6 +43,10 @@ cdef enum:
     HELD = 4
     TICKET = 8
 
+    # Ranks up to which a completion has room for data: more would need 128 bytes for each pair of ranks.
+    MOST_WITH_DATA = 32
+    DATA = 48                                    # bytes of it
+
 cdef struct Header:
     uint32_t blocked                             # ranks that sleep until something here changes
     char padding[LINE - 4]
@@ -67,6 +72,19 @@ cdef struct RankState:
     uint64_t stretches                           # in it
     char last_padding[LINE - 24]
 
+# Of one epoch of Start, as its target finds it.  The data are puts, `| displacement in bytes | size | bytes ... |` each from a
+# multiple of 8 bytes, that are the target's to carry out when it waits.
+cdef struct Completion:
+    uint32_t completed
+    uint32_t waited                              # of the target's own epochs towards the origin, how many that has waited for
+    uint32_t used                                # bytes of data
+    uint32_t unused
+    char data[DATA]                              # absent where ranks are more than MOST_WITH_DATA
+
+cdef struct DataHeader:
+    uint64_t displacement
+    uint64_t size
+
 # One rank's view of them.
 cdef struct Room:
     Header *header
@@ -74,6 +92,8 @@ cdef struct Room:
     size_t stride                                # of states
     size_t posted                                # where they begin in one
     size_t row                                   # bytes of a number of 4 bytes for each rank
+    size_t completion                            # bytes of one
+    size_t capacity                              # bytes of data in it
     int rank, ranks
     Reach **reaches                              # the other processes; NULL for this one
 
@@ -91,8 +111,9 @@ cdef inline uint64_t *met_by(const Room *room, int by, uint64_t turn) noexcept n
 cdef inline uint32_t *posted_to(const Room *room, int rank, int by, uint32_t turn) noexcept nogil:
     return <uint32_t *> (room.states + rank * room.stride + room.posted + (turn & 1) * room.row) + by
 
-cdef inline uint32_t *completed_to(const Room *room, int rank, int by, uint32_t turn) noexcept nogil:
-    return <uint32_t *> (room.states + rank * room.stride + room.posted + (2 + (turn & 1)) * room.row) + by
+cdef inline Completion *completion_at(const Room *room, int rank, int by, uint32_t turn) noexcept nogil:
+    cdef char *first = room.states + rank * room.stride + room.posted + 2 * room.row
+    return <Completion *> (first + ((turn & 1) * room.ranks + by) * room.completion)
 
 
 cdef size_t bytes_needed(int ranks) noexcept nogil

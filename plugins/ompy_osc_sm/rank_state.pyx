@@ -26,8 +26,12 @@ cdef size_t where_posted(int ranks) noexcept nogil:
     return lines(sizeof(RankState) + ranks * sizeof(uint64_t))
 
 
+cdef size_t completion_of(int ranks) noexcept nogil:
+    return sizeof(Completion) - (0 if ranks <= MOST_WITH_DATA else <size_t> DATA)
+
+
 cdef size_t stride_of(int ranks) noexcept nogil:
-    return where_posted(ranks) + 4 * lines(ranks * sizeof(uint32_t))
+    return where_posted(ranks) + 2 * lines(ranks * sizeof(uint32_t)) + lines(2 * ranks * completion_of(ranks))
 
 
 cdef void lay_out(Room *room, char *memory, int rank, int ranks, Reach **reaches) noexcept nogil:
@@ -36,6 +40,8 @@ cdef void lay_out(Room *room, char *memory, int rank, int ranks, Reach **reaches
     room.stride = stride_of(ranks)
     room.posted = where_posted(ranks)
     room.row = lines(ranks * sizeof(uint32_t))
+    room.completion = completion_of(ranks)
+    room.capacity = DATA if ranks <= MOST_WITH_DATA else 0
     room.rank = rank
     room.ranks = ranks
     room.reaches = reaches

@@ -102,15 +102,24 @@ def test_a_lock_by_remote_access_that_an_exception_ends_is_given_back(comm):
 
 
 def epochs(comm):
-    """Start, Wait, Fence and Free are called again, and wait for the same as before."""
+    """Start, an access that waits for the Post in its place, Wait, Fence and Free are called again, and wait for the same as
+    before."""
+
+    def access(win, base):
+        if not started:
+            win.Start(other)
+            started.append(win)
+        win.Get(np.empty(1), 1, base)
+
     for dynamic in (False, True):
         win, memory, base = window_of(comm, dynamic)
         first, other = (comm.Get_group().Incl([rank]) for rank in (0, 1))
         for value in (1.0, 2.0):
             if comm.rank == 0:
-                until_late(lambda win=win, other=other: win.Start(other))
+                started = []
+                until_late(lambda win=win, base=base: access(win, base))
                 comm.Barrier()
-                win.Start(other)
+                access(win, base)
                 win.Put(np.full(1, value), 1, base)
                 win.Complete()
             else:

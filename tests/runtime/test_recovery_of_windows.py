@@ -41,7 +41,7 @@ def test_a_lock_that_a_failed_rank_holds_is_an_error_for_whoever_wants_it(option
 
 
 @by_every_component
-@pytest.mark.parametrize("call", ["win.Post(ranks(1)), win.Wait()", "win.Start(ranks(1))", "win.Fence()"])
+@pytest.mark.parametrize("call", ["win.Post(ranks(1)), win.Wait()", "win.Start(ranks(1)), win.Get(memory, 1)", "win.Fence()"])
 def test_who_waits_for_a_failed_rank_alone_is_told(options: tuple[str, ...], call: str) -> None:
     assert all(words.startswith("True") for words in survivors(survive(SETUP, call, *options)).values())
 

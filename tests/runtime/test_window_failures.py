@@ -31,7 +31,7 @@ PLACES = {
     "all locks": ("win.Lock(0)", "win.Lock_all()", "win.Lock(1); win.Unlock(1)"),
     "a fence": ("win.Fence", "win.Fence()", ""),
     "an exposure": ("win.Start", "win.Post(group); win.Wait()", ""),
-    "an access": ("win.Post", "win.Start(group)", ""),
+    "an access": ("win.Post", "win.Start(group); win.Get(bytearray(8), 1)", ""),
     "the end": ("win.Fence", "win.Free()", ""),
 }
 
@@ -62,7 +62,7 @@ import ctypes, gc, select
 size = comm.size
 window = next(it for it in gc.get_objects() if type(it).__name__ == "SmWindow")
 lines = lambda nbytes: -(-nbytes // 64) * 64
-stride = lines(320 + 8 * size) + 4 * lines(4 * size)
+stride = lines(320 + 8 * size) + 2 * lines(4 * size) + 128 * size
 HELD, EXCLUSIVE, TICKET = 4, 1, 8
 
 

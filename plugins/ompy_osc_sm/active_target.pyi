@@ -1,0 +1,3 @@
+from ompy_osc_sm.remote import Remote
+
+class ActiveTarget(Remote): ...

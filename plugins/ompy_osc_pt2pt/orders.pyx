@@ -216,8 +216,9 @@ cdef class Orders(Epochs):
             if not request.complete:
                 request.operation = WIN_FLUSH
                 wait(request)
-            # Other threads may have added some while this one slept.
-            if request in requests:
+            if requests and requests[len(requests) - 1] is request:
+                requests.pop()
+            elif request in requests:            # another thread has added some while this one slept
                 requests.remove(request)
             if request.error is not None and error is None:
                 error = request.error

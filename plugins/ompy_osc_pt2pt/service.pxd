@@ -62,6 +62,7 @@ cdef class Service:
     cdef dict held                               # rank -> Origin, of those that have tasks
     cdef dict own_answers                        # number -> Request: what this rank asked itself
     cdef list sending                            # answers on their way, other than `Origin.reads`
+    cdef int look_at                             # length of it at which complete ones are dropped
     cdef bint due                                # in the engine's list
     cdef bint closed
 

@@ -23,9 +23,9 @@ from ompy_osc_pt2pt.header cimport (
 from ompy.core.errors import ERR_OP, ERR_OTHER, ERR_PROC_FAILED, ERR_RMA_RANGE, MPIError
 from ompy.mca.attachments import Attachments, not_attached
 
-# Answers kept until they are looked through for those that are complete.
+# Answers kept when they are first looked through for those that are complete.
 cdef enum:
-    MOST_SENDING = 64
+    FIRST_LOOK = 64
 
 # The operations of accumulates, by the number that an order has.
 cdef tuple OPERATIONS = tuple(
@@ -118,11 +118,11 @@ cdef inline bint ends(const Order *order) noexcept:
 
 cdef bint is_read(Origin origin):
     """Are answers to the origin still being read out of the window?"""
-    cdef Request kept
-    if not origin.reads:
-        return False
-    origin.reads = [kept for kept in origin.reads if not (<Request> kept).complete]
-    return len(origin.reads) > 0
+    cdef list reads = origin.reads
+    # The last one is among the last to be complete: most calls look at no other.
+    while reads and (<Request> reads[len(reads) - 1]).complete:
+        reads.pop()
+    return len(reads) > 0
 
 
 cdef class Service:
@@ -146,6 +146,7 @@ cdef class Service:
         self.held = {}
         self.own_answers = {}
         self.sending = []
+        self.look_at = FIRST_LOOK
 
     cdef int open(self) except -1:
         global failures_seen
@@ -450,8 +451,9 @@ cdef class Service:
             return 0                             # nobody is there to be told
         if not request.complete:
             request.buffer = words
-            if len(self.sending) >= MOST_SENDING:
+            if len(self.sending) >= self.look_at:
                 self.sending = [kept for kept in self.sending if not (<Request> kept).complete]
+                self.look_at = FIRST_LOOK + 2 * <int> len(self.sending)
             self.sending.append(request)
         return 0
 

@@ -309,3 +309,23 @@ def test_what_is_wrong_is_named(comm):
     assert win.Rput(None, MPI.PROC_NULL).Wait()
     win.Fence()
     win.Free()
+
+
+@pytest.mark.ompy(2, mca={"osc": "pt2pt"})
+def test_accesses_that_nobody_has_waited_for_cost_the_same_when_they_are_many(comm):
+    """65,536 in each direction: if each one were looked for among all of them, this would take minutes."""
+    many, other = 1 << 16, 1 - comm.rank
+    win = MPI.Win.Allocate(8, 8, comm=comm)
+    memory = np.frombuffer(win.tomemory(), "i8")
+    ones, old = np.ones(1, "i8"), np.full(many, -1)
+    win.Fence()
+    for place in range(many):
+        win.Fetch_and_op(ones, old[place : place + 1], other, 0)
+    win.Fence()
+    assert memory[0] == many
+    assert (old == np.arange(many)).all()
+    for place in range(many):
+        win.Get(old[place : place + 1], other, 0)
+    win.Fence()
+    assert (old == many).all()
+    win.Free()

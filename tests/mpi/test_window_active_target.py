@@ -36,6 +36,31 @@ def test_short_puts_wait_for_nobody_and_are_seen_by_who_has_waited(comm, flavor)
             win.Wait()
             assert memory.tolist() == [-1, -1, -1, value, -1, value + 0.5, -1, -1]
         comm.Barrier()
+    if comm.rank == 0:
+        win.Lock(1)
+        win.Put(np.full(1, 7.0), 1, 3)
+        win.Unlock(1)
+    comm.Barrier()
+    assert comm.rank == 0 or memory[3] == 7
+    win.Free()
+
+
+@pytest.mark.ompy(2, mca=DIRECTLY)
+@pytest.mark.parametrize("create", [False, True], ids=["allocate", "create"])
+def test_puts_of_any_number_of_bytes_travel_with_a_complete(comm, create):
+    win = MPI.Win.Create(bytearray(150), comm=comm) if create else MPI.Win.Allocate(150, comm=comm)
+    first, other = pair(comm)
+    for size in range(1, 50):
+        pieces = [bytes([size + number] * size) for number in range(3)]
+        if comm.rank == 0:
+            win.Start(other)
+            for number, piece in enumerate(pieces):
+                win.Put(piece, 1, size * number)
+            win.Complete()
+        else:
+            win.Post(first)
+            win.Wait()
+            assert bytes(win.tomemory()[: 3 * size]) == b"".join(pieces)
     win.Free()
 
 

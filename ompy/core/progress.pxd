@@ -86,6 +86,9 @@ cdef Bell aside                                  # rung, if armed, when nobody w
 # notice.  In a wait it begins short and grows, and once the wait is long, past this.
 cdef long longest_sleep
 cdef int poll_all() except -1
+# How long a wait watches before it offers its core to others, nanoseconds.
+cdef int64_t watch_time
+cdef bint watch(int *word, unsigned long long before, int64_t alone, int64_t yielding) except -1
 cdef int sleep(int *word, unsigned long long before, long nanoseconds, bint awaits) except -1
 cdef void wake_everybody() noexcept
 

@@ -101,7 +101,7 @@ cdef int eviction = 0                            # asks them to leave
 cdef int never = 0
 goal = &never
 
-cdef int64_t spin_time, watch_time, yield_time   # nanoseconds
+cdef int64_t spin_time, yield_time               # nanoseconds
 cdef long shortest_sleep
 
 # Hears what the launcher says unasked; called after a sleep in vain, and now and then by who only tests.
@@ -348,7 +348,7 @@ cdef int wait_long(int *word, DoneFunction done, void *context, Request what) ex
             before = events_made
             if is_done(word, done, context):
                 break
-            if watch(word, before):
+            if watch(word, before, watch_time, yield_time):
                 if engine.owner:
                     poll_in_turn()
                     check_signals()
@@ -508,8 +508,12 @@ cdef int gather_each(Descriptors *found) except -1:
     return 0
 
 
-cdef bint watch(int *word, unsigned long long before) except -1:
-    """Watches without the GIL, at last offering the core to others; False when nothing came in time."""
+cdef bint watch(int *word, unsigned long long before, int64_t alone, int64_t yielding) except -1:
+    """Watches without the GIL, at last offering the core to others; False when nothing came in time.
+
+    Parameters:
+        alone, yielding: nanoseconds, before and while it is offered.
+    """
     cdef Descriptors descriptors
     cdef int64_t start
     cdef int64_t waited = 0
@@ -522,16 +526,16 @@ cdef bint watch(int *word, unsigned long long before) except -1:
     with nogil:
         start = clock_now()
         while not found:
-            for _look in range(LOOKS if waited < watch_time else looks_between_yields):
+            for _look in range(LOOKS if waited < alone else looks_between_yields):
                 if look(word, before):
                     found = True
                     break
             if not found:
                 found = readable = descriptors.count > 0 and any_readable(descriptors.list, descriptors.count)
                 waited = clock_now() - start
-                if waited >= watch_time + yield_time:
+                if waited >= alone + yielding:
                     break
-                if waited >= watch_time:
+                if waited >= alone:
                     sched_yield()
         end_watching(&watchers)
     life.sleepers -= 1

@@ -6,13 +6,16 @@
 #
 # While the program waits, it polls itself, and faster than a second thread could: this one keeps out of its way.  It looks
 # again after 50, 100, 200 us, and sleeps on a bell of its own while one wait lasts.  Once the program has not waited for such a
-# while, it arms the doorbell and sleeps as a wait does; what peers then bring is served as soon as it has the GIL.
+# while, it arms the doorbell and sleeps as a wait does; what peers then bring is served as soon as it has the GIL.  What
+# comes seldom comes alone, and to be woken takes longer than to serve: for 50 us it watches, without the GIL, before it sleeps
+# again.
 from libc.stdint cimport uint64_t
 
 cdef class ProgressThread:
     cdef object thread                           # threading.Thread
     cdef int stopping
     cdef unsigned long long waits_seen
+    cdef bint expecting                          # something was served, and nothing has been looked for since
     cdef readonly unsigned long long served      # rounds in which something came
 
     cdef void stand_aside(self) noexcept nogil

@@ -8,6 +8,7 @@ from ompy.core.doorbell cimport ARMED_FUTEX, arm, futex_wait
 from ompy.core.owner cimport engine
 from ompy.core.progress cimport (
     aside, clock_now, events_made, longest_sleep, peek, peek_long, poll_all, rest_for, sleep, wake_everybody, waiting, waits,
+    watch, watch_time,
 )
 
 from ompy.core.errors import ERR_OTHER, MPIError
@@ -25,6 +26,7 @@ cdef extern from *:
 cdef int64_t FIRST_PAUSE = 50_000
 cdef int64_t LONGEST_PAUSE = 200_000
 cdef int64_t LONGEST_ASIDE = 1_000_000_000       # in one go
+cdef int64_t LINGERING = 50_000                  # awake after what was served
 
 
 cdef class ProgressThread:
@@ -85,6 +87,11 @@ cdef class ProgressThread:
         if engine.owner == 0:
             if poll_all():
                 self.served += 1
+                self.expecting = True
+                return 0
+            if self.expecting:
+                self.expecting = False
+                watch(&self.stopping, before, min(watch_time, LINGERING), 0)
                 return 0
             begun = clock_now()
             sleep(&self.stopping, before, longest_sleep, False)

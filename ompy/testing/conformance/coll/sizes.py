@@ -41,12 +41,13 @@ def results_are_right_on_both_sides_of_every_switch(rank: CollRank) -> None:
         for algorithm, module in rank.serving(comm, function):
             dice = rank.common_random(f"{function} {algorithm}")
             for point in switch_points(rank, function, algorithm):
-                rank.alive()
                 root = dice.randrange(rank.size)
                 operation = dice.choice((SUM, FIRST)) if function in REDUCTIONS else None
                 for count in (point - 1, point, point + 1):
+                    rank.alive()
                     case = intra_case(function, rank.rank, rank.size, count, PLAIN, root, False, operation)
                     for form in rank.forms_of(algorithm) if count == point else [dice.choice(rank.forms)]:
+                        rank.alive()
                         words = f"{function} ({algorithm}, {form}) of {count * WIDTH} bytes, root {root}, rank {rank.rank}"
                         case.again()
                         rank.complete(module, form, NUMBERS[function], case.call, comm)

@@ -36,19 +36,21 @@ FAULTS = {
     "Talks": "quiet",
 }
 SAMPLE = 4
-SILENCE = 6.0
+SILENCE = 12.0
 
 
-def tried(fault: str, seed: int) -> kit.Result | None:
-    return first_failure("osc", ("faulty", "pt2pt"), 2, seed, SILENCE, (("osc_faulty_fault", fault),))
+def tried(fault: str, ranks: int, seed: int) -> kit.Result | None:
+    return first_failure("osc", ("faulty", "pt2pt"), ranks, seed, SILENCE, (("osc_faulty_fault", fault),))
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("fault", some(FAULTS, SAMPLE))
-def test_the_kit_names_the_broken_clause(faulty, ompy_seed: int, fault: str) -> None:
-    check_clause(tried(fault, ompy_seed), "osc", fault, FAULTS[fault], ompy_seed)
+def test_the_kit_names_the_broken_clause(faulty, ompy_seed: int, fault: str, ranks: int) -> None:
+    check_clause(tried(fault, ranks, ompy_seed), "osc", fault, FAULTS[fault], ompy_seed)
 
 
 @pytest.mark.long
-def test_the_windows_without_a_fault_pass(faulty, ompy_seed: int) -> None:
-    assert tried("", ompy_seed) is None
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_the_windows_without_a_fault_pass(faulty, ompy_seed: int, ranks: int) -> None:
+    assert tried("", ranks, ompy_seed) is None

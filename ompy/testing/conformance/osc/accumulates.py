@@ -177,6 +177,8 @@ def nothing_is_lost_where_all_accumulate_at_once(rank: OscRank) -> None:
                 opened.win.Get_accumulate(long[:3], numbers(0, 3), 0, opened.place(0, middle), MPI.SUM)
             else:
                 increment(rank, opened, middle + 1)
+            if len(fetched) <= turns:
+                rank.alive()
             if len(fetched) == turns:
                 all_have = rank.comm.Ibarrier()
         opened.win.Unlock_all()

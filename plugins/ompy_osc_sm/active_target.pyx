@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Epochs of Post and Wait, Start and Complete.  See `active_target.pxd`."""
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
-from libc.stdint cimport int32_t, uint32_t
+from libc.stdint cimport uint32_t
 from libc.string cimport memcpy
 
 from ompy.core.atomic cimport acquire32, fetch_to_write, release32
@@ -10,7 +10,7 @@ from ompy.core.progress cimport progress
 from ompy.core.reach cimport has_gone
 from ompy.core.window cimport ASSERT_NOCHECK, Window
 from ompy.mca.osc cimport Access
-from ompy_osc_sm.rank_state cimport Completion, DataHeader, completion_at, posted_to
+from ompy_osc_sm.rank_state cimport Completion, DataHeader, completion_at, has_reached, posted_to
 from ompy_osc_sm.remote cimport Remote
 from ompy_osc_sm.waiting cimport REACHED32, Condition
 
@@ -23,9 +23,8 @@ cdef enum:
     ALIGNMENT = 8
 
 
-cdef inline bint has_reached(uint32_t count, uint32_t value) noexcept nogil:
-    """Counts begin at 0 again."""
-    return <int32_t> (count - value) >= 0
+cdef inline size_t padded(size_t nbytes) noexcept nogil:
+    return (nbytes + ALIGNMENT - 1) & ~<size_t> (ALIGNMENT - 1)
 
 
 cdef class ActiveTarget(Remote):
@@ -142,7 +141,7 @@ cdef class ActiveTarget(Remote):
         header.displacement = access.displacement * self.window.units[target]
         header.size = nbytes
         memcpy(data + sizeof(DataHeader), <char *> access.origin_address, nbytes)
-        self.used[target] = <uint32_t> ((used + ALIGNMENT - 1) & ~<size_t> (ALIGNMENT - 1))
+        self.used[target] = <uint32_t> padded(used)
         return True
 
     cdef int see_post(self, int target) except -1:
@@ -165,7 +164,7 @@ cdef class ActiveTarget(Remote):
                 memcpy(self.places[target] + header.displacement, data, header.size)
             else:
                 self.transfer(target, <size_t> data, self.remote[target] + header.displacement, header.size, False)
-            data += (header.size + ALIGNMENT - 1) & ~<size_t> (ALIGNMENT - 1)
+            data += padded(header.size)
         return 0
 
     cpdef int complete(self) except -1:

@@ -31,7 +31,7 @@
 # Taking the guard is an exchange (acquire), letting go of it a release: so the next holder of the lock, who took the guard
 # later, sees what the last one wrote under it, and one that was handed the lock sees it by its turn, which is written with
 # a release by somebody who held the guard.
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint32_t, uint64_t
 
 from ompy.core.atomic cimport acquire32, exchange_if32, release32
 from ompy.core.reach cimport Reach
@@ -110,6 +110,10 @@ cdef inline uint64_t *met_by(const Room *room, int by, uint64_t turn) noexcept n
 
 cdef inline uint32_t *posted_to(const Room *room, int rank, int by, uint32_t turn) noexcept nogil:
     return <uint32_t *> (room.states + rank * room.stride + room.posted + (turn & 1) * room.row) + by
+
+# Whether a count, which may have begun at 0 again, has come to the value.
+cdef inline bint has_reached(uint32_t count, uint32_t value) noexcept nogil:
+    return <int32_t> (count - value) >= 0
 
 cdef inline Completion *completion_at(const Room *room, int rank, int by, uint32_t turn) noexcept nogil:
     cdef char *first = room.states + rank * room.stride + room.posted + 2 * room.row

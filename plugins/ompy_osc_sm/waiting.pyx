@@ -3,7 +3,7 @@
 from time import monotonic
 
 from cpython.mem cimport PyMem_Free
-from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from ompy.core.atomic cimport acquire, acquire32, add32
 from ompy.core.progress cimport ProgressSource, register_source, unregister_source, wait_until, wake
@@ -12,7 +12,7 @@ from ompy.core.reach cimport has_gone
 from ompy.core.request cimport Request
 from ompy.mca.epochs cimport Epochs
 from ompy_osc_sm.mailbox cimport serve
-from ompy_osc_sm.rank_state cimport HELD, dead_holder, mend, state_of
+from ompy_osc_sm.rank_state cimport HELD, dead_holder, has_reached, mend, state_of
 from ompy_osc_sm.neighbours cimport Neighbour
 
 from ompy.core.errors import ERR_PROC_FAILED, MPIError
@@ -37,7 +37,7 @@ cdef inline bint is_so(const Condition *condition) noexcept nogil:
     if condition.what == REACHED:
         return acquire(<uint64_t *> condition.place) >= condition.value
     if condition.what == REACHED32:
-        return <int32_t> (acquire32(<uint32_t *> condition.place) - <uint32_t> condition.value) >= 0
+        return has_reached(acquire32(<uint32_t *> condition.place), <uint32_t> condition.value)
     return acquire32(<uint32_t *> condition.place) == 0
 
 

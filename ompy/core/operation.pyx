@@ -48,38 +48,59 @@ cdef extern from *:
     typedef struct { double value; double index; } ompy_two_doubles;
 
     /* The commonest of the loops below once more, for processors with registers of 32 and of 64 bytes: MAX, MIN, SUM, PROD.
-       Processors that slow down when they use the widest ones have no AVX-512 VBMI2. */
+       Processors that slow down when they use the widest ones have no AVX-512 VBMI2.  A step loads from both sides before it
+       stores, so that no load waits for a store 4 KiB before it, which it seems to hit. */
     typedef void (*ompy_kernel)(const void *, void *, Py_ssize_t);
     #if defined(__x86_64__) && defined(__GNUC__)
-    #define OMPY_WIDE_LOOP(NAME, WIDTH, TYPE, RESULT)                                                             \\
-    __attribute__((target(WIDTH))) static void NAME(const void *from, void *to, Py_ssize_t count) {               \\
-        const TYPE *input = (const TYPE *) from;                                                                  \\
-        TYPE *inout = (TYPE *) to;                                                                                \\
-        for (Py_ssize_t i = 0; i < count; i++)                                                                    \\
-            inout[i] = RESULT;                                                                                    \\
+    #define OMPY_CHOSEN(CHOICE, X, Y)                                                                             \\
+        ((vector) (((CHOICE) & (__typeof__(CHOICE)) (X)) | (~(CHOICE) & (__typeof__(CHOICE)) (Y))))
+    #define OMPY_LARGER(X, Y) ((X) > (Y) ? (X) : (Y))
+    #define OMPY_SMALLER(X, Y) ((X) < (Y) ? (X) : (Y))
+    #define OMPY_LARGER_EACH(X, Y) OMPY_CHOSEN((X) > (Y), X, Y)
+    #define OMPY_SMALLER_EACH(X, Y) OMPY_CHOSEN((X) < (Y), X, Y)
+    #define OMPY_SUM(X, Y) ((X) + (Y))
+    #define OMPY_PRODUCT(X, Y) ((X) * (Y))
+    /* NAME forwards, NAME_back a step at a time, the last one first. */
+    #define OMPY_WIDE_LOOP(NAME, TARGET, BYTES, TYPE, EACH, ONE)                                                  \\
+    __attribute__((target(TARGET), always_inline)) static inline void NAME##_step(const TYPE *input, TYPE *inout) { \\
+        typedef TYPE vector __attribute__((vector_size(BYTES), aligned(sizeof(TYPE)), may_alias));                \\
+        const vector *x = (const vector *) input;                                                                 \\
+        vector *y = (vector *) inout;                                                                             \\
+        vector a = x[0], b = x[1], c = x[2], d = x[3], e = y[0], f = y[1], g = y[2], h = y[3];                    \\
+        y[0] = EACH(a, e);                                                                                        \\
+        y[1] = EACH(b, f);                                                                                        \\
+        y[2] = EACH(c, g);                                                                                        \\
+        y[3] = EACH(d, h);                                                                                        \\
     }                                                                                                             \\
-    /* A line at a time, the last one first. */                                                                   \\
-    __attribute__((target(WIDTH))) static void NAME##_back(const void *from, void *to, Py_ssize_t count) {        \\
-        enum { LINE = 64 / sizeof(TYPE) };                                                                        \\
+    __attribute__((target(TARGET))) static void NAME(const void *from, void *to, Py_ssize_t count) {              \\
+        enum { STEP = 4 * BYTES / sizeof(TYPE) };                                                                 \\
         const TYPE *input = (const TYPE *) from;                                                                  \\
         TYPE *inout = (TYPE *) to;                                                                                \\
-        Py_ssize_t i, first = count - count % LINE;                                                               \\
-        for (i = first; i < count; i++)                                                                           \\
-            inout[i] = RESULT;                                                                                    \\
-        for (first -= LINE; first >= 0; first -= LINE)                                                            \\
-            for (int within = 0; within < LINE; within++) {                                                       \\
-                i = first + within;                                                                               \\
-                inout[i] = RESULT;                                                                                \\
-            }                                                                                                     \\
+        Py_ssize_t i = 0;                                                                                         \\
+        for (; i + STEP <= count; i += STEP)                                                                      \\
+            NAME##_step(input + i, inout + i);                                                                    \\
+        for (; i < count; i++)                                                                                    \\
+            inout[i] = ONE(input[i], inout[i]);                                                                   \\
+    }                                                                                                             \\
+    __attribute__((target(TARGET))) static void NAME##_back(const void *from, void *to, Py_ssize_t count) {       \\
+        enum { STEP = 4 * BYTES / sizeof(TYPE) };                                                                 \\
+        const TYPE *input = (const TYPE *) from;                                                                  \\
+        TYPE *inout = (TYPE *) to;                                                                                \\
+        Py_ssize_t i = count - count % STEP;                                                                      \\
+        for (Py_ssize_t last = i; last < count; last++)                                                           \\
+            inout[last] = ONE(input[last], inout[last]);                                                          \\
+        for (i -= STEP; i >= 0; i -= STEP)                                                                        \\
+            NAME##_step(input + i, inout + i);                                                                    \\
     }
-    #define OMPY_WIDE_LOOPS(NAME, WIDTH, TYPE, NUMBER)                                                            \\
-    OMPY_WIDE_LOOP(NAME##_max, WIDTH, TYPE, input[i] > inout[i] ? input[i] : inout[i])                            \\
-    OMPY_WIDE_LOOP(NAME##_min, WIDTH, TYPE, input[i] < inout[i] ? input[i] : inout[i])                            \\
-    OMPY_WIDE_LOOP(NAME##_sum, WIDTH, TYPE, (TYPE) ((NUMBER) input[i] + (NUMBER) inout[i]))                       \\
-    OMPY_WIDE_LOOP(NAME##_product, WIDTH, TYPE, (TYPE) ((NUMBER) input[i] * (NUMBER) inout[i]))
+    /* NUMBER is TYPE without a sign where it is an integer: sums wrap around. */
+    #define OMPY_WIDE_LOOPS(NAME, TARGET, BYTES, TYPE, NUMBER)                                                    \\
+    OMPY_WIDE_LOOP(NAME##_max, TARGET, BYTES, TYPE, OMPY_LARGER_EACH, OMPY_LARGER)                                \\
+    OMPY_WIDE_LOOP(NAME##_min, TARGET, BYTES, TYPE, OMPY_SMALLER_EACH, OMPY_SMALLER)                              \\
+    OMPY_WIDE_LOOP(NAME##_sum, TARGET, BYTES, NUMBER, OMPY_SUM, OMPY_SUM)                                         \\
+    OMPY_WIDE_LOOP(NAME##_product, TARGET, BYTES, NUMBER, OMPY_PRODUCT, OMPY_PRODUCT)
     #define OMPY_WIDE(NAME, TYPE, NUMBER)                                                                         \\
-    OMPY_WIDE_LOOPS(NAME##_32, "avx2", TYPE, NUMBER)                                                              \\
-    OMPY_WIDE_LOOPS(NAME##_64, "avx512f,prefer-vector-width=512", TYPE, NUMBER)                                   \\
+    OMPY_WIDE_LOOPS(NAME##_32, "avx2", 32, TYPE, NUMBER)                                                          \\
+    OMPY_WIDE_LOOPS(NAME##_64, "avx512f,prefer-vector-width=512", 64, TYPE, NUMBER)                      \\
     static const ompy_kernel NAME[2][2][4] = {                                                                    \\
         {{NAME##_32_max, NAME##_32_min, NAME##_32_sum, NAME##_32_product},                                        \\
          {NAME##_32_max_back, NAME##_32_min_back, NAME##_32_sum_back, NAME##_32_product_back}},                   \\

@@ -5,10 +5,10 @@
 #                                 ^ a peer rings         ^
 #
 # While the program waits, it polls itself, and faster than a second thread could: this one keeps out of its way.  It looks
-# again after 50, 100, 200 us, and sleeps on a bell of its own while one wait lasts.  Once the program has not waited for such a
-# while, it arms the doorbell and sleeps as a wait does; what peers then bring is served as soon as it has the GIL.  What
-# comes seldom comes alone, and to be woken takes longer than to serve: for 50 us it watches, without the GIL, before it sleeps
-# again.
+# again after 50, 100, 200, 400 us, and once one wait lasts as long as that, sleeps on a bell of its own until it ends.  Once
+# the program has not waited for such a while, it arms the doorbell and sleeps as a wait does; what peers then bring is served
+# as soon as it has the GIL.  What comes seldom comes alone, and to be woken takes longer than to serve: for 50 us it watches,
+# without the GIL, before it sleeps again.
 from libc.stdint cimport uint64_t
 
 cdef class ProgressThread:

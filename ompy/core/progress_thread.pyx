@@ -24,7 +24,7 @@ cdef extern from *:
 
 # Nanoseconds.
 cdef int64_t FIRST_PAUSE = 50_000
-cdef int64_t LONGEST_PAUSE = 200_000
+cdef int64_t LONGEST_PAUSE = 400_000
 cdef int64_t LONGEST_ASIDE = 1_000_000_000       # in one go
 cdef int64_t LINGERING = 50_000                  # awake after what was served
 
@@ -68,17 +68,16 @@ cdef class ProgressThread:
         while not peek(&self.stopping):
             rest_for(pause)
             self.waits_seen = peek_long(&waits)
-            if self.waits_seen == before:
-                if not peek(&waiting):
-                    return
+            if self.waits_seen != before or pause < LONGEST_PAUSE and peek(&waiting):
+                pause = min(2 * pause, LONGEST_PAUSE)
+            elif peek(&waiting):
                 rung = arm(&aside, ARMED_FUTEX)
                 if peek(&waiting) and not peek(&self.stopping):
                     futex_wait(&aside, rung, LONGEST_ASIDE)
                 pause = FIRST_PAUSE
-                if not peek(&waiting):
-                    return
+            else:
+                return
             before = self.waits_seen
-            pause = min(2 * pause, LONGEST_PAUSE)
 
     cdef int serve(self) except -1:
         """Poll, or sleep until there is something to poll for."""

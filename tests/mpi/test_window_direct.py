@@ -254,14 +254,18 @@ def test_a_window_without_locks_refuses_them(comm):
 @pytest.mark.ompy(2)
 @pytest.mark.parametrize("flavor", ["allocate", "shared"])
 def test_copies_as_long_as_the_caches_move_every_byte_and_no_other(comm, flavor, ompy_seed):
-    """Of lengths around where they are made by blocks, and these end; each twice, as they begin at either end in turns."""
+    """Of lengths around where steps and blocks begin and end; each twice, as they begin at either end in turns."""
     dice, guard, most = random.Random(ompy_seed), 64, (8 << 20) + 1
     make = MPI.Win.Allocate if flavor == "allocate" else MPI.Win.Allocate_shared
     win = make(most + 3 * guard if comm.rank else 0, 1, comm=comm)
     win.Lock_all()
     comm.Barrier()
     if comm.rank == 0:
-        for nbytes in 2 * [(512 << 10) - 1, 512 << 10, (512 << 10) + 1, (1 << 20) - 65535, (1 << 20) + 13, 8 << 20, most]:
+        for nbytes in 2 * [
+            *((32 << 10) + beyond for beyond in (-1, 0, 1, 63, 64, 191)),
+            *((512 << 10) + beyond for beyond in (-1, 0, 1)),
+            *((1 << 20) - 65535, (1 << 20) + 13, 8 << 20, most),
+        ]:
             first = guard + dice.randrange(guard)
             data = np.frombuffer(dice.randbytes(nbytes), "u1")
             around = np.full(nbytes + 2 * guard, dice.randrange(256), "u1")

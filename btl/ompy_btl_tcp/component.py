@@ -54,7 +54,7 @@ COMPONENT = Component(
             "auto",
             level=3,
             choices=("auto", "aes", "aegis"),
-            help="of records under security tls: aes (TLS 1.3's own suite, AES-256 in GCM as a rule), aegis (AEGIS-256, by "
+            help="of records under security tls: aes (TLS 1.3's own suite, AES-256 in GCM as a rule), aegis (AEGIS-128L, by "
             "libsodium from 1.0.19 on, in half the time), auto (aegis between two ranks that have it, else aes)",
         ),
         Parameter(

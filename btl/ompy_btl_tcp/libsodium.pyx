@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
-"""AEGIS-256 by libsodium; see `libsodium.pxd`."""
+"""AEGIS-128L by libsodium; see `libsodium.pxd`."""
 import os
 from importlib.util import find_spec
 from pathlib import Path
@@ -50,11 +50,11 @@ cdef str look_up(str name):
             break
     else:
         return dlerror().decode() if name else "libsodium is not installed"
-    sealing = dlsym(library, "crypto_aead_aegis256_encrypt_detached")
-    opening = dlsym(library, "crypto_aead_aegis256_decrypt_detached")
+    sealing = dlsym(library, "crypto_aead_aegis128l_encrypt_detached")
+    opening = dlsym(library, "crypto_aead_aegis128l_decrypt_detached")
     ask = <Ask> dlsym(library, "sodium_init")
     if sealing == NULL or opening == NULL or ask == NULL:
-        return f"{path} has no AEGIS-256: libsodium has it from 1.0.19 on"
+        return f"{path} has no AEGIS-128L: libsodium has it from 1.0.19 on"
     if ask() < 0:
         return f"{path} can't be initialised"
     for question in (b"sodium_runtime_has_aesni", b"sodium_runtime_has_armcrypto"):
@@ -78,14 +78,14 @@ cdef class Libsodium(Cipher):
 
     cdef int take_key(self, const unsigned char *key) except -1:
         if encrypt == NULL:
-            raise OSError("there is no libsodium with AEGIS-256")
+            raise OSError("there is no libsodium with AEGIS-128L")
         memcpy(self.key, key, sizeof(self.key))
         return 0
 
     cdef size_t seal(self, Part *parts, size_t offset, size_t size, unsigned char kind, char *record) noexcept nogil:
         cdef unsigned char *content = <unsigned char *> record + HEADER
         cdef unsigned char *place = content
-        cdef unsigned char[32] nonce
+        cdef unsigned char[16] nonce
         cdef size_t left = size, some
         make_header(record, size + 1 + self.tag)
         self.make_nonce(nonce)
@@ -104,7 +104,7 @@ cdef class Libsodium(Cipher):
     cdef unsigned char open(self, char *record, size_t body, char *first, size_t first_size, char *second) noexcept nogil:
         cdef unsigned char *content = <unsigned char *> record + HEADER
         cdef size_t size = body - self.tag - 1
-        cdef unsigned char[32] nonce
+        cdef unsigned char[16] nonce
         self.make_nonce(nonce)
         if decrypt(content, NULL, content, size + 1, content + size + 1, <unsigned char *> record, HEADER, nonce, self.key):
             return 0

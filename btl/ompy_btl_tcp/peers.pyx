@@ -161,7 +161,7 @@ cdef class Peers(Poller):
     def remark(self):
         if self.protection is None:
             return ""
-        return "encrypted by TLS 1.3" + (", AEGIS-256" if self.protection.ciphers else "")
+        return "encrypted by TLS 1.3" + (", AEGIS-128L" if self.protection.ciphers else "")
 
     def admit(self, circle):
         self.secrets[name_of(circle.name, circle.me)] = b"" if self.is_open else circle.secret

@@ -33,8 +33,8 @@ SUITES = {
     "TLS_AES_256_GCM_SHA384": Suite("sha384", 32, 1 << 24),
     "TLS_CHACHA20_POLY1305_SHA256": Suite("sha256", 32, 1 << 62),
     # Of draft-irtf-cfrg-aegis-aead, with the key schedule of the suite that the handshake was under.
-    "AEGIS_256_SHA384": Suite("sha384", 32, 1 << 48, 32, 32),
-    "AEGIS_256_SHA256": Suite("sha256", 32, 1 << 48, 32, 32),
+    "AEGIS_128L_SHA384": Suite("sha384", 16, 1 << 48, 16, 32),
+    "AEGIS_128L_SHA256": Suite("sha256", 16, 1 << 48, 16, 32),
 }
 
 
@@ -76,7 +76,7 @@ class TrafficSecret(NamedTuple):
     def for_aegis(self) -> TrafficSecret:
         """Another one, so that no key is one of two ciphers."""
         digest = SUITES[self.name].digest
-        return TrafficSecret(f"AEGIS_256_{digest.upper()}", self.expand(b"ompy aegis", len(self.value)))
+        return TrafficSecret(f"AEGIS_128L_{digest.upper()}", self.expand(b"ompy aegis", len(self.value)))
 
     def expand(self, label: bytes, size: int) -> bytes:
         """HKDF-Expand-Label without a context (RFC 8446, 7.1; RFC 5869, 2.3), for at most one digest."""

@@ -36,7 +36,7 @@ cdef class Accesses(Orders):
             return None
         memset(&order, 0, sizeof(order))
         order.kind = KIND_PUT
-        return self.promise(access, self.send_with_data(access, &order))
+        return self.promise(access, self.change_there(access, &order))
 
     cpdef Request get(self, Access access):
         """Read the target's memory, straight into the program's."""
@@ -80,7 +80,13 @@ cdef class Accesses(Orders):
         memset(&order, 0, sizeof(order))
         order.kind = kind
         order.operation = operation_code(access.operation)
-        return self.send_with_data(access, &order)
+        return self.change_there(access, &order)
+
+    cdef Request change_there(self, Access access, Order *order):
+        """Send the order, whose only answer is a flush's."""
+        cdef Request request = self.send_with_data(access, order)
+        self.receive_answer(access.target, order)
+        return request
 
     cpdef Request get_accumulate(self, Access access):
         """Combine, and fetch what was there before; with NO_OP the origin's side is not looked at."""
@@ -108,16 +114,17 @@ cdef class Accesses(Orders):
             self.send_with_data(access, &order)
         else:
             description = self.describe(&order, access)
-            order.number = self.draw_number()
+            self.number_order(access.target, &order)
             self.send_order(access.target, &order, description, 0, 0, None)
-        return self.promise(access, self.fetching(access, order.number, nbytes))
+            self.ordered[access.target] += 1
+        return self.promise(access, self.fetching(access, &order))
 
-    cdef Request fetching(self, Access access, int number, Py_ssize_t nbytes):
+    cdef Request fetching(self, Access access, const Order *order):
         cdef Request request = pml.irecv(access.result_address, access.result_count, access.result_type, access.target,
-                                         number + 1, self.window.communicator)
+                                         order.number + 1, self.window.communicator)
         request.buffer = access.owner
         self.keep(access.target, request)
-        self.ordered[access.target] += 1
+        self.receive_answer(access.target, order)
         return request
 
     cpdef Request compare_and_swap(self, Access access):
@@ -139,11 +146,12 @@ cdef class Accesses(Orders):
         memset(&order, 0, sizeof(order))
         order.kind = KIND_COMPARE_AND_SWAP
         description = self.describe(&order, access)
-        order.number = self.draw_number()
+        self.number_order(access.target, &order)
         order.length = 2 * nbytes
         self.send_order(access.target, &order, description, <size_t> PyByteArray_AS_STRING(pair), 2 * nbytes,
                         predefined(BASIC_BYTE))
-        return self.promise(access, self.fetching(access, order.number, nbytes))
+        self.ordered[access.target] += 1
+        return self.promise(access, self.fetching(access, &order))
 
     cdef Request own_accumulate(self, Access access):
         cdef char *place = self.service.locate(access.displacement, access.target_count, access.target_type)

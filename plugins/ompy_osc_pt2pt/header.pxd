@@ -10,6 +10,8 @@
 #     accumulate       as put, but what comes is combined with what is there; fetching ones answer with what was there
 #     flush, unlock    order; then, when all before it is done, an answer: no bytes, or the words of what went wrong
 #
+# An access can be a flush as well (FLAG_FLUSHES): what it answers by itself, if anything, is then followed by a flush's answer.
+#
 # The number of the order is the tag of its data; the answer to it has the next higher one.  Origins draw even numbers, so a
 # pair of ranks that order from each other never confuse data and answers.  The communicator is the window's own.
 from libc.stdint cimport int32_t, int64_t
@@ -27,6 +29,7 @@ cdef enum Kind:
 cdef enum:
     FLAG_APART = 1                               # the data is a message of its own
     FLAG_SHARED = 2                              # of a lock
+    FLAG_FLUSHES = 4
 
 cdef struct Order:
     int32_t kind
@@ -38,7 +41,8 @@ cdef struct Order:
     int64_t displacement
     int64_t count                                # of the target's elements
     int64_t length                               # bytes of data that the origin sends
-    int64_t spare[2]                             # a multiple of 16 bytes in all, so that the data is aligned
+    int64_t settles                              # FLAG_FLUSHES: accesses, for the origin, that are settled when it is answered
+    int64_t spare                                # a multiple of 16 bytes in all, so that the data is aligned
 
 
 cdef inline Py_ssize_t padded(Py_ssize_t length) noexcept:

@@ -205,7 +205,7 @@ cdef class Pt2pt(Accesses):
                 answers.append((target, self.ask(target, KIND_UNLOCK, 0, WIN_LOCK), ordered))
             except MPIError as error:            # the others are to have theirs back
                 first = first or error
-        self.hear_all(targets, answers)
+        self.hear_all(targets, self.take_unheard(targets) + answers)
         if first is not None:
             raise first
         return progress() & 0

@@ -18,7 +18,7 @@ from ompy.core.window cimport Window
 from ompy.mca.epochs cimport Epochs
 from ompy.mca.osc cimport Access
 from ompy.mca.pml cimport pml
-from ompy_osc_pt2pt.header cimport FLAG_APART, KIND_FLUSH, TAG_FIRST, TAG_LIMIT, TAG_ORDER, padded
+from ompy_osc_pt2pt.header cimport FLAG_APART, FLAG_FLUSHES, KIND_FLUSH, TAG_FIRST, TAG_LIMIT, TAG_ORDER, padded
 from ompy_osc_pt2pt.service cimport Service
 
 from ompy.core.errors import MPIError
@@ -49,12 +49,14 @@ cdef class Orders(Epochs):
         self.inline_limit = inline_limit
         self.next_number = TAG_FIRST
         self.pending = [[] for _ in range(self.ranks)]
-        self.unheard = []
+        self.unheard = {}
         self.look_at = <int *> PyMem_Calloc(self.ranks, sizeof(int))
-        self.ordered = <int64_t *> PyMem_Calloc(2 * self.ranks, sizeof(int64_t))
-        if self.look_at == NULL or self.ordered == NULL:
+        self.ordered = <int64_t *> PyMem_Calloc(3 * self.ranks, sizeof(int64_t))
+        self.alone = <bint *> PyMem_Calloc(self.ranks, sizeof(bint))
+        if self.look_at == NULL or self.ordered == NULL or self.alone == NULL:
             raise MemoryError()
         self.settled = self.ordered + self.ranks
+        self.flushed = self.settled + self.ranks
         for target in range(self.ranks):
             self.look_at[<int> target] = FIRST_LOOK
         self.service = Service(window)
@@ -62,6 +64,7 @@ cdef class Orders(Epochs):
     def __dealloc__(self):
         PyMem_Free(self.look_at)
         PyMem_Free(self.ordered)
+        PyMem_Free(self.alone)
 
     # -- sending -------------------------------------------------------------------------------------------------------
 
@@ -69,6 +72,21 @@ cdef class Orders(Epochs):
         cdef int number = self.next_number
         self.next_number = number + 2 if number + 2 < TAG_LIMIT else TAG_FIRST
         return number
+
+    cdef int number_order(self, int target, Order *order) noexcept:
+        order.number = self.draw_number()
+        if self.alone[target] and self.ordered[target] == self.flushed[target]:
+            order.flags |= FLAG_FLUSHES
+            order.settles = self.ordered[target] + 1
+        return 0
+
+    cdef int receive_answer(self, int target, const Order *order) except -1:
+        cdef Request answer
+        if order.flags & FLAG_FLUSHES:
+            answer = pml.irecv_object(bytearray, target, order.number + 1, self.window.communicator)
+            answer.operation = WIN_FLUSH
+            self.leave_unheard([(target, answer, order.settles)])
+        return 0
 
     cdef object describe(self, Order *order, Access access):
         """Enter the target's datatype; returns its description, or None where a code says it all."""
@@ -114,7 +132,7 @@ cdef class Orders(Epochs):
         """Send an order and the origin's data; returns what is to be waited for before that may change, or None."""
         cdef Request request
         cdef bytes description = self.describe(order, access)
-        order.number = self.draw_number()
+        self.number_order(access.target, order)
         order.length = access.origin_count * access.origin_type.size
         if order.length <= self.inline_limit:
             self.send_order(access.target, order, description, access.origin_address, access.origin_count, access.origin_type)
@@ -231,17 +249,37 @@ cdef class Orders(Epochs):
         """Complete accesses at this side, and at the targets unless `local`."""
         cdef int target
         cdef int64_t ordered
-        cdef list answers = []
+        cdef list answers
+        if local:
+            self.hear_all(targets, [])
+            return
+        answers = self.take_unheard(targets)
+        settling = {target: settled for target, _, settled in answers}
         try:
-            if not local:
-                for target in targets:
-                    ordered = self.ordered[target]
-                    if self.settled[target] < ordered:
-                        answers.append((target, self.ask(target, KIND_FLUSH, 0, WIN_FLUSH), ordered))
+            for target in targets:
+                ordered = self.ordered[target]
+                if ordered != self.flushed[target]:
+                    self.alone[target] = ordered == self.flushed[target] + 1
+                    self.flushed[target] = ordered
+                if max(self.settled[target], <int64_t> settling.get(target, 0)) < ordered:
+                    answers.append((target, self.ask(target, KIND_FLUSH, 0, WIN_FLUSH), ordered))
         except BaseException:
-            self.unheard += answers
+            self.leave_unheard(answers)
             raise
         self.hear_all(targets, answers)
+
+    cdef list take_unheard(self, object targets):
+        """Answers of these targets that nobody waits for."""
+        cdef list taken = []
+        if self.unheard:
+            for target in targets:
+                taken += self.unheard.pop(target, ())
+        return taken
+
+    cdef int leave_unheard(self, list answers) except -1:
+        for answer in answers:
+            self.unheard.setdefault(answer[0], []).append(answer)
+        return 0
 
     def hear_all(self, targets, list answers):
         """Wait for accesses to the targets to be complete at this side, and for every answer, then raise the first error.
@@ -253,9 +291,6 @@ cdef class Orders(Epochs):
         """
         cdef int target
         first = None
-        if self.unheard:
-            answers = [answer for answer in self.unheard if answer[0] in targets] + answers
-            self.unheard = [answer for answer in self.unheard if answer[0] not in targets]
         answers.reverse()
         try:
             for target in targets:
@@ -273,7 +308,7 @@ cdef class Orders(Epochs):
                 self.settled[target] = max(self.settled[target], <int64_t> ordered)
                 answers.pop()
         except BaseException:
-            self.unheard += reversed(answers)
+            self.leave_unheard(answers[::-1])
             raise
         if first is not None:
             raise first

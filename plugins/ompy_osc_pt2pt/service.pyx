@@ -16,8 +16,8 @@ from ompy.core.window cimport FLAVOR_DYNAMIC
 from ompy.mca.accumulate cimport combine, swap_if_equal
 from ompy.mca.pml cimport pml
 from ompy_osc_pt2pt.header cimport (
-    FLAG_APART, FLAG_SHARED, KIND_ACCUMULATE, KIND_COMPARE_AND_SWAP, KIND_COMPLETE, KIND_FENCE, KIND_FLUSH, KIND_GET,
-    KIND_GET_ACCUMULATE, KIND_LOCK, KIND_POST, KIND_PUT, KIND_UNLOCK, TAG_ORDER, padded,
+    FLAG_APART, FLAG_FLUSHES, FLAG_SHARED, KIND_ACCUMULATE, KIND_COMPARE_AND_SWAP, KIND_COMPLETE, KIND_FENCE, KIND_FLUSH,
+    KIND_GET, KIND_GET_ACCUMULATE, KIND_LOCK, KIND_POST, KIND_PUT, KIND_UNLOCK, TAG_ORDER, padded,
 )
 
 from ompy.core.errors import ERR_OP, ERR_OTHER, ERR_PROC_FAILED, ERR_RMA_RANGE, MPIError
@@ -368,14 +368,17 @@ cdef class Service:
             task.error = task.arriving.error
         if task.error is None:
             try:
-                return self.perform(task)
+                self.perform(task)
             except Exception as error:
                 task.error = error
-        origin = self.origin_of(task.origin)
-        if origin.failure is None:
-            origin.failure = task.error
-        if kind == KIND_GET or kind == KIND_GET_ACCUMULATE or kind == KIND_COMPARE_AND_SWAP:
-            self.answer(task.origin, task.order.number, b"")
+        if task.error is not None:
+            origin = self.origin_of(task.origin)
+            if origin.failure is None:
+                origin.failure = task.error
+            if kind == KIND_GET or kind == KIND_GET_ACCUMULATE or kind == KIND_COMPARE_AND_SWAP:
+                self.answer(task.origin, task.order.number, b"")
+        if task.order.flags & FLAG_FLUSHES:
+            self.answer(task.origin, task.order.number, self.failure_of(task.origin))
         return 0
 
     cdef int perform(self, Task task) except -1:

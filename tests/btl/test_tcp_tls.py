@@ -393,7 +393,7 @@ def test_what_is_changed_on_its_way_is_sent_again_where_connections_are_made_aga
 def test_ranks_of_different_settings_are_told_which_rank_and_which_parameter(cipher: str) -> None:
     ours, theirs = open_btl(rank=0, security="tls"), open_btl(rank=1, security="secret")
     try:
-        by = ", AEGIS-256" if cipher == "auto" else ""
+        by = ", AEGIS-128L" if cipher == "auto" else ""
         assert (ours.remark(), theirs.remark()) == (f"encrypted by TLS 1.3{by}", "")
         for here, there, rank in ((ours, theirs, 1), (theirs, ours, 0)):
             proc = Proc(rank, rank, "test", "here", os.getpid(), False, True, {"tcp": there.address()})
@@ -601,16 +601,16 @@ def test_ranks_that_both_have_aegis_use_it(cipher: str, both: bool) -> None:
 
 
 def opened(record: bytes, secret: TrafficSecret, number: int) -> bytes | None:
-    """Content and kind of a record under AEGIS-256, by libsodium itself; None for one that is none."""
+    """Content and kind of a record under AEGIS-128L, by libsodium itself; None for one that is none."""
     found = find_spec("zmq")
     assert found is not None
     assert found.origin is not None
     [path] = (Path(found.origin).parent.parent / "pyzmq.libs").glob("libsodium*")
     library = ctypes.CDLL(str(path))
-    nonce = (int.from_bytes(secret.iv, "big") ^ number).to_bytes(32, "big")
+    nonce = (int.from_bytes(secret.iv, "big") ^ number).to_bytes(len(secret.iv), "big")
     content, size = record[5:-32], ctypes.c_ulonglong(len(record) - 37)
     got = create_string_buffer(len(content))
-    wrong = library.crypto_aead_aegis256_decrypt_detached(
+    wrong = library.crypto_aead_aegis128l_decrypt_detached(
         got, None, content, size, record[-32:], record[:5], ctypes.c_ulonglong(5), nonce, secret.key
     )
     return None if wrong else got.raw
@@ -694,7 +694,7 @@ def test_a_libcrypto_that_cannot_be_used_is_named(tmp_path: Path) -> None:
 
 
 def test_a_libsodium_that_cannot_be_used_is_named() -> None:
-    for path, reason in (("/nowhere.so", "cannot open shared object file"), ("libm.so.6", "libm.so.6 has no AEGIS-256")):
+    for path, reason in (("/nowhere.so", "cannot open shared object file"), ("libm.so.6", "libm.so.6 has no AEGIS-128L")):
         done = with_library("libsodium", path)
         assert done.returncode != 0
         assert reason in done.stderr

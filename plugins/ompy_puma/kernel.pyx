@@ -13,7 +13,7 @@ from ompy_puma.header cimport (
     ACKNOWLEDGEMENT, PACKET_FETCHED, PACKET_FRAGMENT, PACKET_MESSAGE, PACKET_OFFER, PACKET_STREAM, PLAIN_SIZE, REPLY, RETURN,
     Change, Piece, Transfer, header_size,
 )
-from ompy_puma.incoming cimport FETCH_DONE, FETCH_FAILED, FETCH_STALLED, FetchVerdict
+from ompy_puma.incoming cimport BUCKETS, FETCH_DONE, FETCH_FAILED, FETCH_STALLED, FetchVerdict
 from ompy_puma.link cimport Link, Wire
 from ompy_puma.match_list cimport LINK_END, LINK_NEXT, PORTAL_DESCRIPTOR, PORTAL_LIST, MatchEntry, PortalEntry, matches
 from ompy_puma.outgoing cimport Outgoing
@@ -343,21 +343,23 @@ cdef class QKernel(Transmission):
         return tell(process, EVENT_LOST, &way, &placement, &header)
 
     cdef int abandon(self, Process process, int descriptor) except -1:
-        cdef uint32_t slot
+        cdef int bucket
         cdef Incoming *record
-        cdef Outgoing *entry
+        cdef Outgoing *entry = self.outgoing.replies
         cdef int under_way = 0
-        for slot in range(self.incoming.slot_count):
-            record = self.incoming.slots[slot]
-            if record.process == <void *> process and (record.placement.descriptor == descriptor
-                                                       or record.placement.base == descriptor):
-                record.discarded = True
-                under_way += record.fetches
-        for slot in range(self.outgoing.slot_count):
-            entry = self.outgoing.slots[slot]
-            if entry.process == <void *> process and entry.reply and (entry.source.descriptor == descriptor
-                                                                      or entry.source.base == descriptor):
+        for bucket in range(BUCKETS if process.arriving else 0):
+            record = self.incoming.buckets[bucket]
+            while record != NULL:
+                if record.process == <void *> process and (record.placement.descriptor == descriptor
+                                                           or record.placement.base == descriptor):
+                    record.discarded = True
+                    under_way += record.fetches
+                record = record.next
+        while entry != NULL:
+            if entry.process == <void *> process and (entry.source.descriptor == descriptor
+                                                      or entry.source.base == descriptor):
                 under_way += 1
+            entry = entry.next_reply
         return under_way
 
     cdef bint withhold(self, Process process, uint32_t node, const char *address, uint64_t length) except -1:

@@ -26,7 +26,9 @@ cdef enum Stage:
     STAGE_FREE, STAGE_WHOLE, STAGE_OFFER, STAGE_AWAITED, STAGE_OPENING, STAGE_PIECES, STAGE_CONTROL
 
 cdef struct Outgoing:
-    Outgoing *next
+    Outgoing *next                               # in its link's queue, or spare
+    Outgoing *next_reply                         # among `replies`
+    Outgoing *previous_reply
     void *process                                # Process, a reference; NULL for control packets
     void *link                                   # Link, borrowed: kernels keep their links
     void *handle                                 # bytes, a reference, or NULL
@@ -53,6 +55,7 @@ cdef class OutgoingQueue:
     cdef Outgoing **slots
     cdef uint32_t slot_count, slot_room
     cdef Outgoing *spare
+    cdef Outgoing *replies                       # in use, in any order
     cdef list busy                               # links whose queues are not empty
     cdef uint64_t generation
     cdef uint32_t awaited                        # offers that nobody has answered yet
@@ -66,6 +69,8 @@ cdef class OutgoingQueue:
     # has seen that there is room.
     cdef Outgoing *new(self, Process process, bint answer) except NULL
     cdef Outgoing *find(self, uint64_t number) noexcept
+    # The entry is a reply, out of `source`, to `question`.
+    cdef void replies_to(self, Outgoing *entry, const Placement *source, const Header *question) noexcept
     # Appends to the link's queue and sends what can be sent.
     cdef int add(self, Outgoing *entry, Link link) except -1
     # The same; True: the entry is out already, and its sender was not told, who learns it from this.

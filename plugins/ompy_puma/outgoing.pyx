@@ -96,6 +96,16 @@ cdef class OutgoingQueue:
             return NULL
         return self.slots[slot]
 
+    cdef void replies_to(self, Outgoing *entry, const Placement *source, const Header *question) noexcept:
+        entry.reply = True
+        entry.source = source[0]
+        entry.question = question[0]
+        entry.previous_reply = NULL
+        entry.next_reply = self.replies
+        if self.replies != NULL:
+            self.replies.previous_reply = entry
+        self.replies = entry
+
     cdef int finish(self, Outgoing *entry, int status) except -1:
         """The entry is out, or never will be.  It is free before anybody is told, since whoever is told may send."""
         cdef Process process = <Process> entry.process if entry.process != NULL else None
@@ -119,6 +129,13 @@ cdef class OutgoingQueue:
             entry.called_back = NULL
         free(entry.copy)
         entry.copy = NULL
+        if reply:
+            if entry.next_reply != NULL:
+                entry.next_reply.previous_reply = entry.previous_reply
+            if entry.previous_reply != NULL:
+                entry.previous_reply.next_reply = entry.next_reply
+            else:
+                self.replies = entry.next_reply
         Py_XDECREF(<PyObject *> entry.process)
         entry.process = NULL
         entry.stage = STAGE_FREE

@@ -207,9 +207,7 @@ cdef class Transmission(ProgressSource):
         entry.portal = way.portal
         entry.entry = way.entry
         if source != NULL:
-            entry.reply = True
-            entry.source = source[0]
-            entry.question = question[0]
+            self.outgoing.replies_to(entry, source, question)
         prepare(entry, link)
         self.outgoing.add(entry, link)
         return self.poll()

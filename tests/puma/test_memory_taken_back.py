@@ -11,6 +11,7 @@ from ompy.core.errors import ERR_PROC_FAILED, MPIError
 
 SHORT = bytes(range(250))
 LONG = bytes(range(251)) * 80
+PIECES = LONG[:1500]
 FULL = {"packet_size": 1000, "eager_size": 500, "capacity": 1}
 # How far a message is: (network, body, whether another one is in its way)
 STAGES = {
@@ -212,3 +213,22 @@ def test_memory_is_taken_back_as_often_as_it_is_given_back(three):
     owner.give_back(0, memory)
     three.send(0, b"w")
     assert memory[:1] == b"w"
+
+
+def test_who_discards_a_descriptor_hears_how_many_replies_out_of_it_are_under_way():
+    """One to another node ends before older ones, and their places in the queue are used again."""
+    machine = Machine(3, packet_size=1000, capacity=4)
+    owner, others = machine.processes[1], (machine.processes[0], machine.processes[2])
+    for asker in others:
+        asker.attach(9, asker.independent([bytearray(len(LONG)) for _ in range(9)]))
+    for turn in range(3):
+        blocks = [owner.single(bytearray(body), READ, 0, SENDER_OFFSET) for body in (LONG, PIECES, LONG)]
+        for place, block in enumerate(blocks):
+            owner.attach(3 * turn + place, block)
+        questions = [(0, 0, LONG), (0, 2, LONG), (0, 0, LONG), (1, 1, PIECES)]
+        for asker, place, body in questions:
+            others[asker].send(OWN, 1, 3 * turn + place, answer=9, answer_length=len(body))
+        for _ in questions:
+            machine.network.step()
+        assert [owner.discard(block) for block in blocks] == [2, 0, 1]
+        machine.run()

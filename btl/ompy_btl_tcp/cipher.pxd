@@ -16,7 +16,7 @@ cdef enum:
     HEADER = 5
     MOST_TAG = 32
     AROUND = HEADER + 1 + MOST_TAG               # bytes of a record that are not content, at most
-    MOST_IV = 32
+    MOST_IV = 16
 
 cdef enum:                                       # of a record
     ALERT = 21

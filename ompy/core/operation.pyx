@@ -62,7 +62,8 @@ cdef extern from *:
     #define OMPY_PRODUCT(X, Y) ((X) * (Y))
     /* NAME forwards, NAME_back a step at a time, the last one first. */
     #define OMPY_WIDE_LOOP(NAME, TARGET, BYTES, TYPE, EACH, ONE)                                                  \\
-    __attribute__((target(TARGET), always_inline)) static inline void NAME##_step(const TYPE *input, TYPE *inout) { \\
+    __attribute__((target(TARGET), always_inline))                                                                \\
+    static inline void NAME##_step(const TYPE *input, TYPE *inout) {                                              \\
         typedef TYPE vector __attribute__((vector_size(BYTES), aligned(sizeof(TYPE)), may_alias));                \\
         const vector *x = (const vector *) input;                                                                 \\
         vector *y = (vector *) inout;                                                                             \\
@@ -100,7 +101,7 @@ cdef extern from *:
     OMPY_WIDE_LOOP(NAME##_product, TARGET, BYTES, NUMBER, OMPY_PRODUCT, OMPY_PRODUCT)
     #define OMPY_WIDE(NAME, TYPE, NUMBER)                                                                         \\
     OMPY_WIDE_LOOPS(NAME##_32, "avx2", 32, TYPE, NUMBER)                                                          \\
-    OMPY_WIDE_LOOPS(NAME##_64, "avx512f,prefer-vector-width=512", 64, TYPE, NUMBER)                      \\
+    OMPY_WIDE_LOOPS(NAME##_64, "avx512f,prefer-vector-width=512", 64, TYPE, NUMBER)                               \\
     static const ompy_kernel NAME[2][2][4] = {                                                                    \\
         {{NAME##_32_max, NAME##_32_min, NAME##_32_sum, NAME##_32_product},                                        \\
          {NAME##_32_max_back, NAME##_32_min_back, NAME##_32_sum_back, NAME##_32_product_back}},                   \\

@@ -34,6 +34,7 @@ from ompy.core.doorbell cimport Bell
 from ompy.core.operation cimport Operation
 from ompy.core.reach cimport Reach
 from ompy.core.typemap cimport Typemap
+from ompy_osc_sm.pace cimport Pace
 
 cdef enum:
     SLOTS = 16
@@ -86,13 +87,15 @@ cdef struct Pause:
     int64_t length                               # 0: there is none
     int64_t end
 
-# Ways of a long put or get, and what they took, in nanoseconds a KiB; 0: not known.
+# Ways of a long put or get of memory that is not seen here: the target's copies alone, the kernel's on both sides, or here
+# alone.
 cdef enum:
-    MAILBOX, KERNEL
+    MAILBOX, BOTH_SIDES, KERNEL
+    COPY_WAYS = 3
 
-cdef struct Pace:
-    double took[2]                               # of the last ones, by way
-    unsigned int turn
+# Sizes for which the quickest way is found apart.
+cdef enum:
+    SIZES = 3
 
 # What an origin knows of a target's.
 cdef struct Outbox:
@@ -104,7 +107,7 @@ cdef struct Outbox:
     Pause between_calls                          # or the next call
     Bell *bell
     int writer                                   # of the bell's pipe
-    Pace paces[2]                                # of puts and gets beyond ROOM
+    Pace paces[2][SIZES]                         # of long puts and gets
 
 # Numbers of operations (`number_of`).
 cdef enum:
@@ -139,9 +142,8 @@ cdef inline void post(Outbox *outbox, Kind kind, uint64_t address, size_t size, 
     outbox.slot.size = <uint32_t> size
     outbox.slot.second = second
     release32(&outbox.slot.state, POSTED)
-# The way that took less time of late; now and then the other one, which may be quicker by now.
-cdef int quicker(Pace *pace) noexcept
-cdef void note_pace(Pace *pace, int way, size_t nbytes, int64_t nanoseconds) noexcept
+cdef inline int size_number(size_t nbytes) noexcept nogil:
+    return 0 if nbytes <= 131072 else 1 if nbytes <= 524288 else 2
 # Wait until it is carried out; `patience` nanoseconds at most until it is claimed.
 cdef Outcome settle(Outbox *outbox, Reach *reach, int64_t patience) noexcept
 # How targets know the operation when it is made on `nbytes` of the type at the address; -1: by no order.

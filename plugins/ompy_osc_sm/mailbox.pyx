@@ -29,8 +29,6 @@ cdef enum:
     FETCHED = 4096                               # bytes of data: more lines than a core asks for at once
     STRETCH = 2048                               # bytes of it that are answered at a time
     LINE = 64
-    TURNS = 64                                   # of long puts and gets, of which one goes the way that seems slower
-    WEIGHT = 4                                   # of the last one among those before
     TOO_OLD = 100000000                          # nanoseconds, of orders about memory of a process that may be another by now
 
 # By number: REPLACE and NO_OP, and then the reductions, whose kernels are the same in every process.
@@ -267,22 +265,6 @@ cdef Slot *slot_for(Outbox *outbox) noexcept:
     if outbox.slot == NULL and not take_slot(outbox):
         begin(&outbox.in_vain, clock_now(), MOST_BETWEEN_CALLS, MOST_BETWEEN_CALLS)
     return outbox.slot
-
-
-cdef int quicker(Pace *pace) noexcept:
-    cdef int best = KERNEL if pace.took[KERNEL] < pace.took[MAILBOX] else MAILBOX
-    pace.turn += 1
-    # At first more often: memory that is touched for the first time says little.
-    return best if pace.turn % TURNS and pace.turn & (pace.turn - 1) else 1 - best
-
-
-cdef void note_pace(Pace *pace, int way, size_t nbytes, int64_t nanoseconds) noexcept:
-    cdef double took = <double> nanoseconds * 1024 / nbytes
-    # What seemed slower, or was never tried, is as quick as it was just now.
-    if 0 < pace.took[way] < pace.took[1 - way]:
-        pace.took[way] += (took - pace.took[way]) / WEIGHT
-    else:
-        pace.took[way] = took
 
 
 cdef Outcome settle(Outbox *outbox, Reach *reach, int64_t patience) noexcept:

@@ -54,6 +54,7 @@ cdef class Remote(Attached):
 
     # An image is a copy of what is between the first and the last byte of the target's elements.
     cdef int transfer(self, int target, size_t here, uint64_t there, size_t size, bint inward) except -1
-    cdef int copy_jointly(self, Access access, size_t here, size_t nbytes, size_t done, bint inward) except -1
+    cdef size_t copy_jointly(self, Access access, size_t here, size_t nbytes, size_t done, bint inward,
+                             bint jointly) except? 0
     cdef int combine_pieces(self, Access access, const char *operand, size_t done, size_t end) except -1
     cdef int write_back(self, Access access, char *image, Py_ssize_t first) except -1

@@ -16,11 +16,12 @@ from ompy.mca.accumulate cimport NO_OP, REPLACE
 from ompy.mca.osc cimport Access
 from ompy_osc_sm.attached cimport Attached
 from ompy_osc_sm.mailbox cimport (
-    ABSORB, CARRIED_OUT, COMBINE, FETCH, GET, HALF, KERNEL, LEAVING, LONGEST_FAR, LOST, MAILBOX, PIECE, PULL, PUSH,
-    PUT, REFUSED, REPLACING, ROOM, SHORT_HALF, SWAP, Far, Kind, Outbox, Outcome, Pace, Slot, data_of, note_pace, number_of,
-    post, quicker, settle, slot_for,
+    ABSORB, BOTH_SIDES, CARRIED_OUT, COMBINE, COPY_WAYS, FETCH, GET, HALF, KERNEL, LEAVING, LONGEST_FAR, LOST, MAILBOX, PIECE,
+    PULL, PUSH, PUT, REFUSED, REPLACING, ROOM, SHORT_HALF, SWAP, Far, Kind, Outbox, Outcome, Slot, data_of, number_of, post,
+    settle, size_number, slot_for,
 )
 from ompy_osc_sm.neighbours cimport Neighbour
+from ompy_osc_sm.pace cimport Pace, note_pace, quickest
 from ompy_osc_sm.remote cimport copy
 
 from ompy.core.errors import ERR_OTHER, ERR_PROC_FAILED, MPIError
@@ -182,31 +183,32 @@ cdef class Remote(Attached):
     # -- by the kernel ------------------------------------------------------------------------------------------------
 
     cdef int copy_run(self, Access access, Kind kind, size_t here, size_t nbytes) except -1:
-        """Bytes that lie together on both sides.  Many of them go through the mailbox or by the kernel, whichever took less
-        time of late: that depends on how far the cores are from each other."""
-        cdef Pace *pace = &self.outbox_of(access.target).paces[kind == GET]
-        cdef bint long_one = nbytes > ROOM and self.patience
+        """Bytes that lie together on both sides.  Many of them go the way that took the least time of late: that depends on
+        how far the cores are from each other."""
+        cdef Pace *pace = &self.outbox_of(access.target).paces[kind == GET][size_number(nbytes)]
+        cdef bint long_one = nbytes > SHORT_HALF and self.patience
         cdef int64_t begun = clock_now() if long_one else 0
-        cdef size_t done = 0
-        if not long_one or quicker(pace) == MAILBOX:
-            done = self.order_copy(access, kind, <char *> here, nbytes)
-        if done < nbytes:
-            self.copy_jointly(access, here, nbytes, done, kind == GET)
+        cdef int way = quickest(pace, COPY_WAYS) if long_one else MAILBOX
+        cdef size_t done = self.order_copy(access, kind, <char *> here, nbytes) if way == MAILBOX else 0
+        cdef size_t helped = self.copy_jointly(access, here, nbytes, done, kind == GET, way != KERNEL) if done < nbytes else 0
         if long_one and done in (0, nbytes):
-            note_pace(pace, MAILBOX if done else KERNEL, nbytes, clock_now() - begun)
+            note_pace(pace, MAILBOX if done else BOTH_SIDES if helped else KERNEL, nbytes, clock_now() - begun)
         return 0
 
-    cdef int copy_jointly(self, Access access, size_t here, size_t nbytes, size_t done, bint inward) except -1:
-        """What is not done yet.  Where that is long and the target is there, each side copies a half."""
+    cdef size_t copy_jointly(self, Access access, size_t here, size_t nbytes, size_t done, bint inward,
+                             bint jointly) except? 0:
+        """What is not done yet.  Where that is long and the target is there, each side copies a half, if so wished; how many
+        bytes the target has copied."""
         cdef Outbox *outbox = self.outbox_of(access.target)
         cdef Reach *reach = self.room.reaches[access.target]
         cdef uint64_t there = self.address_of(access) + done
-        cdef size_t piece, half
+        cdef size_t piece, half, helped = 0
+        cdef int error
         cdef Slot *slot
-        cdef bint helped
+        cdef bint carried_out
         here += done
         nbytes -= done
-        while nbytes >= JOINT and self.patience:
+        while jointly and nbytes >= JOINT and self.patience:
             slot = slot_for(outbox)
             if slot == NULL:
                 break
@@ -215,13 +217,16 @@ cdef class Remote(Attached):
             self.name_memory(slot, here + half)
             post(outbox, PUSH if inward else PULL, there + half, piece - half)
             error = move(reach, here, there, half, inward)
-            helped = self.is_done(access, outbox, 0) and slot.done
-            if error or not helped and move(reach, here + half, there + half, piece - half, inward):
+            carried_out = self.is_done(access, outbox, 0) and slot.done
+            if error or not carried_out and move(reach, here + half, there + half, piece - half, inward):
                 break
+            helped += piece - half if carried_out else 0
             here += piece
             there += piece
             nbytes -= piece
-        return self.transfer(access.target, here, there, nbytes, inward) if nbytes else 0
+        if nbytes:
+            self.transfer(access.target, here, there, nbytes, inward)
+        return helped
 
     cdef int combine_pieces(self, Access access, const char *operand, size_t done, size_t end) except -1:
         """From byte `done` to byte `end`, all contiguous, read, combined and written back by this process.

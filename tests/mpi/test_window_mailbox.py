@@ -101,18 +101,18 @@ def test_a_target_inside_mpi_carries_short_accesses_out(comm, what, ompy_seed):
 
 @pytest.mark.ompy(2, mca={"osc": "sm", "osc_sm_patience": "20000"})
 def test_a_target_that_leaves_mpi_after_the_first_of_two_orders_leaves_the_second_to_the_kernel(comm, ompy_seed):
-    nbytes, calls = 65535, 5 * ("put", "get", "get")
+    nbytes, wanted = 65535, {("put", 1), ("get", 1)}
     win, memory = over_ordinary_memory(comm, nbytes)
     if comm.rank == 0:
         dice, model, orders = random.Random(ompy_seed), np.zeros(nbytes, "u1"), []
         win.Lock_all()
-        for what in calls:
-            before = counters()["ordered"]
-            access(win, what, nbytes, model, dice)
-            orders.append((what, counters()["ordered"] - before))
+        while not wanted <= set(orders):  # not every one goes through the mailbox, or finds the target in MPI
+            for what in ("put", "get", "get"):
+                before = counters()["ordered"]
+                access(win, what, nbytes, model, dice)
+                orders.append((what, counters()["ordered"] - before))
         win.Unlock_all()
         comm.send(model, 1, 99)
-        assert {("put", 1), ("get", 1)} <= set(orders), orders
     else:
         request = comm.irecv(source=0, tag=99)
         while not request.Get_status():
@@ -133,8 +133,9 @@ def test_a_target_inside_mpi_has_a_part_in_long_accesses(comm, what, ompy_seed):
 
 @pytest.mark.ompy(2, mca=PATIENT)
 @pytest.mark.parametrize("what", ["put", "get"])
-def test_long_copies_go_either_way_and_each_is_tried_again(comm, what, ompy_seed):
-    """Through the mailbox are sixteen orders, by the kernel one at most, or none where the target came late."""
+def test_long_copies_go_every_way_and_each_is_tried_again(comm, what, ompy_seed):
+    """Through the mailbox are sixteen orders, by the kernel on both sides one, or none where the target came late, and here
+    alone none."""
     nbytes, orders = 1 << 20, []
     win, memory = over_ordinary_memory(comm, nbytes)
     if comm.rank == 0:
@@ -146,8 +147,8 @@ def test_long_copies_go_either_way_and_each_is_tried_again(comm, what, ompy_seed
             orders.append(counters()["ordered"] - before)
         win.Unlock_all()
         comm.send(model, 1, 99)
-        assert {16} < set(orders[:4]) <= {0, 1, 16}
-        assert {16} < set(orders[4:]) <= {0, 1, 16}
+        assert {0, 16} <= set(orders[:4]) <= {0, 1, 16}
+        assert {0, 16} <= set(orders[4:]) <= {0, 1, 16}
     else:
         assert (memory == poll_until_told(comm)).all(), f"seed {ompy_seed}"
     win.Free()

@@ -71,6 +71,7 @@ cdef class Exchange:
     cdef int await_ready(self, int rank, int phase) except -1
     cdef int transmit(self, int portal, int rank, int phase, const char *data, uint64_t length, uint64_t offset) except -1
     cdef int entry_for(self, int rank, int phase, char *data, uint64_t length, int options) except -1
+    cdef int make_entry(self, int rank, int phase, char *data, uint64_t length, int options) except -1
     cdef int drop_entry(self, int entry) except -1
     cdef int until(self, uint64_t *word, uint64_t goal, bint exactly, int rank) except -1
     # After an exception: the kernel looks at the memory of a message no more.

@@ -3,9 +3,11 @@
 """Messages between the ranks of one communicator, straight on portals; see `exchange.pxd`."""
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
+from ompy.core.copying cimport copy_bytes
 from ompy.core.errors import ERR_NO_MEM, ERR_OTHER, MPIError
+from ompy.core.owner cimport enter, leave
 from ompy.core.proc cimport Proc, table
 from ompy.core.progress cimport DoneFunction, wait_until
 from ompy.core.signals cimport keep_exceptions, raise_kept
@@ -69,12 +71,18 @@ cdef Station station_over(Bml bml, uint32_t node):
 
 
 cdef Exchange exchange_for(Communicator comm, Bml bml, uint32_t node, uint64_t short_limit, int drift):
-    cdef Station station = station_over(bml, node)
-    cdef Exchange exchange = station.exchanges.get(comm.context)
-    if exchange is None:
-        exchange = Exchange(comm, bml, node, short_limit, drift)
-        station.exchanges[comm.context] = exchange
-    exchange.users += 1
+    cdef Station station
+    cdef Exchange exchange
+    enter()
+    try:
+        station = station_over(bml, node)
+        exchange = station.exchanges.get(comm.context)
+        if exchange is None:
+            exchange = Exchange(comm, bml, node, short_limit, drift)
+            station.exchanges[comm.context] = exchange
+        exchange.users += 1
+    finally:
+        leave()
     return exchange
 
 
@@ -112,7 +120,11 @@ cdef struct Abandoned:
 cdef bint is_written_no_more(void *context) except -1:
     cdef Abandoned *state = <Abandoned *> context
     cdef Station station = <Station> state.station
-    return station.qkernel.abandon(station, state.descriptor) == 0
+    enter()
+    try:
+        return station.qkernel.abandon(station, state.descriptor) == 0
+    finally:
+        leave()
 
 
 cdef int outwait(DoneFunction done, void *state) except -1:
@@ -192,6 +204,13 @@ cdef class Exchange:
     # -- entries --------------------------------------------------------------------------------------------------
 
     cdef int entry_for(self, int rank, int phase, char *data, uint64_t length, int options) except -1:
+        enter()
+        try:
+            return self.make_entry(rank, phase, data, length, options)
+        finally:
+            leave()
+
+    cdef int make_entry(self, int rank, int phase, char *data, uint64_t length, int options) except -1:
         cdef Station station = self.station
         cdef int entry = station.new_entry()
         cdef int descriptor = station.new_descriptor()
@@ -215,13 +234,19 @@ cdef class Exchange:
     cdef int drop_entry(self, int entry) except -1:
         cdef Station station = self.station
         cdef Abandoned state = Abandoned(<void *> station, station.entries[entry].descriptor)
-        station.remove(entry)
+        enter()
+        try:
+            station.remove(entry)
+        finally:
+            leave()
         try:
             if not is_written_no_more(&state):
                 outwait(is_written_no_more, &state)
         finally:
+            enter()
             station.free_descriptor(state.descriptor)
             station.free_entry(entry)
+            leave()
         return 0
 
     # -- waiting --------------------------------------------------------------------------------------------------
@@ -256,10 +281,12 @@ cdef class Exchange:
         header.match_bits = self.bits(phase)
         header.offset = offset
         Py_INCREF(sending)                       # the kernel's reference, until `sent`
+        enter()
         try:
             verdict = station.qkernel.send_app_msg(station, station.capability, self.node(rank), &header, data, length,
                                                    <uint64_t> <void *> sending, NULL)
         finally:
+            leave()
             if verdict != QUEUED:
                 Py_DECREF(sending)
         if verdict == QUEUED:
@@ -280,11 +307,21 @@ cdef class Exchange:
         cdef QKernel kernel = self.station.qkernel
         cdef Proc proc = self.comm.peer(rank)
         cdef Wait state = Wait(&sending.out, 1, False, <void *> proc)
-        if proc.failure is None and not kernel.set_aside(self.node(rank), data, length):
+        cdef bint aside
+        enter()
+        try:
+            aside = proc.failure is not None or kernel.set_aside(self.node(rank), data, length)
+        finally:
+            leave()
+        if not aside:
             # The peer reads it just now, and can't be told not to.
             outwait(arrived_or_lost, &state)
         if proc.failure is not None:
-            kernel.peer_lost(self.node(rank), proc.failure)
+            enter()
+            try:
+                kernel.peer_lost(self.node(rank), proc.failure)
+            finally:
+                leave()
         return 0
 
     cdef int send(self, int rank, int phase, const char *data, uint64_t length) except -1:
@@ -294,9 +331,11 @@ cdef class Exchange:
         cdef Station station = self.station
         cdef int entry = self.entry_for(rank, phase, data, length, SENDER_OFFSET)
         cdef uint64_t before = self.pieces(entry)
-        cdef Letter *letter = station.search_or_activate(self.heap_descriptor, PORTAL_SHORT, entry,
-                                                         station.portals[PORTAL_SHORT].index)
+        cdef Letter *letter
         try:
+            enter()
+            letter = station.search_or_activate(self.heap_descriptor, PORTAL_SHORT, entry, station.portals[PORTAL_SHORT].index)
+            leave()
             if letter == NULL:
                 self.await_pieces(entry, rank, before + 1)
             else:
@@ -314,8 +353,10 @@ cdef class Exchange:
             wait_until(settled_or_lost, &state, self.shown)
         if letter.state != LETTER_WHOLE:
             raise proc.failure or MPIError(ERR_OTHER, f"coll portals: the rest of a message of rank {rank} never came")
-        memcpy(data, letter_body(letter), min(length, letter.length))
+        enter()
+        copy_bytes(data, letter_body(letter), min(length, letter.length))
         release_letter(self.heap, letter)
+        leave()
         return 0
 
     cdef int send_long(self, int rank, int phase, const char *data, uint64_t length) except -1:
@@ -334,7 +375,11 @@ cdef class Exchange:
 
     cdef int open_block(self, int rank, int phase, char *data, uint64_t length) except -1:
         cdef int entry = self.entry_for(rank, phase, data, length, SENDER_OFFSET)
-        self.station.insert(PORTAL_LONG, entry, LINK_END)
+        enter()
+        try:
+            self.station.insert(PORTAL_LONG, entry, LINK_END)
+        finally:
+            leave()
         return entry
 
     cdef uint64_t pieces(self, int entry) noexcept:

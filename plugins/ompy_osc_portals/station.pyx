@@ -6,6 +6,7 @@ from libc.string cimport memset
 
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.core.errors import ERR_PROC_FAILED
+from ompy.core.owner cimport enter, leave
 from ompy.mca.btl cimport FLAG_ATOMICS, FLAG_GET, FLAG_PUT, Descriptor, atomic_names
 from ompy_puma.btl_wire cimport kernel_over
 from ompy_puma.descriptor cimport SENDER_OFFSET, WRITE
@@ -20,10 +21,16 @@ cdef dict stations = {}                          # id of a kernel -> its Station
 
 
 cdef Station station_over(Bml bml, uint32_t node, int regions):
-    cdef QKernel kernel = kernel_over(bml, node)
-    cdef Station station = stations.get(id(kernel))
-    if station is None:
-        station = stations[id(kernel)] = Station(kernel, regions)
+    cdef QKernel kernel
+    cdef Station station
+    enter()                                      # threads that make windows at once share one
+    try:
+        kernel = kernel_over(bml, node)
+        station = stations.get(id(kernel))
+        if station is None:
+            station = stations[id(kernel)] = Station(kernel, regions)
+    finally:
+        leave()
     return station
 
 

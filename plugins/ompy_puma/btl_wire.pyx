@@ -5,6 +5,7 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.core.errors import ERR_OTHER, MPIError
+from ompy.core.owner cimport enter, leave
 from ompy.core.proc cimport Proc, table
 from ompy.mca.bml cimport Bml, PeerRoutes, Route
 from ompy.mca.btl cimport FLAG_GET, FLAG_IN_ORDER, FLAG_NEEDS_REGISTRATION, Btl, Descriptor, Endpoint, Receiver
@@ -169,14 +170,18 @@ cpdef QKernel kernel_over(Bml bml, uint32_t node, bint private=False):
     """
     cdef BtlWire wire
     cdef QKernel kernel
-    for known, kernel in kernels:
-        if known is bml:
-            return kernel
-    wire = BtlWire(bml, private)
-    kernel = QKernel(node, wire)
-    wire.listen(kernel)
-    kernels.append((bml, kernel))
-    return kernel
+    enter()                                      # two threads that want the first one get the same
+    try:
+        for known, kernel in kernels:
+            if known is bml:
+                return kernel
+        wire = BtlWire(bml, private)
+        kernel = QKernel(node, wire)
+        wire.listen(kernel)
+        kernels.append((bml, kernel))
+        return kernel
+    finally:
+        leave()
 
 
 cpdef int forget_kernel(QKernel kernel) except -1:

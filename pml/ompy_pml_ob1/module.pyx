@@ -193,14 +193,22 @@ cdef class Ob1(Pml):
 
     cpdef int add_proc(self, Proc proc) except -1:
         """Find the routes to a peer now rather than at the first message."""
-        if proc.routes is None:
-            proc.routes = self.bml.add_proc(proc)
+        enter()
+        try:
+            if proc.routes is None:
+                proc.routes = self.bml.add_proc(proc)
+        finally:
+            leave()
         return 0
 
     cpdef int del_proc(self, Proc proc) except -1:
         """No more contact with a peer."""
-        if proc.routes is not None:
-            self.bml.del_proc(proc)
+        enter()
+        try:
+            if proc.routes is not None:
+                self.bml.del_proc(proc)
+        finally:
+            leave()
         return 0
 
     # -- sending --------------------------------------------------------------------------------------------------

@@ -165,6 +165,41 @@ def test_threads_run_collectives_on_their_own_communicators_at_the_same_time(com
         made.Free()
 
 
+@pytest.mark.ompy(3, 5, mca=OPTIONS)
+def test_threads_that_meet_a_peer_at_once_do_so_one_after_the_other(comm):
+    """Each would have ways of its own to it, and those of one would be gone while the kernel still used them."""
+    from ompy.mca.pml import chosen
+
+    at_once, inside, lock = [], [], threading.Lock()
+    bml = chosen().bml
+    add_proc = bml.add_proc
+
+    def meet(proc):
+        with lock:
+            inside.append(proc)
+            at_once.append(len(inside))
+        try:
+            for _ in range(20):
+                time.sleep(0.001)  # others may run
+            return add_proc(proc)
+        finally:
+            with lock:
+                inside.remove(proc)
+
+    bml.add_proc = meet
+    comms = [comm.Dup() for _ in range(3)]
+    threads = [threading.Thread(target=allgather, args=(made, 10, 0)) for made in comms]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    del bml.add_proc
+    assert max(at_once, default=1) == 1
+    assert comm.allreduce(len(at_once)) > 0, "everybody had met everybody"
+    for made in comms:
+        made.Free()
+
+
 @pytest.mark.ompy(5, mca=OPTIONS)
 @pytest.mark.parametrize("count", [8, 400])
 def test_operands_meet_in_rank_order_where_the_operation_does_not_commute(comm, count):

@@ -8,6 +8,7 @@ from libc.string cimport memcpy, memset
 from ompy.core.constants cimport OK
 from ompy.core.constants cimport OUT_OF_RESOURCE as NO_ROOM
 from ompy.core.errors import ERR_PROC_FAILED
+from ompy.core.copying cimport copy_bytes
 from ompy.core.proc cimport table
 from ompy.mca.btl cimport (
     FLAG_ATOMICS, FLAG_GET, FLAG_IN_ORDER, FLAG_NEEDS_REGISTRATION, FLAG_PUT, FLAG_SEND, FLAG_SENDI, INTERFACE, atomic_names,
@@ -199,7 +200,7 @@ cdef class PortalsBtl(Btl):
         if payload_size == 0:
             return self.transmit(<PortalsEndpoint> endpoint, header, header_size, tag)
         memcpy(self.scratch, header, header_size)
-        memcpy(self.scratch + header_size, payload, payload_size)
+        copy_bytes(self.scratch + header_size, payload, payload_size)
         return self.transmit(<PortalsEndpoint> endpoint, self.scratch, header_size + payload_size, tag)
 
     # -- remote memory --------------------------------------------------------------------------------------------

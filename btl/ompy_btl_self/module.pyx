@@ -4,6 +4,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from ompy.core.constants cimport OK
+from ompy.core.copying cimport copy_bytes
 from ompy.core.proc cimport Proc
 from ompy.core.progress cimport wake
 from ompy.mca.btl cimport (
@@ -118,7 +119,7 @@ cdef class SelfBtl(Btl):
         cdef char *text = <char *> (letter + 1)
         memcpy(text, header, header_size)
         if payload_size:
-            memcpy(text + header_size, payload, payload_size)
+            copy_bytes(text + header_size, payload, payload_size)
         return self.post(letter)
 
     cpdef int send(self, Endpoint endpoint, Descriptor descriptor, int tag) except -1:
@@ -134,13 +135,13 @@ cdef class SelfBtl(Btl):
         return descriptor
 
     cpdef int put(self, Endpoint endpoint, Descriptor descriptor) except -1:
-        memcpy(<void *> <size_t> descriptor.remote_address, <void *> descriptor.local_address, descriptor.size)
+        copy_bytes(<void *> <size_t> descriptor.remote_address, <void *> descriptor.local_address, descriptor.size)
         descriptor.in_flight = True
         descriptor.complete()
         return OK
 
     cpdef int get(self, Endpoint endpoint, Descriptor descriptor) except -1:
-        memcpy(<void *> descriptor.local_address, <void *> <size_t> descriptor.remote_address, descriptor.size)
+        copy_bytes(<void *> descriptor.local_address, <void *> <size_t> descriptor.remote_address, descriptor.size)
         descriptor.in_flight = True
         descriptor.complete()
         return OK

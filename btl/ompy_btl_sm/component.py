@@ -190,13 +190,16 @@ def ompy_query(context: Context) -> Offer | Refusal:
     from ompy_btl_sm.module import SmBtl
 
     kernel_copies = single_copy(context)
+    if kernel_copies and is_crowded(context) and registry.lookup("btl_sm_min_rdma_pipeline_size").source == "default":
+        # A message that can go eagerly waits for no answer, which takes a turn of the core.
+        limits["min_rdma_pipeline_size"] = max(limits["min_rdma_pipeline_size"], limits["eager_limit"] + 1)
     if context.rte:
         belong_to(context.rte.job)
     slots = context.value("inbox_slots") or max(64, 2 * local_size)
     heap = own_heap(context, local_size)
     joint_size = context.value("joint_copy")
     if joint_size < 0:
-        joint_size = 0 if context.rte is not None and context.rte.is_crowded else JOINT_SIZE
+        joint_size = 0 if is_crowded(context) else JOINT_SIZE
     try:
         btl = SmBtl(ring_size, context.value("backing"), slots, kernel_copies, heap, joint_size, context.value("ring_copy"))
         short = btl.in_files and reserve(btl, local_size)
@@ -270,4 +273,9 @@ def single_copy(context: Context) -> bool:
     if reason:
         context.inform(f"{reason}; large messages go through the ring")
         return False
-    return choice == "cma" or pays()
+    return choice == "cma" or pays(is_crowded(context))
+
+
+def is_crowded(context: Context) -> bool:
+    """Whether ranks outnumber cores on this host."""
+    return context.rte is not None and context.rte.is_crowded

@@ -6,7 +6,7 @@ from ompy.core.reach cimport Reach
 from ompy.core.segment cimport Segment
 from ompy.mca.btl cimport Endpoint
 from ompy_btl_sm.ring cimport Reader, Writer
-from ompy_btl_sm.ring_copy cimport Trial
+from ompy_btl_sm.ring_copy cimport LongWrites
 
 
 cdef class Card:
@@ -37,7 +37,7 @@ cdef class SmEndpoint(Endpoint):
     cdef readonly Card card
     cdef Writer writer
     cdef Segment segment                         # of that ring
-    cdef Trial trial                             # how long payloads are written into it
+    cdef LongWrites long_writes                  # into it
     cdef bint connecting                         # some thread is
     cdef bint connected                          # the peer knows of it
     cdef RemoteDoorbell doorbell

@@ -22,7 +22,7 @@ cdef class SmBtl(Btl):
     cdef public str backing
     cdef public object on_fallback               # called with a line for people when single copy turns out not to work
     cdef public object on_lack                   # called with a line for people when something must wait for descriptors
-    cdef public object on_choice                 # called with a line for people when a trial of `ring_copy` is over
+    cdef public object on_choice                 # called with a line for people when `ring_copy` finds another way quicker
     cdef public object reservation               # room for rings in files, see `reservation.py`; None elsewhere
     cdef Inbox inbox
     cdef bytes own_doorbell

@@ -28,7 +28,7 @@ from ompy_btl_sm.ring cimport (
     own_ahead, peek, publish, reserve, restore as restore_memory, round_size, withdraw as withdraw_memory,
 )
 from ompy_btl_sm.joint_copy cimport JointCopy, help_along, receive_jointly
-from ompy_btl_sm.ring_copy cimport CACHED, LONG, MEASURED, STREAMING, Trial, open_trial, write_long
+from ompy_btl_sm.ring_copy cimport CACHED, LONG, MEASURED, STREAMING, LongWrites, cost_of, open_long_writes, write_long
 from ompy.core.reach import host_identity
 from ompy_btl_sm.endpoint import PROBE
 
@@ -157,7 +157,7 @@ cdef class SmBtl(Btl):
             endpoint = self.endpoints.get(card.pid)
             if endpoint is None:
                 endpoint = SmEndpoint(self, proc, card)
-                open_trial(&endpoint.trial, self.ring_copy)
+                open_long_writes(&endpoint.long_writes, self.ring_copy)
                 self.endpoints[card.pid] = endpoint
                 self.make_room()
                 for incoming in self.incoming:
@@ -250,7 +250,7 @@ cdef class SmBtl(Btl):
         cdef int streams_out = 0
         for endpoint in self.endpoints.values():
             rings_out += endpoint.connected
-            streams_out += endpoint.trial.way == STREAMING
+            streams_out += endpoint.long_writes.usual == STREAMING
         return {
             "messages_sent": self.sent,
             "bytes_sent": self.bytes_sent,
@@ -322,7 +322,7 @@ cdef class SmBtl(Btl):
                    const char *payload, size_t payload_size, int tag) except -1:
         cdef SmEndpoint peer = <SmEndpoint> endpoint
         cdef size_t length = header_size + payload_size
-        cdef bint decided = False
+        cdef bint changed = False
         cdef char *place = reserve(&peer.writer, length)
         if place == NULL:
             if self.cannot_write(peer) == OUT_OF_RESOURCE:
@@ -332,9 +332,9 @@ cdef class SmBtl(Btl):
                 return OUT_OF_RESOURCE
         # The header goes last: the reader watches its line, and would fetch it in between.
         if payload_size >= LONG:
-            self.streamed -= peer.trial.streamed
-            decided = write_long(&peer.trial, place + header_size, payload, payload_size, peer.writer.mask + 1)
-            self.streamed += peer.trial.streamed
+            self.streamed -= peer.long_writes.streamed
+            changed = write_long(&peer.long_writes, place + header_size, payload, payload_size)
+            self.streamed += peer.long_writes.streamed
         elif payload_size:
             copy_out(place + header_size, payload, payload_size)
         memcpy(place, header, header_size)
@@ -343,17 +343,16 @@ cdef class SmBtl(Btl):
         own_ahead(&peer.writer, length)
         self.sent += 1
         self.bytes_sent += length
-        if decided:
+        if changed:
             self.tell_choice(peer)
         return OK
 
     cdef int tell_choice(self, SmEndpoint endpoint) except -1:
-        cdef Trial *trial = &endpoint.trial
+        cdef LongWrites *writes = &endpoint.long_writes
         if self.on_choice is not None:
-            cached, streaming = [cost * (1 << 20) / 1000 for cost in trial.cost]
             self.on_choice(f"long payloads to process {endpoint.card.pid} are written into the ring "
-                           f"{WORDS[<int> trial.way]}: a MiB took {cached:.0f} us {WORDS[<int> CACHED]}, "
-                           f"{streaming:.0f} us {WORDS[<int> STREAMING]}")
+                           f"{WORDS[<int> writes.usual]}: of a MiB the writer's part takes {cost_of(writes, CACHED):.0f} us "
+                           f"{WORDS[<int> CACHED]}, {cost_of(writes, STREAMING):.0f} us {WORDS[<int> STREAMING]}")
         return 0
 
     cdef int cannot_write(self, SmEndpoint endpoint) except -1:
@@ -368,7 +367,6 @@ cdef class SmBtl(Btl):
                 return OUT_OF_RESOURCE
             return OK
         self.refused += 1
-        endpoint.trial.waiting = True
         for index in range(self.watched.blocked_count):
             if self.watched.blocked[index] == &endpoint.writer:
                 return OUT_OF_RESOURCE

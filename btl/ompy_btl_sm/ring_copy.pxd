@@ -1,15 +1,17 @@
 # How long payloads are written into the ring towards one peer: by ordinary stores, or past the caches by non-temporal ones.
 #
-# Which is quicker depends on how far the two cores are apart and on what the reader does meanwhile, so it is measured where it
-# matters: on the first long messages themselves.  A *run* is three rings full of fragments, one right behind the other; runs
-# are timed in turns, and the way of the quickest is kept.
+# Which is quicker depends on how far the two cores are apart, and that changes where the system moves ranks, or a hypervisor
+# the cores; so it is measured all the time, on the payloads themselves (`ompy/core/pace.pxd`).  The writer knows its own
+# part alone.  For the reader, lines that are in no cache come from memory, which takes it longer than from another core
+# nearby; so streaming has to be quicker by far:
 #
-#     fragments  | cached x 12 | streaming x 12 | cached x 12 | streaming x 12 | ...   the quicker way for all that follow
-#
-# A run that the sender itself interrupts (the message was over) says nothing and begins again; one that waits for the reader
-# goes on, as that is what is to be measured.  Until the end of the trial a payload that follows no other goes by ordinary
-# stores.
-from libc.stdint cimport int64_t, uint64_t
+#     64 KiB, Zen 3, us      one word there and back    written and read: ordinary       written and read: streaming
+#     near                   0.10                       1.6 + 1.7                        3.6 + 4.3
+#     another cluster        0.18                       2.6 + 1.9                        2.6 + 5.0
+#     far                    0.62                       11.1 + 7.4                       3.0 + 6.7
+from libc.stdint cimport uint64_t
+
+from ompy.core.pace cimport Pace
 
 cdef enum RingCopy:
     CACHED
@@ -19,15 +21,14 @@ cdef enum RingCopy:
 cdef enum:
     LONG = 32768                                 # bytes of a payload from which on it matters
 
-cdef struct Trial:
-    RingCopy way                                 # now
-    int runs_left                                # 0: decided
-    bint waiting                                 # for the reader, since the last fragment
-    size_t written                               # bytes in this run
+cdef struct LongWrites:
+    RingCopy chosen                              # by parameter
+    RingCopy usual                               # MEASURED: not known yet
     uint64_t streamed                            # bytes past the caches in all
-    int64_t begun, ended                         # nanoseconds: the run's first fragment, the last one so far
-    double cost[2]                               # of the quickest run each way, nanoseconds a byte; 0: none yet
+    Pace pace
 
-cdef void open_trial(Trial *trial, RingCopy way) noexcept
-# Copies one long payload; `ring_size` in bytes.  True when this copy was the last that the trial needed.
-cdef bint write_long(Trial *trial, char *to, const char *origin, size_t size, size_t ring_size) noexcept nogil
+cdef void open_long_writes(LongWrites *writes, RingCopy chosen) noexcept
+# What the writer's part of a MiB takes, of late, in microseconds.
+cdef double cost_of(const LongWrites *writes, RingCopy way) noexcept nogil
+# Copies one long payload.  True when another way than before is the usual one from here on.
+cdef bint write_long(LongWrites *writes, char *to, const char *origin, size_t size) noexcept nogil

@@ -1,65 +1,42 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """How long payloads are written into a ring; see `ring_copy.pxd`."""
-from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
+from libc.stdint cimport int64_t
+from libc.string cimport memset
 
 from ompy.core.copying cimport copy_out, stream_out
+from ompy.core.pace cimport best_of, note_pace, quickest
+from ompy.core.progress cimport clock_now
 
 cdef enum:
-    RUNS = 8                                     # timed in all
-    RINGS = 3                                    # filled in a run
-    INTERRUPTION = 1000                          # nanoseconds without a fragment, though there was room for it
-# What streaming has to be quicker by: the reader finds nothing in a cache afterwards.
-cdef double MARGIN = 0.9
+    TRIES = 8                                    # until a way is called the usual one
+# What streaming has to be quicker by.
+cdef double HANDICAP = 2.5
 
 
-cdef int64_t nanoseconds() noexcept nogil:
-    cdef timespec moment
-    clock_gettime(CLOCK_MONOTONIC, &moment)
-    return moment.tv_sec * <int64_t> 1000000000 + moment.tv_nsec
+cdef void open_long_writes(LongWrites *writes, RingCopy chosen) noexcept:
+    memset(writes, 0, sizeof(LongWrites))
+    writes.chosen = writes.usual = chosen
 
 
-cdef void open_trial(Trial *trial, RingCopy way) noexcept:
-    trial.way = CACHED if way == MEASURED else way
-    trial.runs_left = RUNS if way == MEASURED else 0
-    trial.written = trial.streamed = 0
-    trial.ended = 0
-    trial.waiting = False
-    trial.cost[0] = trial.cost[1] = 0
+cdef double cost_of(const LongWrites *writes, RingCopy way) noexcept nogil:
+    return writes.pace.took[<int> way] * 1.024 / (HANDICAP if way == STREAMING else 1.0)
 
 
-cdef bint write_long(Trial *trial, char *to, const char *origin, size_t size, size_t ring_size) noexcept nogil:
-    cdef int64_t now
-    cdef bint in_run = False
-    if trial.runs_left:
-        now = nanoseconds()
-        in_run = trial.waiting or now - trial.ended < INTERRUPTION
-        trial.waiting = False
-        if not in_run:
-            trial.written = 0
-        elif trial.written == 0:
-            trial.begun = now
-    if trial.way == STREAMING and (in_run or not trial.runs_left):
+cdef bint write_long(LongWrites *writes, char *to, const char *origin, size_t size) noexcept nogil:
+    cdef RingCopy way = writes.chosen, before = writes.usual
+    cdef int64_t begun = 0, took
+    if writes.chosen == MEASURED:
+        way = <RingCopy> quickest(&writes.pace, MEASURED)
+        begun = clock_now()
+    if way == STREAMING:
         stream_out(to, origin, size)
-        trial.streamed += size
+        writes.streamed += size
     else:
         copy_out(to, origin, size)
-    if trial.runs_left:
-        trial.ended = nanoseconds()
-    if in_run:
-        trial.written += size
-        if trial.written >= RINGS * ring_size:
-            return end_run(trial)
-    return False
-
-
-cdef bint end_run(Trial *trial) noexcept nogil:
-    cdef double cost = <double> (trial.ended - trial.begun) / trial.written
-    if trial.cost[<int> trial.way] == 0 or cost < trial.cost[<int> trial.way]:
-        trial.cost[<int> trial.way] = cost
-    trial.written = 0
-    trial.runs_left -= 1
-    if trial.runs_left:
-        trial.way = STREAMING if trial.way == CACHED else CACHED
+    if writes.chosen != MEASURED:
         return False
-    trial.way = STREAMING if trial.cost[<int> STREAMING] < MARGIN * trial.cost[<int> CACHED] else CACHED
-    return True
+    took = clock_now() - begun
+    note_pace(&writes.pace, way, size, HANDICAP * took if way == STREAMING else took)
+    if writes.pace.turn >= TRIES:
+        writes.usual = <RingCopy> best_of(&writes.pace, MEASURED)
+    return writes.usual != before

@@ -10,6 +10,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memmove, memset
 
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
+from ompy.core.copying cimport copy_bytes
 from ompy.mca.btl cimport Descriptor
 from ompy_btl_tcp.frame cimport FRAME_DATA, FRAME_GOODBYE, FRAME_PUT, Frame, PutFrame, padding
 from ompy_btl_tcp.seal cimport Seal
@@ -221,7 +222,7 @@ cdef class Connection:
         if wire.left and wire.end > wire.begin:
             some = min(wire.left, wire.end - wire.begin)
             if wire.target != NULL:
-                memcpy(wire.target, wire.buffer + wire.begin, some)
+                copy_bytes(wire.target, wire.buffer + wire.begin, some)
                 wire.target += some
             wire.left -= some
             wire.begin += some

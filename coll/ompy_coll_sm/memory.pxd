@@ -1,7 +1,7 @@
 # Typed memory as a run of packed bytes, from any of them on.
-from libc.string cimport memcpy
 
 from ompy.core.convertor cimport Convertor
+from ompy.core.copying cimport copy_bytes
 from ompy.core.typemap cimport Typemap
 
 cdef inline Convertor convertor_for(size_t address, Py_ssize_t count, Typemap typemap):
@@ -17,7 +17,7 @@ cdef inline Convertor convertor_for(size_t address, Py_ssize_t count, Typemap ty
 cdef inline int load(size_t address, Convertor convertor, size_t offset, char *target, size_t nbytes) except -1:
     """Packed bytes `offset` to `offset + nbytes` of the memory, to `target`."""
     if convertor is None:
-        memcpy(target, <char *> (address + offset), nbytes)
+        copy_bytes(target, <char *> (address + offset), nbytes)
         return 0
     convertor.seek(offset)
     convertor.pack(target, nbytes)
@@ -27,7 +27,7 @@ cdef inline int load(size_t address, Convertor convertor, size_t offset, char *t
 cdef inline int store(size_t address, Convertor convertor, size_t offset, const char *source, size_t nbytes) except -1:
     """The reverse of `load`."""
     if convertor is None:
-        memcpy(<char *> (address + offset), source, nbytes)
+        copy_bytes(<char *> (address + offset), source, nbytes)
         return 0
     convertor.seek(offset)
     convertor.unpack(source, nbytes)

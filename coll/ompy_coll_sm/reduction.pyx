@@ -5,8 +5,8 @@
 A reduction of ranks 0 to 3 is always a0 op (a1 op (a2 op a3)), whoever came first, so results are the same on every rank
 and in every run.
 """
-from libc.string cimport memcpy
 
+from ompy.core.copying cimport copy_bytes
 from ompy.core.operation cimport Operation
 from ompy.core.typemap cimport Typemap
 
@@ -51,7 +51,7 @@ cdef int fold(Area area, char *target, const char *own, size_t low, size_t part,
             if rank < count - 1:
                 operation.reduce(<char *> operand, target + start, length // typemap.size, typemap)
             elif operand != target + start:
-                memcpy(target + start, operand, length)
+                copy_bytes(target + start, operand, length)
         start += length
         if start >= nbytes:
             break
@@ -75,7 +75,7 @@ cdef int reduce(Area area, CollectiveCall call) except -1:
         place = area.claim(piece if copies else 0)
         own = <const char *> (source + offset)
         if copies:
-            memcpy(place, own, nbytes)
+            copy_bytes(place, own, nbytes)
             own = place
         put_up_one_way(area, not is_root, total, piece, offset)
         if is_root:
@@ -97,11 +97,11 @@ cdef int allreduce(Area area, CollectiveCall call) except -1:
     cdef char aside[SHORT]
     if total > SHORT:
         return allreduce_long(area, source, call.recv_address, total, typemap, call.operation)
-    memcpy(area.claim(total), own, total)
+    copy_bytes(area.claim(total), own, total)
     area.put_up(total)
     if source == call.recv_address:
         # The result overwrites this rank's operand, which may be needed after that.
-        memcpy(aside, own, total)
+        copy_bytes(aside, own, total)
         own = aside
     meet(area, total)
     fold(area, <char *> call.recv_address, own, 0, 0, total, total, area.size, typemap, call.operation)
@@ -127,18 +127,18 @@ cdef int allreduce_long(Area area, size_t source, size_t target, size_t total, T
         low = elements * area.rank // area.size * typemap.size
         high = elements * (area.rank + 1) // area.size * typemap.size
         place = area.claim(piece)
-        memcpy(place, <char *> (source + offset), low)
-        memcpy(place + high, <char *> (source + offset + high), nbytes - high)
+        copy_bytes(place, <char *> (source + offset), low)
+        copy_bytes(place + high, <char *> (source + offset + high), nbytes - high)
         own = <char *> (source + offset + low)
         if source == target:
             # The result overwrites this rank's operand, which may be needed after that.
-            memcpy(place + low, own, high - low)
+            copy_bytes(place + low, own, high - low)
             own = place + low
         area.put_up(total)
         meet(area, total)
         if high > low:
             fold(area, <char *> (target + offset + low), own, low, 0, high - low, piece, area.size, typemap, operation)
-            memcpy(place + low, <char *> (target + offset + low), high - low)
+            copy_bytes(place + low, <char *> (target + offset + low), high - low)
         area.put_up_second()
         for rank in range(area.size):
             if rank == area.rank:
@@ -146,7 +146,7 @@ cdef int allreduce_long(Area area, size_t source, size_t target, size_t total, T
             area.look_at_second(rank)
             low = elements * rank // area.size * typemap.size
             high = elements * (rank + 1) // area.size * typemap.size
-            memcpy(<char *> (target + offset + low), area.place(rank, piece) + low, high - low)
+            copy_bytes(<char *> (target + offset + low), area.place(rank, piece) + low, high - low)
         area.end()
         offset += nbytes
         if offset >= total:
@@ -169,7 +169,7 @@ cdef int reduce_scatter_block(Area area, CollectiveCall call) except -1:
         place = area.claim(piece)
         for rank in range(area.size):
             if rank != area.rank:
-                memcpy(place + slot(rank, area.rank) * part, <char *> (source + rank * total + offset), nbytes)
+                copy_bytes(place + slot(rank, area.rank) * part, <char *> (source + rank * total + offset), nbytes)
         area.put_up(total)
         own = set_aside(saved, <char *> (source + area.rank * total + offset), nbytes)
         meet(area, total)
@@ -204,7 +204,7 @@ cdef int reduce_scatter(Area area, CollectiveCall call) except -1:
         for rank in range(area.size):
             length = call.recv_counts[rank] * typemap.size
             if rank != area.rank and offset < length:
-                memcpy(place + slot(rank, area.rank) * part, <char *> (source + begin + offset), min(part, length - offset))
+                copy_bytes(place + slot(rank, area.rank) * part, <char *> (source + begin + offset), min(part, length - offset))
             begin += length
         area.put_up(longest)
         nbytes = min(part, own_length - offset) if offset < own_length else 0
@@ -224,7 +224,7 @@ cdef inline const char *set_aside(bytearray saved, const char *operand, size_t n
     """The operand, or a copy where the result may overwrite it before it is needed."""
     if saved is None:
         return operand
-    memcpy(<char *> saved, operand, nbytes)
+    copy_bytes(<char *> saved, operand, nbytes)
     return <char *> saved
 
 
@@ -241,7 +241,7 @@ cdef int scan(Area area, CollectiveCall call, bint inclusive) except -1:
         nbytes = min(piece, total - offset)
         place = area.claim(0 if is_last else piece)
         if not is_last:
-            memcpy(place, <char *> (source + offset), nbytes)
+            copy_bytes(place, <char *> (source + offset), nbytes)
         put_up_one_way(area, not is_last, total, piece, offset)
         other = one_of_all_that_differs(area, total) if is_last else one_that_differs(area, total, count)
         if count > 0 and other < 0:

@@ -9,6 +9,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from ompy.core.atomic cimport full_fence
+from ompy.core.copying cimport copy_bytes
 from ompy.core.program cimport Program, Step
 from ompy.core.typemap cimport span
 
@@ -108,9 +109,9 @@ cdef void scatter_blocks(const char *packed, char *blocks, Py_ssize_t length, Py
 
 cdef inline void transfer(char *packed, char *user, Py_ssize_t length, bint packing) noexcept nogil:
     if packing:
-        memcpy(packed, user, length)
+        copy_bytes(packed, user, length)
     else:
-        memcpy(user, packed, length)
+        copy_bytes(user, packed, length)
 
 
 @cython.freelist(8)
@@ -350,7 +351,7 @@ cdef class Convertor:
 cdef Py_ssize_t pack_all(char *address, Py_ssize_t count, Typemap typemap, char *target) except -1:
     cdef Convertor convertor
     if typemap.contiguous:
-        memcpy(target, address, count * typemap.size)
+        copy_bytes(target, address, count * typemap.size)
         return count * typemap.size
     convertor = Convertor.__new__(Convertor)
     convertor.prepare(address, count, typemap)
@@ -361,7 +362,7 @@ cdef Py_ssize_t unpack_all(const char *source, Py_ssize_t length, char *address,
     cdef Convertor convertor
     if typemap.contiguous:
         length = min(length, count * typemap.size)
-        memcpy(address, source, length)
+        copy_bytes(address, source, length)
         return length
     convertor = Convertor.__new__(Convertor)
     convertor.prepare(address, count, typemap)

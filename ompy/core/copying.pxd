@@ -1,6 +1,15 @@
 # Copies whose length or place says which instructions are quickest.  To memory that another core had last and reads next, what
 # costs is the way of each line from core to core, twice: the writer has to own it, then the reader fetches it.  What is as
 # long as the caches is quicker where whole lines are written that nobody fetched, and where it begins with what is cached.
+#
+# And there is one case in which memcpy is slow.  From some 2 KiB on it uses the processor's string move, as the kernel does.
+# AMD's take up to 25 times as long for that (Zen 3: 64 KiB 21 to 28 us, not 1.3) where the target lies up to 31 bytes past
+# the source but for whole pages:
+#
+#     source   | page      ################ | page           a load looks as if it wanted what was stored just before
+#     target   | page        ############## | page
+#
+# Two arrays that were made one after the other, each of a round number of bytes, often lie so: malloc puts 16 bytes between.
 cdef extern from *:
     """
     #include <stddef.h>
@@ -9,6 +18,60 @@ cdef extern from *:
     #if defined(__x86_64__) && defined(__GNUC__)
     #include <cpuid.h>
     #include <immintrin.h>
+
+    #define OMPY_STRING_SMALLEST 2048
+    static inline int ompy_string_is_slow(size_t to, size_t from, size_t size) {
+        return size >= OMPY_STRING_SMALLEST && (to - from - 1) % 4096 < 31 && __builtin_cpu_is("amd");
+    }
+
+    /* By loads and stores of whole registers; backwards every second time, see below. */
+    #define OMPY_STEP ((size_t) 128)
+    #define OMPY_AHEAD 1024                          /* the processor fetches ahead by itself up to the end of a page */
+
+    static inline int ompy_turn_around(void) {
+        static int from_the_end = 0;
+        int backwards = __atomic_load_n(&from_the_end, __ATOMIC_RELAXED);
+        __atomic_store_n(&from_the_end, !backwards, __ATOMIC_RELAXED);
+        return backwards;
+    }
+
+    __attribute__((target("avx2"), always_inline)) static inline void ompy_copy_step(char *to, const char *from,
+                                                                                           ptrdiff_t ahead) {
+        const __m256i *origin = (const __m256i *) from;
+        __m256i a = _mm256_loadu_si256(origin), b = _mm256_loadu_si256(origin + 1);
+        __m256i c = _mm256_loadu_si256(origin + 2), d = _mm256_loadu_si256(origin + 3);
+        _mm_prefetch(from + ahead, _MM_HINT_T0);
+        _mm_prefetch(from + ahead + 64, _MM_HINT_T0);
+        _mm_prefetch(to + ahead, _MM_HINT_T0);
+        _mm_prefetch(to + ahead + 64, _MM_HINT_T0);
+        _mm256_storeu_si256((__m256i *) to, a);
+        _mm256_storeu_si256((__m256i *) to + 1, b);
+        _mm256_storeu_si256((__m256i *) to + 2, c);
+        _mm256_storeu_si256((__m256i *) to + 3, d);
+    }
+
+    __attribute__((target("avx2"), noinline)) static void ompy_copy_steps(char *to, const char *from, size_t size) {
+        size_t at, end, first = -(size_t) to & 63;
+        memcpy(to, from, first);
+        to += first;
+        from += first;
+        size -= first;
+        end = size - size % OMPY_STEP;
+        memcpy(to + end, from + end, size - end);
+        if (ompy_turn_around())
+            for (at = end; at > 0; at -= OMPY_STEP)
+                ompy_copy_step(to + at - OMPY_STEP, from + at - OMPY_STEP, -OMPY_AHEAD);
+        else
+            for (at = 0; at < end; at += OMPY_STEP)
+                ompy_copy_step(to + at, from + at, OMPY_AHEAD);
+    }
+
+    static inline void ompy_copy(void *to, const void *from, size_t size) {
+        if (ompy_string_is_slow((size_t) to, (size_t) from, size) && __builtin_cpu_supports("avx2"))
+            ompy_copy_steps(to, from, size);
+        else
+            memcpy(to, from, size);
+    }
 
     /* Whole lines between two ragged ends, the last one first, by the fewest stores: so many of them wait for their lines
        at once.  In that range memcpy takes up to 1.4 times as long; beyond, the processor's own copy is quicker. */
@@ -27,13 +90,13 @@ cdef extern from *:
 
     static inline void ompy_copy_out(char *to, const char *from, size_t size) {
         if (size <= OMPY_LINES_SMALLEST || size > OMPY_LINES_LARGEST)
-            memcpy(to, from, size);
+            ompy_copy(to, from, size);
         else if (__builtin_cpu_supports("avx512f"))
             ompy_copy_lines_512(to, from, size);
         else if (__builtin_cpu_supports("avx2"))
             ompy_copy_lines_256(to, from, size);
         else
-            memcpy(to, from, size);
+            ompy_copy(to, from, size);
     }
 
     /* Non-temporal stores: a line goes to memory whole, so nobody has to own it first, and the caches keep what they have.
@@ -68,15 +131,6 @@ cdef extern from *:
     #define OMPY_STEPS_SMALLEST (32 << 10)
     #define OMPY_LONG_LARGEST (8 << 20)
     #define OMPY_LONG_BLOCK ((size_t) 64 << 10)
-    #define OMPY_STEP ((size_t) 128)
-    #define OMPY_AHEAD 1024                          /* the processor fetches ahead by itself up to the end of a page */
-
-    static inline int ompy_turn_around(void) {
-        static int from_the_end = 0;
-        int backwards = __atomic_load_n(&from_the_end, __ATOMIC_RELAXED);
-        __atomic_store_n(&from_the_end, !backwards, __ATOMIC_RELAXED);
-        return backwards;
-    }
 
     static inline void ompy_move_string(char *to, const char *from, size_t size) {
         __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
@@ -106,41 +160,11 @@ cdef extern from *:
         }
     }
 
-    __attribute__((target("avx2"), always_inline)) static inline void ompy_copy_step(char *to, const char *from,
-                                                                                           ptrdiff_t ahead) {
-        const __m256i *origin = (const __m256i *) from;
-        __m256i a = _mm256_loadu_si256(origin), b = _mm256_loadu_si256(origin + 1);
-        __m256i c = _mm256_loadu_si256(origin + 2), d = _mm256_loadu_si256(origin + 3);
-        _mm_prefetch(from + ahead, _MM_HINT_T0);
-        _mm_prefetch(from + ahead + 64, _MM_HINT_T0);
-        _mm_prefetch(to + ahead, _MM_HINT_T0);
-        _mm_prefetch(to + ahead + 64, _MM_HINT_T0);
-        _mm256_storeu_si256((__m256i *) to, a);
-        _mm256_storeu_si256((__m256i *) to + 1, b);
-        _mm256_storeu_si256((__m256i *) to + 2, c);
-        _mm256_storeu_si256((__m256i *) to + 3, d);
-    }
-
-    __attribute__((target("avx2"), noinline)) static void ompy_copy_steps(char *to, const char *from, size_t size) {
-        size_t at, end, first = -(size_t) to & 63;
-        memcpy(to, from, first);
-        to += first;
-        from += first;
-        size -= first;
-        end = size - size % OMPY_STEP;
-        memcpy(to + end, from + end, size - end);
-        if (ompy_turn_around())
-            for (at = end; at > 0; at -= OMPY_STEP)
-                ompy_copy_step(to + at - OMPY_STEP, from + at - OMPY_STEP, -OMPY_AHEAD);
-        else
-            for (at = 0; at < end; at += OMPY_STEP)
-                ompy_copy_step(to + at, from + at, OMPY_AHEAD);
-    }
-
     static inline void ompy_copy_long(char *to, const char *from, size_t size) {
         if (size < OMPY_STEPS_SMALLEST || size > OMPY_LONG_LARGEST)
-            memcpy(to, from, size);
-        else if (__builtin_cpu_supports("avx2") && !__builtin_cpu_supports("avx512f"))
+            ompy_copy(to, from, size);
+        else if (__builtin_cpu_supports("avx2")
+                 && (!__builtin_cpu_supports("avx512f") || ompy_string_is_slow((size_t) to, (size_t) from, size)))
             ompy_copy_steps(to, from, size);
         else if (size >= OMPY_LONG_SMALLEST && ompy_moves_strings())
             ompy_copy_blocks(to, from, size);
@@ -148,11 +172,18 @@ cdef extern from *:
             memcpy(to, from, size);
     }
     #else
+    static inline int ompy_string_is_slow(size_t to, size_t from, size_t size) { return 0; }
+    static inline void ompy_copy(void *to, const void *from, size_t size) { memcpy(to, from, size); }
     static inline void ompy_copy_out(char *to, const char *from, size_t size) { memcpy(to, from, size); }
     static inline void ompy_stream_out(char *to, const char *from, size_t size) { memcpy(to, from, size); }
     static inline void ompy_copy_long(char *to, const char *from, size_t size) { memcpy(to, from, size); }
     #endif
     """
+    # Whether the processor's string move is slow from one address to the other; the kernel copies by it.
+    bint string_is_slow "ompy_string_is_slow"(size_t to, size_t origin, size_t size) noexcept nogil
+    # memcpy, but where that is slow.
+    void copy_bytes "ompy_copy"(void *to, const void *origin, size_t size) noexcept nogil
+    # Out to another core, which reads it next.
     void copy_out "ompy_copy_out"(char *to, const char *origin, size_t size) noexcept nogil
     # Past the caches, where the processor can (x86-64); elsewhere an ordinary copy.
     void stream_out "ompy_stream_out"(char *to, const char *origin, size_t size) noexcept nogil

@@ -2,11 +2,11 @@
 # distutils: extra_compile_args=-falign-jumps -falign-labels
 """Requests for one message between the program's memory and a peer; see `message_request.pxd`."""
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
-from libc.string cimport memcpy
 
 from ompy.core.basic cimport BASIC_BYTE
 from ompy.core.convertor cimport pack_all
 from ompy.core.errors import ERR_OTHER, ERR_TRUNCATE, MPIError
+from ompy.core.copying cimport copy_bytes
 from ompy.core.memory cimport address_of
 from ompy.core.typemap cimport predefined
 
@@ -77,7 +77,7 @@ cdef class MessageRequest(Request):
         self.status.source = source
         self.status.tag = tag
         self.status.nbytes = length
-        memcpy(<char *> self.address, data, length)
+        copy_bytes(<char *> self.address, data, length)
         return 0
 
     cdef int make_memory(self, uint64_t length) except -1:
@@ -101,7 +101,7 @@ cdef class MessageRequest(Request):
         if self.abandoned or length == 0:
             return 0
         if self.convertor is None:
-            memcpy(<char *> (self.address + offset), data, length)
+            copy_bytes(<char *> (self.address + offset), data, length)
             return 0
         self.convertor.seek(offset)
         self.convertor.unpack(data, length)

@@ -27,7 +27,7 @@ cdef bint has_gone(void *reach) noexcept nogil
 # Why this process can't have the kernel copy (a sentence), or None.  What a particular peer allows is known only by trying.
 cpdef str refusal()
 # Whether one copy by the kernel is quicker than two through a ring: measured.
-cpdef bint pays() except -1
+cpdef bint pays(bint crowded=*) except -1
 # Lets the job's other processes of this user attach where the kernel's Yama module asks for consent.
 cpdef int allow_peers() except -1
 # True when `pid` lets its memory be read: the eight bytes at `address` are `expected`.

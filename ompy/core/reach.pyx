@@ -3,8 +3,11 @@
 import os
 
 from libc.errno cimport ESRCH
-from libc.stdint cimport int64_t, uint64_t
-from libc.string cimport memcmp, memcpy
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.string cimport memcmp
+
+from ompy.core.atomic cimport exchange_if32, release32
+from ompy.core.copying cimport copy_bytes, string_is_slow
 
 cdef extern from *:
     """
@@ -66,6 +69,12 @@ cdef extern from *:
     bint is_alive "ompy_is_alive"(int pid) noexcept nogil
     bint is_readable "ompy_is_readable"(int descriptor) noexcept nogil
 
+cdef enum:
+    PAGE = 4096
+    DETOUR = 65536                               # bytes of one piece
+cdef char detour[DETOUR + PAGE]
+cdef uint32_t detour_taken = 0                   # one thread at a time; another one does without
+
 YAMA = "/proc/sys/kernel/yama/ptrace_scope"
 
 cdef size_t PROBE_SIZE = 65536
@@ -73,6 +82,8 @@ cdef int PROBES = 4
 # Through the ring two processes copy at the same time, each at about the speed of memcpy, and hand over a fragment now
 # and then: one copy that is slower than this many memcpys is not worth having.
 cdef double RING_COST = 1.5
+# Where they have to take turns on a core, they do each time that the ring is full.
+cdef double CROWDED_RING_COST = 6
 
 
 cpdef str refusal():
@@ -93,13 +104,18 @@ cpdef str refusal():
     return None
 
 
-cpdef bint pays() except -1:
+cpdef bint pays(bint crowded=False) except -1:
     """Whether the kernel copies quickly enough: what it does for each page may cost more than a second copy.
+
+    Parameters:
+        crowded: ranks outnumber cores on this host.
 
     Takes some 100 us, reading this process's own memory; the cost of the call itself is left out.
     """
-    cdef bytearray origin = bytearray(PROBE_SIZE)
-    cdef bytearray copy = bytearray(PROBE_SIZE)
+    # Pages on both sides: how memory lies may count for more than who copies it (`copying.pxd`).
+    cdef bytearray memory = bytearray(2 * PROBE_SIZE + PAGE)
+    cdef char *origin = <char *> memory + (PAGE - <size_t> <char *> memory % PAGE)
+    cdef char *copy = origin + PROBE_SIZE
     cdef int pid = os.getpid()
     cdef int64_t call, kernel, user
     for attempt in range(PROBES):
@@ -107,7 +123,7 @@ cpdef bint pays() except -1:
             time_of(pid, copy, origin, PROBE_SIZE, False)
         best = here if attempt == 0 else tuple(map(min, best, here))
     call, kernel, user = best
-    return kernel - call < RING_COST * user
+    return kernel - call < (CROWDED_RING_COST if crowded else RING_COST) * user
 
 
 cpdef int allow_peers() except -1:
@@ -134,12 +150,35 @@ def host_identity() -> str:
 cdef int move(void *reach, size_t here, uint64_t there, size_t size, bint inward) noexcept nogil:
     cdef char *place = seen(<Reach *> reach, there, size)
     if place == NULL:
-        return transfer((<Reach *> reach).pid, here, there, size, not inward)
+        return move_by_kernel((<Reach *> reach).pid, here, there, size, inward)
     if inward:
-        memcpy(<char *> here, place, size)
+        copy_bytes(<char *> here, place, size)
     else:
-        memcpy(place, <char *> here, size)
+        copy_bytes(place, <char *> here, size)
     return 0
+
+
+cdef int move_by_kernel(int pid, size_t here, uint64_t there, size_t size, bint inward) noexcept nogil:
+    """Where the kernel's way of copying is slow from one address to the other, by a copy that lies well to both."""
+    cdef int error = 0
+    cdef size_t between, piece
+    if not string_is_slow(here if inward else there, there if inward else here, size) or not exchange_if32(&detour_taken, 0, 1):
+        return transfer(pid, here, there, size, not inward)
+    between = <size_t> detour + (there - <size_t> detour) % PAGE
+    while size and error == 0:
+        piece = min(size, <size_t> DETOUR)
+        if inward:
+            error = transfer(pid, between, there, piece, False)
+            if error == 0:
+                copy_bytes(<char *> here, <char *> between, piece)
+        else:
+            copy_bytes(<char *> between, <char *> here, piece)
+            error = transfer(pid, between, there, piece, True)
+        here += piece
+        there += piece
+        size -= piece
+    release32(&detour_taken, 0)
+    return error
 
 
 cdef bint has_gone(void *reach) noexcept nogil:

@@ -7,6 +7,7 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
+from ompy.core.copying cimport copy_bytes
 from ompy.core.progress cimport register_source, unregister_source
 from ompy.mca.btl cimport (
     FLAG_ATOMICS, FLAG_GET, FLAG_PUT, FLAG_SEND, TAG_OSC, Btl, Descriptor, Endpoint, Receiver, atomic_names, carry_out_atomic,
@@ -181,7 +182,7 @@ cdef class ActiveRdma(Btl):
         descriptor = access[0]
         if order.status == 0:
             if order.kind == DATA:
-                memcpy(<char *> descriptor.local_address, data, min(length, descriptor.size))
+                copy_bytes(<char *> descriptor.local_address, data, min(length, descriptor.size))
             elif order.operation and descriptor.size == 8:
                 (<int64_t *> descriptor.local_address)[0] = order.operand
             elif order.operation:
@@ -209,7 +210,7 @@ cdef class ActiveRdma(Btl):
         order.status = 0 if place != NULL else ERR_RMA_RANGE
         if order.kind == PUT:
             if place != NULL and length == <size_t> order.size:
-                memcpy(place, data, length)
+                copy_bytes(place, data, length)
             order.operation = 0
         elif order.kind == GET:
             order.kind = DATA

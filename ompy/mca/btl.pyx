@@ -10,6 +10,7 @@ from libc.string cimport memcpy
 
 from ompy.core.atomic cimport atomic32, atomic64
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
+from ompy.core.copying cimport copy_bytes
 from ompy.core.proc cimport Proc
 from ompy.core.registration cimport RegistrationCache
 
@@ -273,7 +274,7 @@ cdef class Btl(ProgressSource):
         """A descriptor for a header and `size` bytes of user memory; here they are copied."""
         cdef Descriptor descriptor = self.alloc(endpoint, header_size + size)
         if descriptor is not None and size:
-            memcpy(descriptor.data + header_size, <const char *> address, size)
+            copy_bytes(descriptor.data + header_size, <const char *> address, size)
         return descriptor
 
     cpdef Descriptor prepare_dst(self, Endpoint endpoint, size_t address, size_t size):
@@ -299,7 +300,7 @@ cdef class Btl(ProgressSource):
         if header_size:
             memcpy(descriptor.data, header, header_size)
         if payload_size:
-            memcpy(descriptor.data + header_size, payload, payload_size)
+            copy_bytes(descriptor.data + header_size, payload, payload_size)
         parting = Parting.__new__(Parting)
         parting.endpoint = endpoint
         descriptor.callback = parted

@@ -32,9 +32,9 @@ from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 from ompy.core.atomic cimport release32
 from ompy.core.doorbell cimport Bell
 from ompy.core.operation cimport Operation
+from ompy.core.pace cimport Pace
 from ompy.core.reach cimport Reach
 from ompy.core.typemap cimport Typemap
-from ompy_osc_sm.pace cimport Pace
 
 cdef enum:
     SLOTS = 16

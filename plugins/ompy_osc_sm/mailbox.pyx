@@ -7,6 +7,7 @@ from posix.unistd cimport getpid
 
 from ompy.core.atomic cimport acquire32, exchange_if32, fetch_to_write, relax, release32
 from ompy.core.basic cimport BASIC_TYPES, basics
+from ompy.core.copying cimport copy_bytes
 from ompy.core.doorbell cimport Bell, strike
 from ompy.core.heap cimport take
 from ompy.core.operation cimport Kernel, Operation, Reduction, predefined
@@ -114,7 +115,7 @@ cdef inline void answer(char *data, const char *place, size_t size) noexcept nog
         data += STRETCH
         place += STRETCH
         size -= STRETCH
-    memcpy(data, place, size)
+    copy_bytes(data, place, size)
 
 
 cdef void carry_out(Slot *slot) noexcept nogil:
@@ -124,19 +125,19 @@ cdef void carry_out(Slot *slot) noexcept nogil:
     if slot.kind >= PULL:
         carry_far(slot)
     elif slot.kind == PUT:
-        memcpy(place, data, size)
+        copy_bytes(place, data, size)
     elif slot.kind == GET:
         answer(data, place, size)
     elif slot.kind == SWAP:
         if memcmp(place, data, size) == 0:
             memcpy(place, data + size, size)
         else:
-            memcpy(data, place, size)
+            copy_bytes(data, place, size)
     else:
         if slot.kind == FETCH:
-            memcpy(data + size, place, size)
+            copy_bytes(data + size, place, size)
         if slot.operation == REPLACING:
-            memcpy(place, data, size)
+            copy_bytes(place, data, size)
         elif slot.operation != LEAVING:
             kernels[slot.operation][slot.basic](data, place, size // basics[slot.basic].extent)
 

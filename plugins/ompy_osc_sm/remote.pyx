@@ -5,10 +5,11 @@ import os
 from libc.errno cimport ESRCH
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
 
 from ompy.core.convertor cimport Convertor
+from ompy.core.copying cimport copy_bytes
 from ompy.core.operation cimport Operation
+from ompy.core.pace cimport Pace, note_pace, quickest
 from ompy.core.progress cimport clock_now
 from ompy.core.reach cimport Reach, has_gone, move
 from ompy.core.typemap cimport Typemap, predefined, span
@@ -21,7 +22,6 @@ from ompy_osc_sm.mailbox cimport (
     settle, size_number, slot_for,
 )
 from ompy_osc_sm.neighbours cimport Neighbour
-from ompy_osc_sm.pace cimport Pace, note_pace, quickest
 from ompy_osc_sm.remote cimport copy
 
 from ompy.core.errors import ERR_OTHER, ERR_PROC_FAILED, MPIError
@@ -69,7 +69,7 @@ cdef class Remote(Attached):
                 self.transfer(target, <size_t> (data if slot.kind == PUT else outbox.here), slot.address, slot.size,
                               slot.kind == GET)
             elif slot.kind == GET:
-                memcpy(outbox.here, data, slot.size)
+                copy_bytes(outbox.here, data, slot.size)
         finally:
             # The last thing, as what goes with it may make accesses, too.
             (<Neighbour> self.neighbours[target]).origin = None
@@ -94,7 +94,7 @@ cdef class Remote(Attached):
         if slot == NULL:
             return 0
         if kind == PUT:
-            memcpy(data_of(outbox.mailbox, slot, piece), here, piece)
+            copy_bytes(data_of(outbox.mailbox, slot, piece), here, piece)
         post(outbox, kind, there, piece)
         if piece == nbytes:
             outbox.here = here
@@ -103,13 +103,13 @@ cdef class Remote(Attached):
         while piece:
             following = min(nbytes - done - piece, half)
             if kind == PUT:
-                memcpy(data_of(outbox.mailbox, slot, following, not second), here + done + piece, following)
+                copy_bytes(data_of(outbox.mailbox, slot, following, not second), here + done + piece, following)
             if not self.is_done(access, outbox, self.patience):
                 break
             if following:
                 post(outbox, kind, there + done + piece, following, not second)
             if kind == GET:
-                memcpy(here + done, data_of(outbox.mailbox, slot, piece, second), piece)
+                copy_bytes(here + done, data_of(outbox.mailbox, slot, piece, second), piece)
             done += piece
             piece = following
             second = not second
@@ -135,15 +135,15 @@ cdef class Remote(Attached):
         slot.basic = access.target_type.basic
         data = data_of(outbox.mailbox, slot, total)
         if compare != NULL:
-            memcpy(data, compare, nbytes)
-            memcpy(data + nbytes, packed, nbytes)
+            copy_bytes(data, compare, nbytes)
+            copy_bytes(data + nbytes, packed, nbytes)
         elif modify:
-            memcpy(data, operand, nbytes)
+            copy_bytes(data, operand, nbytes)
         post(outbox, SWAP if compare != NULL else FETCH if fetch else COMBINE, there, nbytes)
         if not self.is_done(access, outbox, self.patience):
             return False
         if fetch:
-            memcpy(<char *> access.result_address, data if compare != NULL else data + nbytes, nbytes)
+            copy_bytes(<char *> access.result_address, data if compare != NULL else data + nbytes, nbytes)
         return True
 
     cdef bint order_long(self, Access access, int number, const char *operand, size_t nbytes) except -1:

@@ -5,6 +5,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memmove
 
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
+from ompy.core.copying cimport copy_bytes
 from ompy.core.errors import ERR_ARG, ERR_OTHER, MPIError
 
 
@@ -130,7 +131,7 @@ cdef class LoopLink(Link):
         packet.length = header_size + body_size
         memcpy(packet + 1, header, header_size)
         if body_size:
-            memcpy(<char *> (packet + 1) + header_size, body, body_size)
+            copy_bytes(<char *> (packet + 1) + header_size, body, body_size)
         if self.network.last == NULL:
             self.network.first = packet
         else:

@@ -7,6 +7,7 @@ Nothing that stands in a process's memory is believed: each field is checked whe
 from libc.stdint cimport uint32_t
 from libc.string cimport memcpy
 
+from ompy.core.copying cimport copy_bytes
 from ompy_puma.descriptor cimport (
     ACKNOWLEDGE, BUFFER_BUSY, BUFFER_FREE, BUFFER_USED, CHANGE, CIRCULAR, COMBINED, COMPACT, DYNAMIC, INDEPENDENT, NO_OVERLAY,
     READ, SAVE_BODY, SAVE_BOTH, SAVE_HEADER, SENDER_OFFSET, SINGLE, TRUNCATE, WRITE,
@@ -230,7 +231,7 @@ cdef bint write(Process process, Placement *placement, uint64_t position, const 
         if run == NULL:
             return False
         length = min(length, size)
-        memcpy(run, data, length)
+        copy_bytes(run, data, length)
         data += length
         position += length
         size -= length
@@ -245,7 +246,7 @@ cdef bint read(Process process, Placement *placement, uint64_t position, char *d
         if run == NULL:
             return False
         length = min(length, size)
-        memcpy(data, run, length)
+        copy_bytes(data, run, length)
         data += length
         position += length
         size -= length

@@ -4,11 +4,11 @@
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uint64_t
-from libc.string cimport memcpy
 
 from ompy.core.board cimport RECV
 from ompy.core.communicator cimport Communicator
 from ompy.core.errors import ERR_INTERN, MPIError
+from ompy.core.copying cimport copy_bytes
 from ompy.core.memory cimport address_of
 from ompy.core.status cimport StatusRecord
 from ompy.core.trace cimport EVENT_KEPT, is_tracing, record
@@ -141,11 +141,11 @@ cdef class Dispatcher(Receiver):
         if direct.allocate == NULL:
             if length > direct.capacity:
                 return False
-            memcpy(<char *> direct.address, data, length)
+            copy_bytes(<char *> direct.address, data, length)
             return True
         try:
             block = (<object> direct.allocate)(length)
-            memcpy(<char *> address_of(block), data, length)
+            copy_bytes(<char *> address_of(block), data, length)
         except Exception:
             return False                         # the request will meet the same, and keep it for the wait
         Py_INCREF(block)

@@ -4,10 +4,10 @@
 cimport cython
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy
 
 from ompy.core.board cimport RECV
 from ompy.core.constants cimport ANY_SOURCE, ANY_TAG
+from ompy.core.copying cimport copy_bytes
 
 cdef size_t FIRST_BUCKETS = 64
 
@@ -257,7 +257,7 @@ cdef class Matching:
         cdef int index
         if message == NULL:
             raise MemoryError(f"no memory for an unexpected message of {length} bytes")
-        memcpy(message_bytes(message), data, length)
+        copy_bytes(message_bytes(message), data, length)
         message.length = length
         envelope = message_envelope(message)
         for index in range(4):

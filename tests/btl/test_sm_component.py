@@ -60,9 +60,9 @@ def test_limit_that_no_ring_can_hold_is_refused(query):
 
 
 def test_single_copy_is_used_when_asked_for_or_when_it_pays(query, monkeypatch):
-    monkeypatch.setattr(reach, "pays", lambda: True)
+    monkeypatch.setattr(reach, "pays", lambda crowded: True)
     assert query(single_copy="auto", shared_heap="none").modules[0].flags & (PUT | GET) == PUT | GET
-    monkeypatch.setattr(reach, "pays", lambda: False)
+    monkeypatch.setattr(reach, "pays", lambda crowded: False)
     assert not query(single_copy="auto").modules[0].flags & (PUT | GET)
     assert query(single_copy="cma").modules[0].flags & (PUT | GET) == PUT | GET
     assert not query(single_copy="none").modules[0].flags & (PUT | GET)

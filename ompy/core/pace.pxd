@@ -3,8 +3,6 @@
 #
 #     turn    1    2    3    4    5 ... 7    8    9 ... 63    64          b: the quickest so far
 #     way     o    o    b    o    b     b    o    b     b     o           o: one of the others, each at its turn
-from libc.stdint cimport int64_t
-
 cdef enum:
     WAYS = 3                                     # at most
 
@@ -13,6 +11,13 @@ cdef struct Pace:
     unsigned int turn, others
 
 
-# The way to go now, of the first `ways`.
-cdef int quickest(Pace *pace, int ways) noexcept
-cdef void note_pace(Pace *pace, int way, size_t nbytes, int64_t nanoseconds) noexcept
+# Of the first `ways`, by what is known.
+cdef inline int best_of(const Pace *pace, int ways) noexcept nogil:
+    cdef int way, best = 0
+    for way in range(1, ways):
+        if pace.took[way] < pace.took[best]:
+            best = way
+    return best
+# The way to go now.
+cdef int quickest(Pace *pace, int ways) noexcept nogil
+cdef void note_pace(Pace *pace, int way, size_t nbytes, double nanoseconds) noexcept nogil

@@ -1,7 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Which of several ways is the quickest.  See `pace.pxd`."""
-from libc.stdint cimport int64_t
-
 cdef enum:
     TURNS = 64                                   # of which one goes a way that seems slower
     WEIGHT = 4                                   # of the last time among those before
@@ -9,11 +7,8 @@ cdef enum:
     LARGEST_STEP = 2
 
 
-cdef int quickest(Pace *pace, int ways) noexcept:
-    cdef int way, best = 0
-    for way in range(1, ways):
-        if pace.took[way] < pace.took[best]:
-            best = way
+cdef int quickest(Pace *pace, int ways) noexcept nogil:
+    cdef int best = best_of(pace, ways)
     pace.turn += 1
     # At first more often: memory that is touched for the first time says little.
     if pace.turn % TURNS and pace.turn & (pace.turn - 1):
@@ -22,8 +17,8 @@ cdef int quickest(Pace *pace, int ways) noexcept:
     return (best + 1 + pace.others % (ways - 1)) % ways
 
 
-cdef void note_pace(Pace *pace, int way, size_t nbytes, int64_t nanoseconds) noexcept:
-    cdef double took = <double> nanoseconds * 1024 / nbytes
+cdef void note_pace(Pace *pace, int way, size_t nbytes, double nanoseconds) noexcept nogil:
+    cdef double took = nanoseconds * 1024 / nbytes
     cdef int other
     cdef bint best = pace.took[way] > 0
     for other in range(WAYS):

@@ -71,7 +71,7 @@ COMPONENT = Component(
             level=4,
             choices=("auto", "cma", "none"),
             help="large messages: copied once by the kernel (cma), twice through the ring (none), or auto: as a short "
-            "probe at start finds quicker",
+            "probe at start finds quicker; where ranks outnumber cores the kernel may take longer for it",
         ),
         Parameter(
             "ring_copy",
@@ -80,7 +80,7 @@ COMPONENT = Component(
             level=4,
             choices=("auto", "cached", "streaming"),
             help="payloads of at least 32 KiB are written into the ring by ordinary stores (cached), past the caches by "
-            "non-temporal ones (streaming), or auto: as the first of them to each peer find quicker",
+            "non-temporal ones (streaming), or auto: as is found quicker on the way, again and again",
         ),
         Parameter(
             "shared_heap",

@@ -15,13 +15,15 @@ from machines import Launched, Machines
 TOP = Path(__file__).parents[2]
 HOSTS = {2: "n1:1,n2:1", 5: "n1:2,n2:2,n3:1"}
 LONGEST = 3600  # seconds, of one launcher on so many ranks
+# Five ranks on two processors take a minute for one of the tests of windows.
+PATIENT = ("--silence", "180")
 
 
 def launchers(machines: Machines, folder: Path, ranks: int) -> dict[str, list[str]]:
     """By name: the command that runs the suite on ranks of several hosts."""
     (folder / "hostfile").write_text("".join(f"{host.replace(':', ' slots=')}\n" for host in HOSTS[ranks].split(",")))
     variables = [f"OMPI_MCA_orte_default_hostfile={folder}/hostfile", f"OMPY_MCA_plm_ssh_agent={machines.agent}"]
-    suite = [sys.executable, str(TOP / "tools" / "suite"), "-n", str(ranks)]
+    suite = [sys.executable, str(TOP / "tools" / "suite"), "-n", str(ranks), *PATIENT]
     found = {"ompyrun": ["env", *variables, *suite]}
 
     def agent(name: str, text: str) -> str:
@@ -78,7 +80,7 @@ def run_under_slurm(folder: Path, modules: list[str]) -> int:
                 print(f"srun --mpi={kind}: {reason}", flush=True)
                 continue
             for ranks in HOSTS:
-                words = [sys.executable, str(TOP / "tools" / "suite"), "-n", str(ranks)]
+                words = [sys.executable, str(TOP / "tools" / "suite"), "-n", str(ranks), *PATIENT]
                 launcher = ["srun", "-N2", "-n", "{ranks}", f"--mpi={kind}"]
                 job = cluster.run(*words, "--launcher", shlex.join(launcher), *modules, folder=TOP, timeout=LONGEST)
                 print(f"srun -N2 -n{ranks} --mpi={kind}:\n{job.stdout}{job.stderr}", flush=True)

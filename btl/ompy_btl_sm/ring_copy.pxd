@@ -7,7 +7,7 @@
 #
 #     64 KiB, Zen 3, us      one word there and back    written and read: ordinary       written and read: streaming
 #     near                   0.10                       1.6 + 1.7                        3.6 + 4.3
-#     another cluster        0.18                       2.6 + 1.9                        2.6 + 5.0
+#     farther                0.18                       2.6 + 1.9                        2.6 + 5.0
 #     far                    0.62                       11.1 + 7.4                       3.0 + 6.7
 from libc.stdint cimport uint64_t
 

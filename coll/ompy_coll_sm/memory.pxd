@@ -1,5 +1,4 @@
 # Typed memory as a run of packed bytes, from any of them on.
-
 from ompy.core.convertor cimport Convertor
 from ompy.core.copying cimport copy_bytes
 from ompy.core.typemap cimport Typemap

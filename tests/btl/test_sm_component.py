@@ -68,6 +68,19 @@ def test_single_copy_is_used_when_asked_for_or_when_it_pays(query, monkeypatch):
     assert not query(single_copy="none").modules[0].flags & (PUT | GET)
 
 
+@pytest.mark.parametrize("crowded", [False, True])
+def test_where_ranks_outnumber_cores_the_kernel_may_take_longer_and_copies_nothing_that_can_go_eagerly(
+    query, monkeypatch, crowded
+):
+    asked = []
+    monkeypatch.setattr(Member, "is_crowded", crowded)
+    monkeypatch.setattr(reach, "pays", lambda crowded: asked.append(crowded) or True)
+    btl = query(single_copy="auto").modules[0]
+    assert asked == [crowded]
+    assert (btl.min_rdma_pipeline_size > btl.eager_limit) == crowded
+    assert query(min_rdma_pipeline_size=5000).modules[0].min_rdma_pipeline_size == 5000
+
+
 def test_memory_of_the_shared_heap_is_exposed_where_other_memory_is_not(query):
     from ompy.core.heap import open_heap
 

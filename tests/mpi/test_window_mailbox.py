@@ -155,6 +155,32 @@ def test_long_copies_go_every_way_and_each_is_tried_again(comm, what, ompy_seed)
 
 
 @pytest.mark.ompy(2, mca=PATIENT)
+@pytest.mark.parametrize("what", ["put", "get"])
+def test_long_copies_usually_go_the_way_that_takes_least(comm, what, ompy_seed):
+    """Through the mailbox of a target that looks into it each 5 ms they take 80 ms, and by the kernel none of its time."""
+    nbytes, orders = 1 << 20, []
+    win, memory = over_ordinary_memory(comm, nbytes)
+    if comm.rank == 0:
+        dice, model = random.Random(ompy_seed), np.zeros(nbytes, "u1")
+        win.Lock_all()
+        for _ in range(60):
+            before = counters()["ordered"]
+            access(win, what, nbytes, model, dice)
+            orders.append(counters()["ordered"] - before)
+        win.Unlock_all()
+        comm.send(model, 1, 99)
+        assert orders[:4].count(16) > 0, orders
+        assert orders[4:].count(16) < 8, orders
+    else:
+        while not comm.Iprobe(tag=99):
+            end = time.monotonic() + 0.005
+            while time.monotonic() < end:
+                pass
+        assert (memory == comm.recv(tag=99)).all(), f"seed {ompy_seed}"
+    win.Free()
+
+
+@pytest.mark.ompy(2, mca=PATIENT)
 @pytest.mark.parametrize("count", [5000, 123_457, 400_003])
 @pytest.mark.parametrize("name", ["SUM", "REPLACE"])
 def test_elements_of_which_no_piece_holds_a_whole_number_are_accumulated_each_once(comm, name, count):

@@ -49,7 +49,7 @@ PIECE = 16 << 10
 # Of a record (RFC 8446, 5.1 and 5.2): bytes before its body, and most of these.
 HEADER, MOST_BODY = 5, (16 << 10) + 256
 # By ALPN.
-AEGIS = "ompy aegis-128l"
+AEGIS = "ompy aegis-128l, kind in header"
 # Held through a step of a handshake: the key log is a context's, not a session's.
 one_step = threading.Lock()
 

@@ -5,7 +5,8 @@
 #       5 bytes          '------- n bytes ------------'         the nonce is `iv` with the record's number in its last bytes
 #
 # Ciphers are those of libraries that are looked up at run time, `libcrypto.pxd` and `libsodium.pxd`; the secret's suite says
-# which.
+# which.  Where a record's kind stands is theirs: a library that takes a record in one call has it in the header, so that what
+# it is to encrypt lies in one piece where the program has it.
 from libc.stdint cimport uint64_t
 
 from ompy_btl_tcp.wire cimport Part
@@ -25,7 +26,7 @@ cdef enum:                                       # of a record
 
 cdef class Cipher:
     cdef bint seals                              # or opens
-    cdef size_t tag                              # bytes of it
+    cdef size_t extra                            # bytes of a record, behind its header, that are not content
     cdef unsigned char[MOST_IV] iv
     cdef size_t iv_size
     cdef uint64_t number                         # of the next record
@@ -46,5 +47,5 @@ cdef class Cipher:
     # Of the next record.
     cdef void make_nonce(self, unsigned char *nonce) noexcept nogil
 
-# The header of a record of so many bytes of content.
-cdef void make_header(char *record, size_t body) noexcept nogil
+# The header of a record that is `body` bytes behind it.
+cdef void make_header(char *record, unsigned char kind, size_t body) noexcept nogil

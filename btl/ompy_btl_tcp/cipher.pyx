@@ -21,7 +21,7 @@ cdef class Cipher:
     def __init__(self, secret not None, bint seals, uint64_t number):
         self.secret = secret
         self.seals = seals
-        self.tag = secret.tag_size
+        self.extra = secret.tag_size + 1
         self.take_keys()
         self.number = number
 
@@ -56,8 +56,8 @@ cdef class Cipher:
         return 0
 
 
-cdef void make_header(char *record, size_t body) noexcept nogil:
-    record[0] = APPLICATION
+cdef void make_header(char *record, unsigned char kind, size_t body) noexcept nogil:
+    record[0] = <char> kind
     record[1] = record[2] = 3
     record[3] = <char> (body >> 8)
     record[4] = <char> body

@@ -5,7 +5,7 @@ import os
 from libc.string cimport memcpy
 from posix.dlfcn cimport RTLD_LOCAL, RTLD_NOW, dlerror, dlopen, dlsym
 
-from ompy_btl_tcp.cipher cimport HEADER, Cipher, make_header
+from ompy_btl_tcp.cipher cimport APPLICATION, HEADER, Cipher, make_header
 from ompy_btl_tcp.wire cimport Part
 
 cdef extern from *:
@@ -126,7 +126,7 @@ cdef class Libcrypto(Cipher):
         cdef size_t body = size + 1 + TAG
         cdef size_t some
         cdef int done
-        make_header(record, body)
+        make_header(record, APPLICATION, body)
         if not self.begin(record):
             return 0
         while size:

@@ -80,34 +80,47 @@ cdef class Libsodium(Cipher):
         if encrypt == NULL:
             raise OSError("there is no libsodium with AEGIS-128L")
         memcpy(self.key, key, sizeof(self.key))
+        self.extra = self.secret.tag_size        # the kind stands in the header
         return 0
 
     cdef size_t seal(self, Part *parts, size_t offset, size_t size, unsigned char kind, char *record) noexcept nogil:
-        cdef unsigned char *content = <unsigned char *> record + HEADER
-        cdef unsigned char *place = content
+        cdef unsigned char *sealed = <unsigned char *> record + HEADER
+        cdef const unsigned char *content = <const unsigned char *> parts.iov_base + offset
         cdef unsigned char[16] nonce
-        cdef size_t left = size, some
-        make_header(record, size + 1 + self.tag)
+        make_header(record, kind, size + self.extra)
         self.make_nonce(nonce)
-        while left:
-            some = min(left, parts.iov_len - offset)
-            memcpy(place, <char *> parts.iov_base + offset, some)
-            place += some
-            left -= some
-            parts += 1
-            offset = 0
-        place[0] = kind
-        if encrypt(content, place + 1, NULL, content, size + 1, <unsigned char *> record, HEADER, NULL, nonce, self.key):
+        if parts.iov_len - offset < size:
+            join(parts, offset, size, sealed)
+            content = sealed
+        if encrypt(sealed, sealed + size, NULL, content, size, <unsigned char *> record, HEADER, NULL, nonce, self.key):
             return 0
-        return HEADER + size + 1 + self.tag
+        return HEADER + size + self.extra
 
     cdef unsigned char open(self, char *record, size_t body, char *first, size_t first_size, char *second) noexcept nogil:
-        cdef unsigned char *content = <unsigned char *> record + HEADER
-        cdef size_t size = body - self.tag - 1
+        cdef unsigned char *sealed = <unsigned char *> record + HEADER
+        cdef size_t size = body - self.extra
+        cdef unsigned char *content = sealed
         cdef unsigned char[16] nonce
         self.make_nonce(nonce)
-        if decrypt(content, NULL, content, size + 1, content + size + 1, <unsigned char *> record, HEADER, nonce, self.key):
+        if first_size == size:
+            content = <unsigned char *> first
+        elif first_size == 0:
+            content = <unsigned char *> second
+        if decrypt(content, NULL, sealed, size, sealed + size, <unsigned char *> record, HEADER, nonce, self.key):
             return 0
-        memcpy(first, content, first_size)
-        memcpy(second, content + first_size, size - first_size)
-        return content[size]
+        if content == sealed:
+            memcpy(first, content, first_size)
+            memcpy(second, content + first_size, size - first_size)
+        return <unsigned char> record[0]
+
+
+cdef void join(Part *parts, size_t offset, size_t size, unsigned char *place) noexcept nogil:
+    """So many bytes of the parts, from `offset` in the first of them on, into one piece."""
+    cdef size_t some
+    while size:
+        some = min(size, parts.iov_len - offset)
+        memcpy(place, <char *> parts.iov_base + offset, some)
+        place += some
+        size -= some
+        parts += 1
+        offset = 0

@@ -125,13 +125,13 @@ cdef class Seal:
             some = wire.sealed_size - wire.sealed_begin
             if some >= HEADER:
                 body = <size_t> record[3] << 8 | record[4]
-                if record[0] != APPLICATION or body <= self.incoming.tag or body > MOST_BODY:
+                if not ALERT <= record[0] <= APPLICATION or body < self.incoming.extra or body > MOST_BODY:
                     return give_up(wire, EPROTO)
             if some < HEADER + body or some < HEADER:
                 memmove(wire.sealed, record, some)
                 wire.sealed_begin, wire.sealed_size = 0, some
                 return False
-            size = body - self.incoming.tag - 1
+            size = body - self.incoming.extra
             if wire.left and wire.target != NULL:
                 first, first_size = wire.target, min(wire.left, size)
             elif wire.left == 0:

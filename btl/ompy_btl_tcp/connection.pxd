@@ -72,6 +72,8 @@ cdef class Connection:
     # The next frame that is here, with its payload unless it is a put; NULL: none.
     cdef const Frame *next_frame(self) except? NULL
     cdef const Frame *look(self) except? NULL
+    # Whether nothing that has come is left to look at; then there is all the room again.
+    cdef bint is_drained(self) noexcept
     # Where the payload of the put that `next_frame` gave goes; NULL: nowhere.
     cdef int receive_put(self, char *target, uint64_t handle, size_t size) except -1
     # Room behind what has come.

@@ -255,6 +255,13 @@ cdef class Connection:
         self.frames_in += 1
         return frame
 
+    cdef bint is_drained(self) noexcept:
+        cdef Wire *wire = &self.wire
+        if wire.begin != wire.end or wire.sealed_begin != wire.sealed_size or self.skipped:
+            return False
+        wire.begin = wire.end = 0
+        return True
+
     cdef int receive_put(self, char *target, uint64_t handle, size_t size) except -1:
         self.wire.target = target
         self.wire.left = size

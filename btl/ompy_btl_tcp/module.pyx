@@ -117,6 +117,7 @@ cdef class TcpBtl(Peers):
                     raise MPIError(ERR_INTERN, f"btl tcp got a message with tag {frame.tag}, which nobody registered")
                 self.deliver(frame.tag, connection.endpoint, <const char *> (frame + 1), length)
                 if goal[0]:
+                    connection.wire.fresh = not connection.is_drained()
                     break                        # what is behind it can wait until the next look
             elif frame.kind == FRAME_PUT:
                 self.bytes_received += length + sizeof(PutFrame)

@@ -2,7 +2,7 @@
 #
 #     epoll --- listening sockets, callers that introduce themselves (reception.py), our own calls (call.py)
 #        \----- connections (connection.pxd)
-#                  those with traffic lately are hot: `ready` receives from them directly, without the GIL, before epoll is
+#                  those with traffic lately are hot: `ready` asks for them, and receives, without the GIL, before epoll is
 #                  asked; it is asked every so many looks, for the others, and slept on
 #
 # To tell epoll of each packet costs its sender some hundred nanoseconds, as the system delivers it in the sender's call.  So a

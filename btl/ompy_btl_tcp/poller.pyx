@@ -10,7 +10,7 @@ from ompy.core.request cimport Departure, Request
 from ompy.mca.btl cimport Btl, Descriptor
 from ompy_btl_tcp.connection cimport Connection
 from ompy_btl_tcp.wire cimport (
-    Ready, end_of_sending, forget, lock, look_around, pull, send_gathered, try_lock, unlock, watch,
+    Ready, Wire, arrived, end_of_sending, forget, lock, look_around, pull, send_gathered, try_lock, unlock, watch,
 )
 
 cdef enum:
@@ -36,17 +36,41 @@ cdef void take_back(Watch *watched) noexcept nogil:
                 watch(watched.epoll, watched.hot[index].number, False, True)
 
 
+cdef bint pull_hot(Watch *watched) noexcept nogil:
+    """Take what has come at hot connections; whether there is anything to look at."""
+    cdef Wire *asked[HOT]
+    cdef int numbers[HOT]
+    cdef Wire *wire
+    cdef bint found = False, pulled = False
+    cdef unsigned int ready
+    cdef int index, count = 0
+    for index in range(watched.hot_count):
+        wire = watched.hot[index]
+        if wire.fresh:
+            found = True
+        elif wire.left:                          # of a put more is on its way
+            pulled |= pull(wire)
+        else:
+            asked[count], numbers[count] = wire, wire.number
+            count += 1
+    ready = arrived(numbers, count) if count else 0
+    for index in range(count):
+        if ready >> index & 1:
+            pulled |= pull(asked[index])
+    if pulled:
+        watched.in_vain = 0
+        for index in range(watched.hot_count):
+            found |= watched.hot[index].fresh
+    return found
+
+
 cdef bint look(Watch *watched) noexcept nogil:
     cdef Ready one
     cdef bint found = False
-    cdef int index
     watched.looks += 1
     if watched.in_vain < LONGEST_HEAT:
         watched.in_vain += 1
-        for index in range(watched.hot_count):
-            if not watched.hot[index].fresh and pull(watched.hot[index]):
-                watched.in_vain = 0
-            found |= watched.hot[index].fresh
+        found = pull_hot(watched)
         if watched.in_vain == LONGEST_HEAT:
             take_back(watched)
     if not found and (watched.writers or watched.looks % LOOKS == 0):
@@ -117,17 +141,19 @@ cdef class Poller(Btl):
     cdef int look_at_hot(self) except -1:
         cdef Connection connection
         cdef int events = 0
+        cdef bint is_long = False
         cdef int index, count = self.watched.hot_count
+        for index in range(count):
+            is_long |= self.watched.hot[index].left > 0
+        if is_long:
+            with nogil:
+                pull_hot(&self.watched)
+        else:
+            pull_hot(&self.watched)
         for index in range(count):
             if index >= self.watched.hot_count:
                 break
             connection = <Connection> self.hot[(self.turns + index) % self.watched.hot_count]
-            if not connection.wire.fresh:
-                if connection.wire.left:
-                    with nogil:
-                        pull(&connection.wire)
-                else:
-                    pull(&connection.wire)
             if connection.wire.fresh:
                 self.watched.in_vain = 0
                 events += self.consume(connection)

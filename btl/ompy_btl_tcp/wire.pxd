@@ -44,6 +44,10 @@ cdef unsigned int silence(int number) noexcept nogil
 # Nothing more is sent: the peer sees the end behind what is on its way.
 cdef void end_of_sending(int number) noexcept nogil
 
+# A bit for each descriptor, of 32 at most, at which something has come, be it the end.  Unlike `pull` this takes no socket's
+# lock, which the system wants while it delivers: in vain it costs the sender nothing.
+cdef unsigned int arrived(const int *numbers, int count) noexcept nogil
+
 # Which descriptors of several are ready.
 cdef struct Ready:
     int number

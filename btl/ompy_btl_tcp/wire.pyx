@@ -7,6 +7,7 @@ cdef extern from *:
     #include <linux/sockios.h>
     #include <netinet/in.h>
     #include <netinet/tcp.h>
+    #include <poll.h>
     #include <string.h>
     #include <sys/epoll.h>
     #include <sys/ioctl.h>
@@ -88,6 +89,18 @@ cdef extern from *:
         memset(&event, 0, sizeof event);
         return epoll_ctl(epoll, EPOLL_CTL_DEL, number, &event);
     }
+    enum { OMPY_TCP_ASKED = 32 };
+    static unsigned int ompy_tcp_ask(const int *numbers, int count) {
+        struct pollfd asked[OMPY_TCP_ASKED];
+        unsigned int found = 0;
+        count = count < OMPY_TCP_ASKED ? count : OMPY_TCP_ASKED;
+        for (int index = 0; index < count; index++)
+            asked[index] = (struct pollfd){numbers[index], POLLIN, 0};
+        if (poll(asked, count, 0) > 0)
+            for (int index = 0; index < count; index++)
+                found |= (unsigned int)(asked[index].revents != 0) << index;
+        return found;
+    }
     struct ompy_tcp_ready { int number, readable, writable; };
     static int ompy_tcp_look(int epoll, void *ready, int most) {
         struct ompy_tcp_ready *found = ready;
@@ -110,6 +123,7 @@ cdef extern from *:
     int SHUT_WR
     int change_watch "ompy_tcp_watch"(int epoll, int number, bint writable, bint anew) noexcept nogil
     int end_watch "ompy_tcp_forget"(int epoll, int number) noexcept nogil
+    unsigned int ask_now "ompy_tcp_ask"(const int *numbers, int count) noexcept nogil
     int look_now "ompy_tcp_look"(int epoll, void *found, int most) noexcept nogil
     enum: EAGAIN, ENOBUFS, ENOMEM
 
@@ -213,6 +227,10 @@ cdef int watch(int epoll, int number, bint writable, bint anew) noexcept nogil:
 
 cdef int forget(int epoll, int number) noexcept nogil:
     return end_watch(epoll, number)
+
+
+cdef unsigned int arrived(const int *numbers, int count) noexcept nogil:
+    return ask_now(numbers, count)
 
 
 cdef int look_around(int epoll, Ready *found, int most) noexcept nogil:

@@ -95,6 +95,34 @@ def test_what_many_peers_have_said_at_once_is_taken_to_the_last_message() -> Non
     run(body, size=peers + 1)
 
 
+def test_a_peer_that_says_little_is_heard_beside_one_that_says_much() -> None:
+    count = 5000
+
+    def body(rank: Rank) -> None:
+        if rank.rank:
+            rank.post(0, b"connected")
+        else:
+            rank.wait_for(2)
+        rank.gather()
+        if rank.rank == 1:
+            for _ in range(count):
+                rank.post(0, b"much")
+        rank.gather()
+        if rank.rank == 0:
+            rank.btl.progress()
+            assert b"much" in rank.inbox.messages, "the other one would be the only one anyway"
+        rank.gather()
+        if rank.rank == 2:
+            rank.post(0, b"little")
+        rank.gather()
+        if rank.rank == 0:
+            rank.wait_for(count + 3)
+            assert rank.inbox.messages.index(b"little") < count // 10
+        rank.gather()
+
+    run(body, size=3)
+
+
 def test_the_sender_is_named_even_before_an_endpoint_exists_for_it() -> None:
     def body(rank: Rank) -> None:
         peer = rank.endpoints[1 - rank.rank]

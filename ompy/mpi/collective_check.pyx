@@ -21,7 +21,8 @@ from ompy.mca.coll cimport (
     CollectiveCall,
 )
 from ompy.mpi.op cimport Op
-from ompy.runtime.communicators cimport allgather, meet
+from ompy.runtime.intercommunicators cimport meet
+from ompy.runtime.internal_messages cimport allgather
 
 from ompy.core.errors import ERR_COUNT, ERR_NOT_SAME, ERR_OP, ERR_ROOT, ERR_TYPE, MPIError
 from ompy.mca.coll import FUNCTIONS

@@ -14,14 +14,15 @@ from ompy.mpi.handle cimport blank, forget, is_predefined, predefine
 from ompy.mpi.info cimport Info, hints, new_info
 from ompy.mpi.object_collectives cimport ObjectCollectives
 from ompy.mpi.request cimport new_request
-from ompy.runtime.communicators cimport duplicate, free_communicator, split
+from ompy.runtime.communicator_lifecycle cimport free_communicator
+from ompy.runtime.communicators cimport duplicate, split
 
 from ompy.core.errors import ERR_ARG, ERR_COMM, MPIError
 from ompy.core.host import host_number
 from ompy.mca import memory_kinds
 from ompy.mpi import attributes, dynamic_processes, error_codes, process_sets
 from ompy.mpi.exceptions import hand_over
-from ompy.runtime import communicators
+from ompy.runtime import communicator_lifecycle, communicators, identity
 
 __all__ = [
     "COMM_NULL", "COMM_TYPE_HW_GUIDED", "COMM_TYPE_HW_UNGUIDED", "COMM_TYPE_RESOURCE_GUIDED", "COMM_TYPE_SHARED", "Comm",
@@ -339,13 +340,13 @@ cdef class Comm(ObjectCollectives):
     def Disconnect(self) -> None:
         """Wait for what is under way on the communicator, then `Free` it (MPI-4.1, 11.10.4)."""
         try:
-            communicators.settle(self.live())
+            communicator_lifecycle.settle(self.live())
         except MPIError as error:
             hand_over(error, self.comm)
         core = self.comm
         self.Free()
         if core.spans_jobs:
-            communicators.disconnect(core)
+            communicator_lifecycle.disconnect(core)
 
     # --- attributes
 
@@ -572,7 +573,7 @@ cdef object predefined_attribute(int keyval):
         return -1                                # ANY_SOURCE: every process can do I/O
     if keyval == attributes.LASTUSEDCODE:
         return error_codes.last_used
-    rte = communicators.rte
+    rte = identity.rte
     if keyval == attributes.WTIME_IS_GLOBAL:
         # The clock is the host's monotonic one.
         return int(rte.local_size == rte.size)

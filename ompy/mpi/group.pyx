@@ -9,7 +9,7 @@ from ompy.mpi.handle cimport Handle, forget, predefine
 
 from ompy.core.errors import ERR_ARG, ERR_GROUP, ERR_RANK
 from ompy.mpi.exceptions import Exception as MPIException
-from ompy.runtime import communicators
+from ompy.runtime import identity
 
 __all__ = ["CONGRUENT", "GROUP_EMPTY", "GROUP_NULL", "Group", "IDENT", "SIMILAR", "UNEQUAL"]
 
@@ -112,7 +112,7 @@ cdef class Group(Handle):
         cdef CoreGroup target
         cdef list result = []
         if group is None:
-            target = communicators.world_communicator().group
+            target = identity.world_communicator().group
         else:
             target = checked(group, "group")
         cdef int rank

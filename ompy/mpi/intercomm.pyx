@@ -10,7 +10,7 @@ from ompy.mpi.info cimport Info
 
 from ompy.core.errors import MPIError
 from ompy.mpi.exceptions import hand_over
-from ompy.runtime import communicators
+from ompy.runtime import communicators, intercommunicators
 
 __all__ = ["Intercomm"]
 
@@ -72,7 +72,7 @@ cdef class Intercomm(Comm):
             high: of the group that comes second; the same in all processes of a group.
         """
         try:
-            return self.heir(communicators.merge(self.live(), high), classes["intra"], None)
+            return self.heir(intercommunicators.merge(self.live(), high), classes["intra"], None)
         except MPIError as error:
             hand_over(error, self.comm)
 

@@ -26,7 +26,7 @@ from ompy.mpi.topology import (
     CART, DIST_GRAPH, GRAPH, Cartesian, DistributedGraph, Graph, checked_graph, checked_grid, checked_ranks,
     checked_weights, product, repeated,
 )
-from ompy.runtime import communicators
+from ompy.runtime import communicators, intercommunicators
 
 __all__ = ["COMM_SELF", "COMM_WORLD", "Intracomm"]
 
@@ -93,7 +93,8 @@ cdef class Intracomm(Comm):
         """
         try:
             check_tag(tag)
-            return self.heir(communicators.connect(self.live(), local_leader, peer_comm.comm, remote_leader, tag), None, None)
+            made = intercommunicators.connect(self.live(), local_leader, peer_comm.comm, remote_leader, tag)
+            return self.heir(made, None, None)
         except MPIError as error:
             hand_over(error, self.comm)
 

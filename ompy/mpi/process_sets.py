@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ompy.runtime import communicators
+from ompy.runtime import identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ NAMES = (WORLD, SELF)
 def members(name: str) -> Communicator | None:
     """The core communicator that has the members of a set; None: no set is called so."""
     if name == WORLD:
-        return communicators.world_communicator()
-    return communicators.own if name == SELF else None
+        return identity.world_communicator()
+    return identity.own if name == SELF else None
 
 
 def color(name: str) -> int | None:
@@ -28,5 +28,5 @@ def color(name: str) -> int | None:
     from ompy.runtime import hardware
 
     if name == WORLD:
-        return hardware.color(name, communicators.rte.job)
-    return hardware.color(name, communicators.rte.job, communicators.rte.rank) if name == SELF else None
+        return hardware.color(name, identity.rte.job)
+    return hardware.color(name, identity.rte.job, identity.rte.rank) if name == SELF else None

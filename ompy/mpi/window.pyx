@@ -26,7 +26,7 @@ from ompy.core.errors import ERR_COMM, MPIError
 from ompy.mca import memory_kinds
 from ompy.mpi import attributes
 from ompy.mpi.exceptions import hand_over
-from ompy.runtime import communicators, windows
+from ompy.runtime import identity, windows
 
 __all__ = [
     "WIN_FLAVOR_ALLOCATE", "WIN_FLAVOR_CREATE", "WIN_FLAVOR_DYNAMIC", "WIN_FLAVOR_SHARED", "WIN_NULL", "WIN_SEPARATE",
@@ -405,7 +405,7 @@ cdef Win created(cls, int flavor, size_t address, Py_ssize_t size, Py_ssize_t un
     cdef Communicator parent = None
     cdef dict given = hints(info)
     try:
-        parent = communicators.own if comm is None else comm.live()
+        parent = identity.own if comm is None else comm.live()
         if parent is None:
             raise MPIError(ERR_COMM, "comm: COMM_SELF expected, which there is none of before MPI is initialised")
         if flavor == FLAVOR_SHARED:

@@ -11,12 +11,14 @@ from ompy.core.signals cimport exception_kept, keep_exceptions, raise_kept
 from ompy.core.typemap cimport predefined
 from ompy.core.view cimport View
 from ompy.mca.agreement cimport agree
+from ompy.runtime.communicator_lifecycle cimport free_communicator
+from ompy.runtime.communicators cimport duplicate
 
 from ompy.core.errors import ERR_AMODE, ERR_BAD_FILE, ERR_COMM, ERR_FILE, ERR_NOT_SAME, MPIError
 from ompy.mca import selection
 from ompy.mca.agreement import gathered
 from ompy.mca.hints import Hints
-from ompy.runtime import communicators
+from ompy.runtime import identity
 
 
 def open_file(Communicator comm not None, str path not None, int mode, dict hints not None, problem=None):
@@ -52,7 +54,7 @@ cdef File opened(Communicator comm, str path, int mode, dict hints, problem):
     for rank, (theirs,) in enumerate(gathered(comm, [mode])):
         if theirs != mode:
             raise MPIError(ERR_NOT_SAME, f"{path}: amode: {mode} here, {theirs} on rank {rank} of the communicator")
-    own = communicators.duplicate(comm)
+    own = duplicate(comm)
     own.name = path
     own.purpose = FILE_OPEN
     file = made(own, path, mode)
@@ -70,7 +72,7 @@ cdef File opened(Communicator comm, str path, int mode, dict hints, problem):
             file.module.close()
             raise
     except BaseException:
-        communicators.free_communicator(own)
+        free_communicator(own)
         raise
     own.purpose = OPERATION_NONE
     return file
@@ -92,7 +94,7 @@ def close_file(File file not None) -> None:
         file.module = None
         file.parts.clear()
         try:
-            communicators.free_communicator(file.communicator)
+            free_communicator(file.communicator)
         finally:
             raise_kept()
 
@@ -100,7 +102,7 @@ def close_file(File file not None) -> None:
 def delete_file(str path not None, dict hints not None) -> None:
     """Remove a file; this process alone (MPI-4.1, 14.2.3)."""
     check_path(path)
-    file = made(communicators.own, path, MODE_RDWR)
+    file = made(identity.own, path, MODE_RDWR)
     file.hints.update(hints, "info of Delete")
     selection.select_for_file("fs", file).delete(path)
 

@@ -30,7 +30,8 @@ from ompy.mca import pml as pml_framework
 from ompy.mca.hook import hooks
 from ompy.mca.params import registry
 from ompy.runtime import abort, tracing, waiting
-from ompy.runtime.communicators import first_context, settle_all
+from ompy.runtime.communicator_lifecycle import settle_all
+from ompy.runtime.contexts import first_context
 from ompy.runtime.dpm import acquaintances
 from ompy.runtime.modex import Modex
 from ompy.runtime.orphans import ORPHANED, hear_of_parents_end

@@ -6,13 +6,14 @@ from ompy.core.communicator cimport Communicator
 from ompy.core.segment cimport Segment, page_size
 from ompy.core.window cimport FLAVOR_ALLOCATE, FLAVOR_SHARED, Window
 from ompy.mca.agreement cimport shared_memory
-from ompy.runtime.communicators cimport allgather
+from ompy.runtime.communicator_lifecycle cimport free_communicator
+from ompy.runtime.communicators cimport duplicate
+from ompy.runtime.internal_messages cimport allgather
 
 from ompy.core.errors import ERR_COMM, ERR_DISP, ERR_NO_MEM, ERR_RMA_SHARED, ERR_SIZE, MPIError
 from ompy.core.host import host_number
 from ompy.mca.osc_selection import select_onesided
 from ompy.mca.window_hints import WindowHints
-from ompy.runtime import communicators
 
 
 def create(Communicator comm not None, int flavor, size_t address, Py_ssize_t size, Py_ssize_t unit, memory, dict info):
@@ -63,13 +64,13 @@ def free_window(Window window not None) -> None:
     """All members meet, then what the window held is given back (MPI-4.1, 12.2.5)."""
     window.module.free()
     window.mark_freed()
-    communicators.free_communicator(window.communicator)
+    free_communicator(window.communicator)
     # Memory of the library's lives on while the program has views of it.
     window.module = window.memory = None
 
 
 cdef object opened(Communicator comm, int flavor, list rows, list addresses, object memory, hints):
-    cdef Communicator own = communicators.duplicate(comm)
+    cdef Communicator own = duplicate(comm)
     cdef Window window = Window(own, flavor, [row[0] for row in rows], [row[1] for row in rows], addresses, memory)
     own.name = "MPI_WIN"
     window.attributes["hints"] = hints

@@ -143,7 +143,7 @@ def test_an_interrupted_receive_leaves_its_message_to_the_next(length):
     """A signal handler ends the wait by an exception: the message that comes then is not written to the old memory."""
     from ompy import MPI
     from ompy.mca.pml import chosen
-    from ompy.runtime.communicators import world_communicator
+    from ompy.runtime.identity import world_communicator
 
     comm = MPI.COMM_WORLD
     if comm.rank == 0:

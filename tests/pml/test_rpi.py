@@ -229,7 +229,7 @@ def test_version_3_does_what_mpi_asks_for(comm, seed):
 @pytest.mark.ompy(2, mca=RAW | {"rpi": "raw_v3"})
 def test_queues_are_shown_with_ranks_of_the_communicator(comm):
     from ompy.mca.pml import chosen
-    from ompy.runtime.communicators import world_communicator
+    from ompy.runtime.identity import world_communicator
 
     if comm.rank == 0:
         comm.Send(pattern(10), 1, 4)

@@ -119,7 +119,7 @@ def test_the_handler_goes_on_in_the_middle_of_a_packet(comm):
 
 def rpi_scope(comm):
     """The communicator's number on the wire."""
-    from ompy.runtime.communicators import world_communicator
+    from ompy.runtime.identity import world_communicator
 
     return world_communicator().pml.number
 

@@ -7,7 +7,7 @@ import marshal
 from ompy.core.circle import Circle
 from ompy.core.errors import ERR_INTERN, ERR_OTHER, ERR_UNSUPPORTED_OPERATION, MPIError, code_of
 from ompy.core.proc import process_table
-from ompy.runtime import communicators
+from ompy.runtime import contexts, intercommunicators, internal_messages
 from ompy.runtime.dpm import acquaintances
 from ompy.runtime.dpm.channel import ANSWER
 from ompy.runtime.modex import pack, unpack
@@ -48,7 +48,7 @@ def meet(
             ERR_UNSUPPORTED_OPERATION,
             f"pml {instance.pml.name}{below} carries messages within one job only: give every job --mca pml ob1, say",
         )
-    introductions = communicators.gather_values(local, introduction(instance), root)
+    introductions = internal_messages.gather_values(local, introduction(instance), root)
     channel: Channel | None = None
     news: Any = None
     new: list[int] = []
@@ -59,14 +59,14 @@ def meet(
                 news = exchange(instance, channel, introductions)
         except MPIError as error:
             news = refusal(error)
-        news = communicators.share_value(local, news, root)
+        news = internal_messages.share_value(local, news, root)
         check(news)
         problem = None
         try:
             indices = let_in(instance, local, news, new)
         except MPIError as error:
             problem = refusal(error)
-        outcomes = communicators.gather_values(local, problem, root)
+        outcomes = internal_messages.gather_values(local, problem, root)
         if local.rank == root:
             outcome = next((it for it in outcomes if it is not None), None)
             try:
@@ -77,8 +77,8 @@ def meet(
                 outcome = refusal(error)
         else:
             outcome = None
-        check(communicators.share_value(local, outcome, root))
-        return communicators.bridge(news["context"], news["local context"], local, indices)
+        check(internal_messages.share_value(local, outcome, root))
+        return intercommunicators.bridge(news["context"], news["local context"], local, indices)
     except BaseException as problem:
         if not isinstance(problem, MPIError):
             interrupted()
@@ -111,7 +111,7 @@ def introduction(instance: Instance) -> tuple[str, int, bytes]:
 
 def exchange(instance: Instance, channel: Channel, ours: list[tuple[str, int, bytes]]) -> dict[str, Any]:
     """The root's part: our group for theirs.  Returns what every member of this group must know."""
-    offer = communicators.offer_context()
+    offer = contexts.offer_context()
     own = {"members": ours, "context": offer}
     channel.send(marshal.dumps(own), LIMIT)
     try:
@@ -125,7 +125,7 @@ def exchange(instance: Instance, channel: Channel, ours: list[tuple[str, int, by
     return {
         "members": members,
         "context": min(offer, their_offer),
-        "local context": communicators.offer_context(),
+        "local context": contexts.offer_context(),
         "secret": channel.secret,
         "was called": channel.outward == ANSWER,
     }
@@ -169,7 +169,7 @@ def compare(instance: Instance, job: str, card: dict[str, bytes]) -> None:
         raise MPIError(
             ERR_OTHER, f"this job chose pml {instance.pml.name}, job {job} chose {theirs}: give both the same --mca pml"
         )
-    if communicators.overlap(job):
+    if contexts.overlap(job, instance.rte.job):
         raise MPIError(
             ERR_INTERN, f"job {job} numbers its communicators as this one does, by chance: start one of the two again"
         )

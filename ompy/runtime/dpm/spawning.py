@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from ompy.core.board import show_call, show_running
 from ompy.core.errors import ERR_SPAWN, SUCCESS, MPIError
-from ompy.runtime import communicators
+from ompy.runtime import internal_messages
 from ompy.runtime.dpm import acquaintances
 from ompy.runtime.dpm import port as ports
 from ompy.runtime.dpm.meeting import meet
@@ -68,7 +68,7 @@ def spawn(
     try:
         made = meet(instance, comm, root, opened, cancel)
         try:
-            return made, communicators.share_value(comm, codes, root)
+            return made, internal_messages.share_value(comm, codes, root)
         except MPIError:
             raise
         except BaseException:

@@ -140,7 +140,8 @@ class CollRank(MpiRank):
 
     def two_groups(self, here: int) -> tuple[Communicator, Communicator]:
         """An inter-communicator between the first ranks and the others, and this rank's group."""
-        from ompy.runtime.communicators import connect, split
+        from ompy.runtime.communicators import split
+        from ompy.runtime.intercommunicators import connect
 
         mine = split(self.world, int(self.rank >= here), self.rank)
         assert mine is not None

@@ -50,7 +50,8 @@ def some(rank: CollRank, comm: Communicator) -> list[str]:
 def calls_under_way_at_once_get_their_own_data(rank: CollRank) -> None:
     """On one communicator where calls can be started; else on several, one call after the other."""
     from ompy.core.progress import wait_request
-    from ompy.runtime.communicators import duplicate, free_communicator
+    from ompy.runtime.communicator_lifecycle import free_communicator
+    from ompy.runtime.communicators import duplicate
 
     comm = rank.groups[rank.size]
     names = some(rank, comm)
@@ -133,7 +134,7 @@ def a_receive_from_any_source_with_any_tag_gets_nothing_of_a_collective(rank: Co
 @check("inter", needs="inter", ranks=2)
 def groups_exchange_over_an_inter_communicator(rank: CollRank) -> None:
     """Every function that is offered for one, with every root."""
-    from ompy.runtime.communicators import free_communicator
+    from ompy.runtime.communicator_lifecycle import free_communicator
 
     served = 0
     for here in sorted({1, rank.size // 2}):
@@ -163,7 +164,8 @@ def groups_exchange_over_an_inter_communicator(rank: CollRank) -> None:
 def neighbours_on_a_grid_exchange(rank: CollRank) -> None:
     """A periodic row of all ranks, and one with ends."""
     from ompy.mpi.topology import Cartesian
-    from ompy.runtime.communicators import duplicate, free_communicator
+    from ompy.runtime.communicator_lifecycle import free_communicator
+    from ompy.runtime.communicators import duplicate
 
     for periodic in (True, False):
         grid = Cartesian([rank.size], [periodic], rank.rank)
@@ -189,7 +191,8 @@ def neighbours_on_a_grid_exchange(rank: CollRank) -> None:
 
 @check("free")
 def nothing_is_left_of_communicators_that_are_gone(rank: CollRank) -> None:
-    from ompy.runtime.communicators import duplicate, free_communicator
+    from ompy.runtime.communicator_lifecycle import free_communicator
+    from ompy.runtime.communicators import duplicate
 
     comm = rank.groups[rank.size]
     names = some(rank, comm)

@@ -162,7 +162,7 @@ def breach_of(case: Case, words: str) -> Breach | None:
 
 @check("synchronization", needs="inter", ranks=2)
 def a_barrier_of_two_groups_waits_for_the_other_one(rank: CollRank) -> None:
-    from ompy.runtime.communicators import free_communicator
+    from ompy.runtime.communicator_lifecycle import free_communicator
 
     clocks = Clocks(rank)
     for here in sorted({1, rank.size // 2}):

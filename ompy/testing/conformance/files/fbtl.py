@@ -73,8 +73,8 @@ def read(rank: FileRank, file: File, view: View, position: int, model: bytearray
 @check("bytes", "bounds")
 def a_file_that_can_only_be_written_is_written(rank: FileRank) -> None:
     """Through each view, whether its gaps may be written or not: nobody can look what is there."""
-    from ompy.runtime.communicators import own
     from ompy.runtime.files import close_file, open_file
+    from ompy.runtime.identity import own
 
     for (name, view), hint in itertools.product(views(), HINTS):
         with rank.file(alone=True) as file:
@@ -92,8 +92,8 @@ def a_file_that_can_only_be_written_is_written(rank: FileRank) -> None:
 @check("bytes")
 def a_view_may_show_bytes_twice(rank: FileRank) -> None:
     """Of a file that is only read: tiles lie in one another, so that offsets go back from one to the next."""
-    from ompy.runtime.communicators import own
     from ompy.runtime.files import close_file, open_file
+    from ompy.runtime.identity import own
 
     view = View(2, BYTE, BYTE.create_indexed([3, 3], [0, 100]).create_resized(0, 2))
     with rank.file(alone=True) as file:
@@ -225,8 +225,8 @@ def a_lock_keeps_other_processes_out(rank: FileRank) -> None:
 
 @check("errors")
 def errors_name_the_file(rank: FileRank) -> None:
-    from ompy.runtime.communicators import own
     from ompy.runtime.files import close_file, open_file
+    from ompy.runtime.identity import own
 
     with rank.file(alone=True) as file:
         only_read = open_file(own, file.path, MODE_RDONLY, {})

@@ -28,8 +28,8 @@ def refused(call: Callable[[], object], code: int, path: str, words: str) -> Non
 
 @check("offer", "open", "errors")
 def files_are_made_only_where_that_is_asked_for(rank: FileRank) -> None:
-    from ompy.runtime.communicators import own
     from ompy.runtime.files import close_file, delete_file, open_file
+    from ompy.runtime.identity import own
 
     path = rank.path(alone=True)
     refused(lambda: open_file(own, path, MODE_RDWR, {}), ERR_NO_SUCH_FILE, path, "opening what is not there")
@@ -43,8 +43,8 @@ def files_are_made_only_where_that_is_asked_for(rank: FileRank) -> None:
 
 @check("close")
 def a_file_keeps_its_bytes_when_it_is_closed(rank: FileRank) -> None:
-    from ompy.runtime.communicators import own
     from ompy.runtime.files import close_file, delete_file, open_file
+    from ompy.runtime.identity import own
 
     path, data = rank.path(alone=True), bytearray(b"something")
     for _ in range(20):

@@ -64,8 +64,8 @@ def write(file: File, data: bytes | bytearray, offset: int) -> None:
 
 def stored(path: str) -> bytes:
     """All bytes of a file, as who opens it anew finds them."""
-    from ompy.runtime.communicators import own
     from ompy.runtime.files import close_file, open_file
+    from ompy.runtime.identity import own
 
     file = open_file(own, path, MODE_RDONLY, {})
     memory = memories(file.module.size())[0]

@@ -58,10 +58,10 @@ class FileRank(MpiRank):
         self, *, alone: bool = False, mode: int = MODE_RDWR | MODE_CREATE | MODE_DELETE_ON_CLOSE, **hints: str
     ) -> Iterator[File]:
         """A new file, opened by every rank for itself or by all together; it is gone afterwards."""
-        from ompy.runtime import communicators
+        from ompy.runtime import identity
         from ompy.runtime.files import close_file, open_file
 
-        comm = communicators.own if alone else self.world
+        comm = identity.own if alone else self.world
         file = open_file(comm, self.path(alone), mode, hints)
         if self.module(file).component != self.wire.setting.component:
             reasons = [reason for framework, component, *_, reason in file.verdicts if component == self.wire.setting.component]

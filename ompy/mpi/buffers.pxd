@@ -18,7 +18,6 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
 
 from ompy.core.typemap cimport Typemap
-from ompy.mca.coll cimport CollectiveCall
 
 cdef struct Spec:
     size_t address
@@ -46,19 +45,23 @@ cdef inline void release(Spec *spec) noexcept:
 # Everything that the operation needs, in one object (or None); the Spec is empty afterwards.
 cdef object keep(Spec *spec)
 
-# Fill one side of a collective's call.  What must stay alive is returned: put it into `call.send_owner` or `call.recv_owner`.
-# Simple forms; `blocks` as above.  IN_PLACE and None are the caller's to look for (`is_in_place`).
-cdef object fill_send(CollectiveCall call, object message, Py_ssize_t blocks)
-cdef object fill_recv(CollectiveCall call, object message, Py_ssize_t blocks)
-# Vector forms: counts and displacements (in elements) for `blocks` peers.
-cdef object fill_send_vector(CollectiveCall call, object message, Py_ssize_t blocks)
-cdef object fill_recv_vector(CollectiveCall call, object message, Py_ssize_t blocks)
-# W forms: counts, displacements (in bytes) and types for `blocks` peers.
-cdef object fill_send_types(CollectiveCall call, object message, Py_ssize_t blocks)
-cdef object fill_recv_types(CollectiveCall call, object message, Py_ssize_t blocks)
-
-cdef bint is_in_place(object message) noexcept
 # Refuse, by the name of its argument, a datatype that the program has not committed.
 cdef int require_committed(str name, Typemap typemap) except -1
-# `blocks` counts from a sequence or an array of integers, PyMem_Malloc'd; `name` is for the error's words.
-cdef Py_ssize_t *parse_counts(object values, Py_ssize_t blocks, str name) except NULL
+
+# The steps in which what is no plain array is parsed; vector and w forms take them too (`collective_buffers.pyx`).
+cdef class Parts:
+    cdef object source, counts, displacements, kind
+
+
+# `vector`: a list behind the buffer is one of counts.
+cdef Parts split(object message, bint vector)
+# Memory and typemap; the typemap is NULL for DATATYPE_NULL.
+cdef int locate(Parts parts, bint writable, Spec *spec, Py_ssize_t *nbytes) except -1
+# Address and size of the program's memory; the format, when wanted, becomes the typemap.
+cdef int acquire_memory(object source, bint writable, bint want_format, Spec *spec, Py_ssize_t *nbytes) except -1
+# How many elements fill the memory.
+cdef Py_ssize_t whole_elements(Spec *spec, Py_ssize_t nbytes) except -1
+# Bytes that elements may lie in.
+cdef Py_ssize_t room_in(object source, Py_ssize_t nbytes) noexcept
+# Refuse DATATYPE_NULL, and a datatype that the program has not committed.
+cdef int require_typemap(Spec *spec) except -1

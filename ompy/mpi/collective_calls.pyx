@@ -15,7 +15,7 @@ from ompy.mca.coll cimport (
     NEIGHBOR_ALLGATHERV, NEIGHBOR_ALLTOALL, NEIGHBOR_ALLTOALLV, NEIGHBOR_ALLTOALLW, REDUCE,
     REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, SCAN, SCATTER, SCATTERV, CollectiveCall, CollTable,
 )
-from ompy.mpi.buffers cimport (
+from ompy.mpi.collective_buffers cimport (
     fill_recv, fill_recv_types, fill_recv_vector, fill_send, fill_send_types, fill_send_vector, is_in_place, parse_counts,
 )
 from ompy.mpi.op cimport Op

@@ -23,7 +23,7 @@ from ompy.core.typemap cimport Typemap, predefined
 from ompy.mca.agreement cimport agree
 from ompy.mca.coll cimport ALLGATHER, ALLGATHERV, BCAST, CollectiveCall, CollTable
 from ompy.mca.pml cimport pml
-from ompy.mpi.buffers cimport parse_counts
+from ompy.mpi.collective_buffers cimport parse_counts
 from ompy.mpi.collective_calls cimport check_root
 from ompy.mpi.pickling cimport Parcel, block_address, flatten, unwrap, wrap, wrap_standard
 from ompy.mpi.request cimport end_call, wait_core

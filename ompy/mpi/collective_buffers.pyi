@@ -1,0 +1,1 @@
+"""The buffer arguments of collectives."""

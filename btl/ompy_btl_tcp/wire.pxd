@@ -45,7 +45,7 @@ cdef unsigned int silence(int number) noexcept nogil
 cdef void end_of_sending(int number) noexcept nogil
 
 # A bit for each descriptor, of 32 at most, at which something has come, be it the end.  Unlike `pull` this takes no socket's
-# lock, which the system wants while it delivers: in vain it costs the sender nothing.
+# lock, which the system wants while it delivers: to ask in vain keeps no sender waiting.
 cdef unsigned int arrived(const int *numbers, int count) noexcept nogil
 
 # Which descriptors of several are ready.

@@ -321,7 +321,7 @@ def test_who_knows_the_secret_and_speaks_in_clear_is_not_heard() -> None:
     run(body)
 
 
-@pytest.mark.parametrize("change", ["a bit", "a kind", "an extra byte", "cut off"])
+@pytest.mark.parametrize("change", ["a bit", "a kind", "a version", "an extra byte", "cut off"])
 def test_what_is_changed_on_its_way_is_a_lost_peer_and_never_a_message(change: str) -> None:
     message = bytes(100_000)
 
@@ -334,8 +334,10 @@ def test_what_is_changed_on_its_way_is_a_lost_peer_and_never_a_message(change: s
             middle = len(data) // 2
             if change == "cut off":
                 return data[:middle], False
-            if change == "a kind":  # of the first record
-                return bytes([data[0] ^ 1]) + data[1:], True
+            if change in ("a kind", "a version"):  # in the first record's header
+                armed.clear()
+                place = 0 if change == "a kind" else 2
+                return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :], True
             extra = b"\0" if change == "an extra byte" else bytes([data[middle] ^ 1])
             return data[:middle] + extra + data[middle + (change == "a bit") :], True
 

@@ -238,6 +238,7 @@ class ZmqBtl(Btl):
         self.socket.setsockopt(zmq.CONNECT_ROUTING_ID, endpoint.name)
         self.socket.connect(endpoint.card.url)
         endpoint.connected = True
+        self.quiet = False
         self.expect(endpoint)
         self.counters["connections made"] += 1
 

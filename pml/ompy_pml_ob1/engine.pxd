@@ -21,6 +21,8 @@ cdef class Transfer(MessageRequest):
     cdef int push(self) except -1
     # The same from within progress, again when there is room; what raises fails the transfer, not whoever polls.
     cdef int advance(self) except -1
+    # A header of its that had to wait has left, or (error not None) can't.
+    cdef int header_left(self, Transfer header, object error) except -1
     # Has it a place in the order of messages to the peer, after that one, which nobody has heard of yet?
     cdef bint is_behind(self, Matching matching, int peer, uint32_t sequence) noexcept
     cdef int move_up(self) except -1
@@ -59,8 +61,9 @@ cdef class Engine(ProgressSource):
     # Does anything wait for resources towards this peer?  What is sent now has its place behind it.
     cdef bint holds_back(self, PeerRoutes routes) except -1
     cdef int try_again(self, object queue) except -1
-    # Send a header-only message of a transfer's, which fails with it; it is queued when there are no resources.
-    cdef int control(self, Transfer transfer, const char *header, size_t length) except -1
+    # Send a header-only message of a transfer's.  Returns None, or, when there are no resources, what is queued in its place:
+    # the transfer is given it by `header_left` later.
+    cdef Transfer control(self, Transfer transfer, const char *header, size_t length)
     # Memory for `size` bytes, the caller's until it is returned: whatever sends meanwhile takes other memory.
     cdef char *take_scratch(self, size_t size) except NULL
     cdef void return_scratch(self, char *memory) noexcept

@@ -28,6 +28,9 @@ cdef class Transfer(MessageRequest):
                 self.fail(error)
         return 0
 
+    cdef int header_left(self, Transfer header, object error) except -1:
+        return 0 if error is None or self.complete else self.fail(error)
+
     cdef bint is_behind(self, Matching matching, int peer, uint32_t sequence) noexcept:
         return False
 
@@ -47,14 +50,16 @@ cdef class ControlMessage(Transfer):
     cdef int push(self) except -1:
         cdef Route route = self.routes.first
         cdef const char *data = self.packet
-        if self.routes.proc.failure is not None:
-            return OK
-        return route.btl.sendi(route.endpoint, data, len(self.packet), NULL, 0, TAG_PML)
+        if self.routes.proc.failure is None \
+                and route.btl.sendi(route.endpoint, data, len(self.packet), NULL, 0, TAG_PML) != OK:
+            return OUT_OF_RESOURCE
+        self.owner.header_left(self, None)
+        return OK
 
     cpdef int fail(self, object error) except -1:
         """The transfer's."""
         self.finish()
-        return 0 if self.owner.complete else self.owner.fail(error)
+        return self.owner.header_left(self, error)
 
 
 cdef class Engine(ProgressSource):
@@ -197,16 +202,17 @@ cdef class Engine(ProgressSource):
             events += 1
         return events
 
-    cdef int control(self, Transfer transfer, const char *header, size_t length) except -1:
+    cdef Transfer control(self, Transfer transfer, const char *header, size_t length):
         cdef Route route = transfer.routes.first
         cdef ControlMessage message
         if route.btl.sendi(route.endpoint, header, length, NULL, 0, TAG_PML) == OK:
-            return 0
+            return None
         message = ControlMessage.__new__(ControlMessage)
         message.packet = header[:length]
         message.owner = transfer
         message.routes = transfer.routes
-        return self.retry(message)
+        self.retry(message)
+        return message
 
     cdef char *take_scratch(self, size_t size) except NULL:
         cdef Scratch *scratch = self.scratch

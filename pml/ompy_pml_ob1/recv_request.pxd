@@ -26,6 +26,7 @@ cdef class RecvRequest(Transfer):
     cdef bint getting, putting, pushing
     cdef bint owes_answer           # the first PUT tells the sender of the match, no ACK did
     cdef bint withdrawn             # the sender may not write any more
+    cdef Transfer last_word         # the header whose leaving completes it, or None; all bytes have arrived
 
     cdef int look_for_message(self) except -1
 
@@ -40,13 +41,16 @@ cdef class RecvRequest(Transfer):
     cdef int fail_damaged(self) except -1
     cdef int take_rendezvous(self, const RendezvousHeader *header, const char *payload, size_t length) except -1
     cdef bint overlaps_withdrawn(self) except -1
-    cdef int acknowledge(self, uint64_t limit) except -1
+    # Of `acknowledge` and `report`: the header that waits for resources, or None.
+    cdef Transfer acknowledge(self, uint64_t limit)
     cdef int finish_if_done(self) except -1
+    # Complete once a header has left (None: it has): the sender waits for it, and the program may make no other call then.
+    cdef int finish_after(self, Transfer header) except -1
     cdef int take_get(self, const GetHeader *header) except -1
     cdef int read(self) except -1
     cdef int read_part(self, Route route, Descriptor descriptor, uint64_t size) except -1
     cdef int read_otherwise(self) except -1
-    cdef int report(self, uint64_t sender, int error) except -1
+    cdef Transfer report(self, uint64_t sender, int error)
     cdef int ask_for_puts(self) except -1
     cdef int release_pieces(self) except -1
 

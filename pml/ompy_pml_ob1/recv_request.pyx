@@ -139,11 +139,26 @@ cdef class RecvRequest(Transfer):
         if self.number:
             self.engine.strike(self)
         self.sender = 0
+        self.last_word = None
         return Transfer.finish(self)
 
+    cdef int finish_after(self, Transfer header) except -1:
+        if header is None:
+            return self.finish()
+        self.last_word = header
+        return 0
+
+    cdef int header_left(self, Transfer header, object error) except -1:
+        return self.finish() if header is self.last_word else Transfer.header_left(self, header, error)
+
     cpdef int fail(self, object error) except -1:
-        """Complete with an error, of which a living sender that waits for us is told; whatever still arrives is thrown away."""
+        """Complete with an error, of which a living sender that waits for us is told; whatever still arrives is thrown away.
+
+        With nothing left to arrive there is no error.
+        """
         cdef uint64_t sender = 0 if self.complete else self.sender
+        if self.last_word is not None:
+            return self.finish()
         if self.posted.queue != NULL:
             self.matching.withdraw(&self.posted)
             return Transfer.fail(self, error)
@@ -190,6 +205,7 @@ cdef class RecvRequest(Transfer):
     cdef int take_rendezvous(self, const RendezvousHeader *header, const char *payload, size_t length) except -1:
         cdef Route writer = None
         cdef uint64_t rest, limit
+        cdef Transfer answer = None
         self.place(0, payload, length)
         rest = self.wanted - self.received
         limit = self.wanted
@@ -204,9 +220,9 @@ cdef class RecvRequest(Transfer):
             limit = self.received + min(rest, <uint64_t> writer.btl.rdma_pipeline_send_length)
         self.owes_answer = writer is not None and limit == self.received
         if not self.owes_answer:
-            self.acknowledge(limit)
+            answer = self.acknowledge(limit)
         if rest == 0:
-            return self.finish()
+            return self.finish_after(answer)
         if writer is not None:
             self.next_get = limit
             self.putting = True
@@ -222,7 +238,7 @@ cdef class RecvRequest(Transfer):
                 return True
         return False
 
-    cdef int acknowledge(self, uint64_t limit) except -1:
+    cdef Transfer acknowledge(self, uint64_t limit):
         cdef AckHeader header
         memset(&header, 0, sizeof(header))
         header.kind = KIND_ACK
@@ -250,13 +266,13 @@ cdef class RecvRequest(Transfer):
 
     cdef int take_get(self, const GetHeader *header) except -1:
         if self.wanted == 0:
-            self.report(self.sender, 0)
-            return self.finish()
+            return self.finish_after(self.report(self.sender, 0))
         self.engine.enroll(self)
         if self.convertor is not None or self.abandoned or not self.engine.use_get \
                 or route_with(self.routes, FLAG_GET) is None \
                 or (self.engine.checksum and self.wanted < header.rendezvous.length):
-            return self.acknowledge(self.wanted)
+            self.acknowledge(self.wanted)
+            return 0
         self.remote_address = header.address
         self.checksum = header.checksum
         self.remote_handle = (<const char *> header + sizeof(GetHeader))[:header.handle_length]
@@ -289,8 +305,7 @@ cdef class RecvRequest(Transfer):
         self.getting = False
         if self.engine.checksum and not self.abandoned and crc32c(0, <char *> self.address, self.wanted) != self.checksum:
             return self.fail_damaged()
-        self.report(self.sender, 0)
-        return self.finish()
+        return self.finish_after(self.report(self.sender, 0))
 
     cdef int fail_damaged(self) except -1:
         """What remote memory access moved is not what the sender has."""
@@ -350,7 +365,7 @@ cdef class RecvRequest(Transfer):
             self.acknowledge(self.wanted)
         return 0
 
-    cdef int report(self, uint64_t sender, int error) except -1:
+    cdef Transfer report(self, uint64_t sender, int error):
         """The sender's memory is not looked at any more."""
         cdef FinHeader header
         memset(&header, 0, sizeof(header))

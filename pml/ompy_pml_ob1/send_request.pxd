@@ -35,7 +35,7 @@ cdef class SendRequest(Transfer):
     cdef uint64_t total             # bytes that the receiver wants
     cdef uint64_t receiver          # the receiver's request
     cdef list shares                # [route, next offset, end] of each route's part
-    cdef size_t under_way           # fragments and puts that a BTL has
+    cdef size_t under_way           # fragments and puts that a BTL has, and headers that wait for resources
     cdef bint pushing
     cdef list puts                  # bytes of PUT headers that wait for resources
     cdef Route reader               # by which the peer may be reading the message, or None
@@ -69,3 +69,4 @@ cdef class SendRequest(Transfer):
     cdef int piece_over(self, const PutHeader *header, uint64_t size) except -1
     cdef int send_part(self, Route route, Descriptor descriptor, size_t size) except -1
     cdef bint end(self, const FinHeader *fin) except -1
+    cdef int tell(self, const FinHeader *fin) except -1

@@ -450,7 +450,7 @@ cdef class SendRequest(Transfer):
         fin.piece = header.piece
         if size and self.engine.checksum:
             fin.checksum = crc32c(0, <char *> (self.address + header.offset), size)
-        return 0 if self.end(&fin) else self.engine.control(self, <char *> &fin, sizeof(fin))
+        return 0 if self.end(&fin) else self.tell(&fin)
 
     cdef bint end(self, const FinHeader *fin) except -1:
         """Send it as a part of the message, which is not complete before it has left: a program may make no other call then."""
@@ -460,6 +460,20 @@ cdef class SendRequest(Transfer):
             return False
         memcpy(descriptor.data, fin, sizeof(FinHeader))
         return self.send_part(route, descriptor, 0) == OK
+
+    cdef int tell(self, const FinHeader *fin) except -1:
+        """Send it by itself, and count it until it has left."""
+        if self.engine.control(self, <const char *> fin, sizeof(FinHeader)) is not None:
+            self.under_way += 1
+        return 0
+
+    cdef int header_left(self, Transfer header, object error) except -1:
+        self.under_way -= 1
+        if self.complete:
+            return self.tell_error()
+        if error is not None:
+            return self.fail(error)
+        return 0 if self.pushing else self.advance()
 
     cdef int fetched(self, const FinHeader *header) except -1:
         """The receiver has read what it wanted."""
@@ -493,7 +507,7 @@ cdef class SendRequest(Transfer):
         fin.kind = KIND_FIN
         fin.error = self.status.error
         fin.request = self.receiver
-        return self.engine.control(self, <char *> &fin, sizeof(fin))
+        return self.tell(&fin)
 
     cdef int piece_gone(self, bytes packet, int status) except -1:
         """A piece was put, or could not be."""

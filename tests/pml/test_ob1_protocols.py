@@ -5,7 +5,23 @@ from __future__ import annotations
 import random
 
 import pytest
-from wire import ACK, FIN, FRAG, LIMITS, MATCH, PUT_KIND, RGET, RNDV, SYNCHRONOUS, Pair, WireBtl, exchange, payload, wires
+from wire import (
+    ACK,
+    FIN,
+    FRAG,
+    LIMITS,
+    MATCH,
+    NAMES,
+    PUT_KIND,
+    RGET,
+    RNDV,
+    SYNCHRONOUS,
+    Pair,
+    WireBtl,
+    exchange,
+    payload,
+    wires,
+)
 
 from ompy.core.communicator import Communicator
 from ompy.core.errors import ERR_OTHER, ERR_RMA_RANGE
@@ -77,6 +93,40 @@ def test_a_send_is_complete_when_all_of_it_has_left(flags):
         assert pair.step()
     assert not left.btls[0].unfinished
     pair.run(receive)
+
+
+# What the other side waits for: the receiver's word that it has read, or has matched; the sender's that it has written.
+LAST_WORDS = [(SEND | GET, 5000, 0, FIN), (SEND, 50, SYNCHRONOUS, ACK), (SEND | PUT, 1500, 0, FIN)]
+
+
+@pytest.mark.parametrize("ends", ["leaves", "raises", "the peer fails"])
+@pytest.mark.parametrize(("flags", "size", "mode", "word"), LAST_WORDS)
+def test_who_owes_the_last_word_is_complete_when_it_has_left(flags, size, mode, word, ends):
+    pair = Pair(wires(flags, failing={0}))
+    left, right = pair.sides
+    sent, received = payload(size), bytearray(size)
+    for side in pair.sides:
+        side.btls[0].refuses = {word}
+    receive, send = right.irecv(received, 5), left.isend(sent, 5, mode)
+    while pair.step():
+        pass
+    assert received == sent
+    assert not receive.complete
+    assert not send.complete
+    debtor, other, side = (send, receive, left) if flags & PUT else (receive, send, right)
+    if ends == "leaves":
+        side.btls[0].refuses = ()
+        pair.run(debtor, other)
+        assert other.error is None
+    elif ends == "raises":
+        side.btls[0].refuses, side.btls[0].breaks = (), NAMES[word]
+        pair.run(debtor)
+    else:
+        side.btls[0].report_error(side.comm.group.member(1 - side.rank), ConnectionError("connection reset"))
+        side.poll()
+    assert debtor.complete
+    assert debtor.error is None or flags & PUT
+    assert not side.pml.engine.transfers()
 
 
 @pytest.mark.parametrize("flags", [SEND | GET, SEND | PUT])

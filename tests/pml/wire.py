@@ -42,6 +42,9 @@ class WireBtl(Btl):
         most_registered: stretches of memory at a time.
         lazy: nothing is read, written or complete while messages wait.
         at_once: what is read or written is complete within the call.
+
+    Attributes:
+        refuses: kinds of header for which there is no room; a test changes that.
     """
 
     def __init__(
@@ -70,6 +73,7 @@ class WireBtl(Btl):
         self.breaks = breaks
         self.lazy = lazy
         self.at_once = at_once
+        self.refuses: Collection[int] = ()
         self.peer: WireBtl | None = None
         self.queue: deque[tuple[int, bytes]] = deque()
         self.unfinished: list[tuple[Descriptor, tuple[int, int]]] = []
@@ -89,6 +93,8 @@ class WireBtl(Btl):
         if len(self.peer.queue) >= self.room:
             return BACK_PRESSURE
         packet = bytes(descriptor.view) + bytes(descriptor.payload_view)
+        if packet[0] in self.refuses:
+            return BACK_PRESSURE
         self.kinds.append(packet[0])
         if packet[0] in NAMES and self.meets_trouble(NAMES[packet[0]]):
             descriptor.complete(self.error)
@@ -291,6 +297,7 @@ __all__ = [
     "GET",
     "LIMITS",
     "MATCH",
+    "NAMES",
     "NEEDS_REGISTRATION",
     "PUT",
     "PUT_KIND",

@@ -1,4 +1,4 @@
-"""A send that is complete has left: its receiver gets it though the sender makes no further call."""
+"""What is complete needs no further call: a send has left, and whoever sent what was received has been told."""
 
 from __future__ import annotations
 
@@ -45,3 +45,19 @@ def test_a_complete_send_needs_no_further_call_of_its_sender(length: int) -> Non
         meet(beside)
     for each in beside:
         each.close()
+
+
+@pytest.mark.ompy(2, mca={"btl": "self,zmq"}, timeout=60)
+def test_a_complete_receive_needs_no_further_call_of_its_receiver() -> None:
+    """Contact with the sender is made only then, which takes a while."""
+    comm = MPI.COMM_WORLD
+    (beside,) = connections()
+    data = np.full(10, comm.rank)
+    if comm.rank == 0:
+        comm.Ssend(data, 1)
+        beside.send(b".")
+    else:
+        comm.Recv(data, 0)
+        assert beside.recv(1)
+    assert not data.any()
+    beside.close()

@@ -18,6 +18,16 @@ from ompy.core.typemap cimport Typemap
 cdef extern from "<sched.h>" nogil:
     int sched_yield()
 
+cdef extern from *:
+    """
+    #if defined(__x86_64__) && defined(__GNUC__)
+    static int ompy_is_amd(void) { return __builtin_cpu_is("amd") != 0; }
+    #else
+    static int ompy_is_amd(void) { return 0; }
+    #endif
+    """
+    bint is_amd "ompy_is_amd"() noexcept nogil
+
 cdef enum:
     LOOKS = 16                                   # at a state between two at the clock
     YIELDS_AFTER = 10000                         # nanoseconds: from then on the core is offered to others
@@ -47,6 +57,8 @@ for number in range(OPERATIONS_KNOWN):
         memcpy(kernels[number], (<Reduction> OPERATIONS[number]).kernels, sizeof(kernels[number]))
 
 cdef Mailbox *mine = NULL
+# What is read of more bytes than a stretch, AMD's processors write soonest into lines that nobody has fetched before.
+cdef bint fetches_answers = not is_amd()
 cdef long double operands[OPERANDS]              # read from origins; aligned for every type
 cdef int windows = 0                             # that want it looked into
 cdef uint64_t carried = 0                        # orders of others
@@ -103,6 +115,8 @@ cdef inline size_t length_of(const Slot *slot) noexcept nogil:
 cdef inline void fetch_data(Slot *slot) noexcept nogil:
     """Have the lines come while the slot is claimed: the origin looks at the slot, and has it back where that takes longer."""
     cdef size_t total = length_of(slot), line
+    if slot.kind == GET and total > STRETCH and not fetches_answers:
+        return
     if total > INLINE:
         for line in range((min(total, <size_t> FETCHED) + LINE - 1) // LINE):
             fetch_to_write(data_of(mine, slot, total, slot.second) + LINE * line)
@@ -110,7 +124,7 @@ cdef inline void fetch_data(Slot *slot) noexcept nogil:
 
 cdef inline void answer(char *data, const char *place, size_t size) noexcept nogil:
     """Lines that were fetched are written soonest by ordinary stores, which memcpy makes of short pieces only."""
-    while STRETCH < size <= FETCHED:
+    while fetches_answers and STRETCH < size <= FETCHED:
         memcpy(data, place, STRETCH)
         data += STRETCH
         place += STRETCH

@@ -125,6 +125,7 @@ cdef class PortalsWindow(RemoteWindow):
     cdef int find_native(self, Way way, PeerRoutes routes) except -1:
         way.native = self.station
         way.endpoint = self.station.endpoint_of(way.proc)
+        way.in_order = self.station.in_order(way.proc.index)
         return 0
 
     cdef list row_of(self, uint64_t address, uint64_t size, list held):

@@ -26,6 +26,8 @@ cdef class Station(Btl):
     cdef dict endpoints                          # node -> Endpoint
 
     cdef Endpoint endpoint_of(self, Proc proc)
+    # Bytes of the longest access that its node carries out in its order: the bodies of longer ones may be fetched later.
+    cdef size_t in_order(self, uint32_t node) except? 0
     # An entry that counts what a node sends to it.
     cdef int new_counter(self, int portal, uint64_t bits, uint32_t node) except -1
     cdef int drop_counter(self, int entry) except -1

@@ -54,6 +54,15 @@ cdef class Station(Btl):
             self.endpoints[proc.index] = Endpoint(self, proc)
         return self.endpoints[proc.index]
 
+    cdef size_t in_order(self, uint32_t node) except? 0:
+        cdef size_t whole
+        enter()
+        try:
+            whole = self.kernel.link_to(node).eager_size
+        finally:
+            leave()
+        return max(whole, sizeof(Header)) - sizeof(Header)
+
     # -- accesses; an acknowledgement says that they are there, so that there is nothing to flush
 
     cpdef int put(self, Endpoint endpoint, Descriptor descriptor) except -1:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from accessing import accesses, accumulate_pairs
 from attaching import attach_at_random
+from ompy_btl_zmq.module import ZmqBtl
 
 from ompy import MPI
 
@@ -101,6 +102,33 @@ def test_memory_that_comes_again_is_not_reached_by_what_was_known_of_it(comm):
             win.Detach(memory[:length])
         comm.Barrier()
     win.Unlock_all()
+    win.Free()
+
+
+@pytest.mark.ompy(2, mca=WAYS["zmq"])
+def test_an_accumulate_of_many_elements_takes_no_more_messages_than_one_of_one(comm, monkeypatch):
+    sent = []
+    send = ZmqBtl.send
+
+    def counted(btl, endpoint, descriptor, tag):
+        sent.append(tag)
+        return send(btl, endpoint, descriptor, tag)
+
+    win = MPI.Win.Allocate(8 * 100, 8, comm=comm)
+    data, before = np.arange(100.0), np.empty(100)
+    if comm.rank == 0:
+        counts = {}
+        win.Lock(1)
+        for count in (1, 1, 100):  # the first makes contact
+            with monkeypatch.context() as patch:
+                patch.setattr(ZmqBtl, "send", counted)
+                sent.clear()
+                win.Accumulate(data[:count], 1)
+                win.Get_accumulate(data[:count], before[:count], 1)
+                counts[count] = len(sent)
+        win.Unlock(1)
+        assert counts[100] == counts[1]
+        assert (before == data).all()
     win.Free()
 
 

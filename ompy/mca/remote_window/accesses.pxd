@@ -2,6 +2,8 @@
 #
 # What lies in one piece on both sides is begun and left to a flush; the rest goes packed, piece by piece.  An accumulate is one
 # rank's at a time: it takes its turn at the target (`combining`), brings the elements here, changes them, and takes them back.
+# Where accesses keep their order it reads before it knows that the turn is its own, and gives the turn back before it knows
+# that all is written.
 from libc.stdint cimport int64_t, uint64_t
 
 from ompy.core.request cimport Request
@@ -19,8 +21,14 @@ cdef class Accesses(Attached):
     # Where the target's memory is, in its process.
     cdef uint64_t place_of(self, Access access)
     cdef int update(self, Access access, bint fetch, const char *packed, const char *compare) except -1
+    # Whether it may be begun together with changes of the target's state, by that key.
+    cdef bint keeps_order(self, Access access, Key key, Py_ssize_t nbytes)
     # Until nobody else accumulates into the target's memory; `give_turn` wants the answer back.
     cdef uint64_t take_turn(self, int target) except? 0
+    # The same, and the target's elements.
+    cdef uint64_t take_turn_and_read(self, Access access, Key key, bytearray elements) except? 0
+    cdef int read(self, Access access, Key key, bytearray elements) except -1
+    # Once what was begun before has taken effect.
     cdef int give_turn(self, int target, uint64_t mine) except -1
     cdef int require_living_combiners(self, int target, const int64_t *words) except -1
     cdef Request ended(self, Access access)

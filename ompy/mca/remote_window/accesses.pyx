@@ -13,7 +13,9 @@ from ompy.core.typemap cimport Typemap, predefined
 from ompy.mca.accumulate cimport NO_OP, REPLACE, check_operation, combine_packed
 from ompy.mca.osc cimport Access
 from ompy.mca.remote_window.attached cimport Attached
-from ompy.mca.remote_window.ways cimport COMBINING, HOLDER_BITS, HOLDERS, NUMBER_BITS, Key, Way
+from ompy.mca.remote_window.ways cimport COMBINING, HOLDER_BITS, HOLDERS, NUMBER_BITS, Key, Way, number_in
+
+from ompy.core.errors import MPIError
 
 cdef uint64_t ONE_DRAWN = <uint64_t> 1 << (HOLDER_BITS + NUMBER_BITS)
 cdef uint64_t ONE_SERVED = <uint64_t> 1 << HOLDER_BITS
@@ -28,6 +30,9 @@ cdef int SHORT_PAUSES = 60
 # was refused is tried again before the others have changed the word many times.
 cdef int MOST_TRIES = 80
 cdef int NUMBERS_AT_ONCE = 16
+# Bytes at most that are read before it is known whose turn it is.
+cdef enum:
+    AT_ONCE = 4096
 
 
 cdef class Accesses(Attached):
@@ -89,6 +94,9 @@ cdef class Accesses(Attached):
         cdef char *stretch = NULL
         cdef Py_ssize_t length
         cdef Way way = self.ways[access.target]
+        if access.target_type.contiguous:        # of which a stretch is one element
+            return self.begin(way, key, inward, <size_t> packed, self.place_of(access),
+                              access.target_count * access.target_type.size, owner)
         convertor.prepare(<char *> self.place_of(access), access.target_count, access.target_type)
         while True:
             length = convertor.stretch(&stretch)
@@ -142,16 +150,60 @@ cdef class Accesses(Attached):
     cdef int update(self, Access access, bint fetch, const char *packed, const char *compare) except -1:
         """Fetch what there is; change it to `packed` where it is `compare`, or by the operation; NULL: leave it."""
         cdef uint64_t mine
+        cdef Key key
+        cdef bytearray elements = bytearray(access.target_count * access.target_type.size)
         keep_exceptions()
         try:
-            mine = self.take_turn(access.target)
+            key = self.key_for(access)
+            if key is not None and (fetch or compare != NULL or access.operation is not REPLACE):
+                mine = self.take_turn_and_read(access, key, elements)
+            else:
+                mine = self.take_turn(access.target)
             try:
-                self.update_alone(access, fetch, <size_t> packed, <size_t> compare)
+                self.update_alone(access, key, elements, fetch, <size_t> packed, <size_t> compare)
             finally:
                 self.give_turn(access.target, mine)
         finally:
             raise_kept()
         return 0
+
+    cdef bint keeps_order(self, Access access, Key key, Py_ssize_t nbytes):
+        cdef Way way = self.ways[access.target]
+        return key.btl is way.state.btl and <size_t> nbytes <= min(way.in_order, <size_t> AT_ONCE)
+
+    cdef uint64_t take_turn_and_read(self, Access access, Key key, bytearray elements) except? 0:
+        cdef uint64_t mine = ONE_DRAWN | <uint64_t> (self.rank + 1)
+        cdef bytearray before
+        if self.keeps_order(access, key, len(elements)):
+            before = self.begin_change(access.target, COMBINING, "cswap", <int64_t> mine, 0)
+            try:
+                self.read(access, key, elements)
+            except BaseException:
+                self.give_turn_if_taken(access.target, mine, before)
+                raise
+            if number_in(before) == 0:
+                self.numbers_due = max(0, self.numbers_due - 1)
+                return mine
+        mine = self.take_turn(access.target)
+        try:
+            self.read(access, key, elements)
+        except BaseException:
+            self.give_turn(access.target, mine)
+            raise
+        return mine
+
+    cdef int read(self, Access access, Key key, bytearray elements) except -1:
+        self.move_packed(access, key, True, PyByteArray_AS_STRING(elements), elements)
+        return self.finish(access.target, True)
+
+    def give_turn_if_taken(self, int target, uint64_t mine, bytearray before):
+        """Amid an error, when the swap may still be under way."""
+        try:
+            self.finish(target, True)
+        except MPIError:
+            pass                                 # told by the error that is there
+        if number_in(before) == 0:
+            self.give_turn(target, mine)
 
     cdef uint64_t take_turn(self, int target) except? 0:
         cdef uint64_t mine = ONE_DRAWN | <uint64_t> (self.rank + 1), number, served = 0
@@ -197,26 +249,26 @@ cdef class Accesses(Attached):
     cdef int give_turn(self, int target, uint64_t mine) except -1:
         cdef uint64_t served = ONE_SERVED
         cdef uint64_t holder = mine & HOLDER
+        cdef bytearray before
         if holder == 0:
-            self.change(target, HOLDERS + 3 * self.ranks + self.rank, "add", -1, 0)
-        if <uint64_t> self.change(target, COMBINING, "cswap", 0, <int64_t> mine) == mine:
-            return 0
-        if mine >> HOLDER_BITS & LAST_NUMBER == LAST_NUMBER:
-            served -= ONE_DRAWN                  # what is carried over into the field above
-        self.change(target, COMBINING, "add", <int64_t> (served - holder), 0)
+            self.begin_change(target, HOLDERS + 3 * self.ranks + self.rank, "add", -1, 0)
+            self.keep_order(target)
+        before = self.begin_change(target, COMBINING, "cswap", 0, <int64_t> mine)
+        try:
+            self.finish(target, True)
+        finally:
+            if <uint64_t> number_in(before) != mine:
+                if mine >> HOLDER_BITS & LAST_NUMBER == LAST_NUMBER:
+                    served -= ONE_DRAWN          # what is carried over into the field above
+                self.change(target, COMBINING, "add", <int64_t> (served - holder), 0)
         return 0
 
-    def update_alone(self, Access access, bint fetch, size_t packed, size_t compare):
-        cdef Key key = self.key_for(access)
-        cdef Py_ssize_t nbytes = access.target_count * access.target_type.size
+    def update_alone(self, Access access, Key key, bytearray here, bint fetch, size_t packed, size_t compare):
+        cdef Py_ssize_t nbytes = len(here)
         cdef char *place = <char *> self.place_of(access)
-        cdef bytearray here = bytearray(nbytes)
         cdef char *elements = PyByteArray_AS_STRING(here)
         if key is None:
             pack_all(place, access.target_count, access.target_type, elements)
-        elif fetch or compare or access.operation is not REPLACE:
-            self.move_packed(access, key, True, elements, here)
-            self.finish(access.target, True)
         if fetch:
             unpack_all(elements, nbytes, <char *> access.result_address, access.result_count, access.result_type)
         if packed == 0 or (compare and memcmp(elements, <char *> compare, nbytes) != 0):
@@ -230,4 +282,5 @@ cdef class Accesses(Attached):
             unpack_all(elements, nbytes, place, access.target_count, access.target_type)
         else:
             self.move_packed(access, key, False, elements, here)
-            self.finish(access.target, False)
+            if not self.keeps_order(access, key, nbytes):
+                self.finish(access.target, False)

@@ -32,6 +32,13 @@
 #
 # An access is begun and counted; a flush waits for the count.  What is begun is ended: exceptions of signal handlers are kept
 # meanwhile, since transports write to memory of ours.
+#
+# Where what is begun towards a rank takes effect there in that order (`in_order`) several changes and accesses are begun at
+# once, and one round trip is waited for:
+#
+#     lock     hold, draw, look      | waits |                   unlock   pass on, let go      | waits |
+#     update   take the turn, read   | waits | combine here, write, give the turn back         | waits |
+from cpython.bytearray cimport PyByteArray_AS_STRING
 from libc.stdint cimport int64_t, uint64_t
 
 from ompy.core.heap cimport Block
@@ -86,6 +93,7 @@ cdef class Way:
     cdef uint64_t base
     cdef Key memory, state                       # both native or neither; of this rank None
     cdef bytes register                          # of what the rank has attached
+    cdef size_t in_order                         # of accesses of so many bytes at most; 0: nothing keeps its order
     cdef int under_way                           # descriptors
     cdef int status                              # what went wrong, until it is told
 
@@ -104,6 +112,8 @@ cdef class Transfer:
     cdef bytes local_handle
 
 
+cdef inline int64_t number_in(bytearray word):
+    return (<int64_t *> PyByteArray_AS_STRING(word))[0]
 cdef Key key_of(list row, Btl btl, Endpoint endpoint, bytes handle)
 cdef Descriptor new_descriptor(Way way, Key key, size_t here, uint64_t there, size_t size, object owner)
 
@@ -117,7 +127,7 @@ cdef class Ways(Epochs):
     cdef list rows                               # of memory and state, as the others have them
     cdef list held                               # (Btl, handle) of both
 
-    # For components: sets `native` and `endpoint` of a way where there is what can do without the rank's help.
+    # For components: sets `native` and `endpoint` of a way where there is what can do without the rank's help, and `in_order`.
     cdef int find_native(self, Way way, PeerRoutes routes) except -1
 
     # Of memory of this rank; what is to be released goes to `held`.
@@ -137,8 +147,13 @@ cdef class Ways(Epochs):
     cdef int finish(self, int target, bint local) except -1
     # On a word of a rank's state; the old value.
     cdef int64_t change(self, int target, int word, str operation, int64_t operand, int64_t compare) except? -1
+    # The same without a wait: where the old value is once all is finished.
+    cdef bytearray begin_change(self, int target, int word, str operation, int64_t operand, int64_t compare)
     # Read the first words of a rank's state.
     cdef int look(self, int target, int count, bytearray words) except -1
+    cdef int begin_look(self, int target, int count, bytearray words) except -1
+    # What is begun next takes effect after what was begun.
+    cdef int keep_order(self, int target) except -1
     # Until something may have changed elsewhere, longer from round to round; exceptions of signal handlers are kept.
     cdef int pause(self, int round, int target, int operation) except -1
     cdef int require_alive(self, int rank, str doing) except -1

@@ -17,7 +17,7 @@ from ompy.core.request cimport Request
 from ompy.core.signals cimport keep_exceptions, raise_kept
 from ompy.mca.active_rdma cimport ActiveRdma, around, close_region, let_go, open_region
 from ompy.mca.bml cimport PeerRoutes
-from ompy.mca.btl cimport FLAG_NEEDS_REGISTRATION, Btl, Descriptor, Endpoint, carry_out_atomic
+from ompy.mca.btl cimport FLAG_IN_ORDER, FLAG_NEEDS_REGISTRATION, Btl, Descriptor, Endpoint, carry_out_atomic
 from ompy.mca.epochs cimport Epochs
 
 from ompy.core.errors import ERR_NO_MEM, ERR_OTHER, ERR_PROC_FAILED, MPIError
@@ -31,6 +31,8 @@ cdef enum:
     REST = 10000
     LONGEST = 1000000
 
+# An old value that has not come.
+UNKNOWN = b"\xff" * 8
 # When a rank has died.
 WITHIN = "amid accesses to its memory"
 
@@ -283,6 +285,7 @@ cdef class Ways(Epochs):
         way.memory, way.state = self.native_key(way, memory), self.native_key(way, state)
         if way.memory is None or way.state is None:
             way.memory, way.state = self.layer_key(way, memory), self.layer_key(way, state)
+            way.in_order = way.layer.put_limit if way.layer.inner.flags & FLAG_IN_ORDER else 0
         # So that the transport has exchanged messages with it, and tells when it dies.
         self.wake_peer(rank)
 
@@ -390,24 +393,34 @@ cdef class Ways(Epochs):
             self.require_alive(target, WITHIN)
 
     cdef int64_t change(self, int target, int word, str operation, int64_t operand, int64_t compare) except? -1:
+        cdef bytearray old = self.begin_change(target, word, operation, operand, compare)
+        self.finish(target, True)
+        return number_in(old)
+
+    cdef bytearray begin_change(self, int target, int word, str operation, int64_t operand, int64_t compare):
         cdef Way way = self.ways[target]
         cdef Descriptor descriptor
-        cdef bytearray old = bytearray(8)
+        cdef bytearray old = bytearray(UNKNOWN)
         if way.layer is None:
             carry_out_atomic(&self.words[word], 8, operation, operand, compare, PyByteArray_AS_STRING(old))
-            return (<int64_t *> PyByteArray_AS_STRING(old))[0]
+            return old
         descriptor = new_descriptor(way, way.state, <size_t> PyByteArray_AS_STRING(old), way.state.address + 8 * word, 8, old)
         self.launch(way, way.state, ATOMIC, descriptor, operation, operand, compare)
-        self.finish(target, True)
-        return (<int64_t *> PyByteArray_AS_STRING(old))[0]
+        return old
+
+    cdef int keep_order(self, int target) except -1:
+        return 0 if (<Way> self.ways[target]).in_order else self.finish(target, True)
 
     cdef int look(self, int target, int count, bytearray words) except -1:
+        self.begin_look(target, count, words)
+        return self.finish(target, True)
+
+    cdef int begin_look(self, int target, int count, bytearray words) except -1:
         cdef Way way = self.ways[target]
         if way.layer is None:
             memcpy(PyByteArray_AS_STRING(words), self.words, 8 * count)
             return 0
-        self.begin(way, way.state, True, <size_t> PyByteArray_AS_STRING(words), way.state.address, 8 * count, words)
-        return self.finish(target, True)
+        return self.begin(way, way.state, True, <size_t> PyByteArray_AS_STRING(words), way.state.address, 8 * count, words)
 
     cdef int pause(self, int round, int target, int operation) except -1:
         cdef Pause pause

@@ -14,7 +14,7 @@ from ompy.mca.agreement cimport begin_meeting
 from ompy.mca.bml cimport Bml
 from ompy.mca.btl cimport FLAG_ASYNCHRONOUS
 from ompy.mca.remote_window.accesses cimport Accesses
-from ompy.mca.remote_window.ways cimport DRAWN, HOLDERS, READING, WAITING, WRITING, Way
+from ompy.mca.remote_window.ways cimport DRAWN, HOLDERS, READING, WAITING, WRITING, Way, number_in
 
 from ompy.core.errors import ERR_PROC_FAILED, ERR_RMA_SYNC, MPIError
 
@@ -231,16 +231,19 @@ cdef class RemoteWindow(Accesses):
 
     cdef int take_lock(self, int target, int kind) except -1:
         """Draw a number and wait for it.  It can't be given back: what signal handlers raise is kept meanwhile."""
-        cdef int64_t number
-        cdef bytearray read = bytearray(8 * (<int> HOLDERS + self.ranks))
+        cdef int64_t number = -1
+        cdef bytearray read = bytearray(8 * (<int> HOLDERS + self.ranks)), drawn
         cdef int64_t *words = <int64_t *> PyByteArray_AS_STRING(read)
         cdef int round = 0, serving = WRITING if kind == LOCK_EXCLUSIVE else READING
         cdef int64_t served = -1, since = 0
         cdef bint again
-        self.change(target, HOLDERS + self.rank, "swap", kind, 0)
-        number = self.change(target, DRAWN, "add", 1, 0)
+        self.begin_change(target, HOLDERS + self.rank, "swap", kind, 0)
+        self.keep_order(target)
+        drawn = self.begin_change(target, DRAWN, "add", 1, 0)
+        self.keep_order(target)
         while True:
             self.look(target, HOLDERS + self.ranks, read)
+            number = number_in(drawn)
             full_fence()
             if words[serving] == number:
                 break
@@ -258,7 +261,8 @@ cdef class RemoteWindow(Accesses):
             raise MPIError(ERR_PROC_FAILED,
                            f"the lock of rank {target} was given to the next one: a rank took this one for dead")
         if kind == LOCK_SHARED:
-            self.change(target, READING, "add", 1, 0)
+            self.begin_change(target, READING, "add", 1, 0)
+            self.keep_order(target)
         return 0
 
     cdef bint pass_over(self, int target, const int64_t *words) except -1:
@@ -300,8 +304,10 @@ cdef class RemoteWindow(Accesses):
 
     cdef int give_lock_back(self, int target, int kind) except -1:
         if kind == LOCK_EXCLUSIVE:
-            self.change(target, READING, "add", 1, 0)
-        self.change(target, WRITING, "add", 1, 0)
+            self.begin_change(target, READING, "add", 1, 0)
+            self.keep_order(target)
+        self.begin_change(target, WRITING, "add", 1, 0)
+        self.keep_order(target)
         # Last: who sees this word empty sees, at the next look, that the lock was passed on.
         self.change(target, HOLDERS + self.rank, "swap", 0, 0)
         return 0

@@ -11,6 +11,14 @@ cdef struct Reach:
     uint64_t heap_size                           # 0: it can't be mapped
 
 
+# Bytes of the other process, as the kernel takes them (`struct iovec`).
+cdef struct Piece:
+    size_t address, size
+
+cdef enum:
+    MOST_PIECES = 1024                           # IOV_MAX of Linux
+
+
 # Where bytes of the other's heap are seen here; NULL where they are not in it, or it is not mapped.
 cdef inline char *seen(const Reach *reach, uint64_t there, size_t size) noexcept nogil:
     cdef uint64_t offset = there - reach.heap_address
@@ -21,6 +29,8 @@ cdef inline char *seen(const Reach *reach, uint64_t there, size_t size) noexcept
 
 # Moves `size` bytes between `here` and the other's `there`, to here when `inward`; 0, or an errno.  `reach` is a Reach.
 cdef int move(void *reach, size_t here, uint64_t there, size_t size, bint inward) noexcept nogil
+# The same between bytes here and up to MOST_PIECES pieces there, in one call of the kernel's.
+cdef int move_pieces(void *reach, size_t here, Piece *pieces, size_t count, bint inward) noexcept nogil
 # Has it gone?
 cdef bint has_gone(void *reach) noexcept nogil
 

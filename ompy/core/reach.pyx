@@ -46,6 +46,28 @@ cdef extern from *:
         return 0;
     }
 
+    /* To or from several places there; what has been moved is taken off the first of them. */
+    static int ompy_transfer_pieces(int pid, size_t local, struct iovec *pieces, size_t count, size_t size, int writing) {
+        while (count) {
+            struct iovec here = {(void *) local, size};
+            ssize_t moved = writing ? process_vm_writev(pid, &here, 1, pieces, count, 0)
+                                    : process_vm_readv(pid, &here, 1, pieces, count, 0);
+            if (moved < 0 && errno == EINTR)
+                continue;
+            if (moved <= 0)
+                return moved ? errno : EFAULT;
+            local += moved;
+            size -= moved;
+            for (; count && (size_t) moved >= pieces->iov_len; pieces++, count--)
+                moved -= pieces->iov_len;
+            if (count) {
+                pieces->iov_base = (char *) pieces->iov_base + moved;
+                pieces->iov_len -= moved;
+            }
+        }
+        return 0;
+    }
+
     static int ompy_is_readable(int descriptor) {
         struct pollfd one = {descriptor, POLLIN, 0};
         return poll(&one, 1, 0) > 0;
@@ -66,6 +88,8 @@ cdef extern from *:
     int64_t time_of "ompy_time"(int pid, char *to, char *origin, size_t size, bint by_kernel) noexcept nogil
     int set_ptracer_any "ompy_allow_peers"() noexcept nogil
     int transfer "ompy_transfer"(int pid, size_t local, size_t remote, size_t size, bint writing) noexcept nogil
+    int transfer_pieces "ompy_transfer_pieces"(int pid, size_t local, void *pieces, size_t count, size_t size,
+                                               bint writing) noexcept nogil
     bint is_alive "ompy_is_alive"(int pid) noexcept nogil
     bint is_readable "ompy_is_readable"(int descriptor) noexcept nogil
 
@@ -179,6 +203,13 @@ cdef int move_by_kernel(int pid, size_t here, uint64_t there, size_t size, bint 
         size -= piece
     release32(&detour_taken, 0)
     return error
+
+
+cdef int move_pieces(void *reach, size_t here, Piece *pieces, size_t count, bint inward) noexcept nogil:
+    cdef size_t piece, size = 0
+    for piece in range(count):
+        size += pieces[piece].size
+    return transfer_pieces((<Reach *> reach).pid, here, pieces, count, size, not inward)
 
 
 cdef bint has_gone(void *reach) noexcept nogil:

@@ -1,17 +1,19 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """Put, get and accumulates by loads and stores.  See `accesses.pxd`."""
 from cpython.bytearray cimport PyByteArray_AS_STRING
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
+from libc.string cimport memcmp, memcpy
 
+from ompy.core.basic cimport basics
 from ompy.core.board cimport WIN_FLUSH
-from ompy.core.convertor cimport pack_all
+from ompy.core.convertor cimport pack_all, unpack_all
 from ompy.core.request cimport Request
-from ompy.core.typemap cimport span
-from ompy.mca.accumulate cimport NO_OP, check_operation, combine, swap_if_equal
+from ompy.core.typemap cimport predefined
+from ompy.mca.accumulate cimport NO_OP, REPLACE, check_operation, combine, combine_packed, swap_if_equal
 from ompy.mca.osc cimport Access
 from ompy_osc_sm.active_target cimport ActiveTarget
 from ompy_osc_sm.rank_state cimport end_combining, state_of, try_combining
-from ompy_osc_sm.remote cimport copy
+from ompy_osc_sm.remote cimport copy, room_for
 from ompy_osc_sm.waiting cimport ENDED, Condition
 
 cdef extern from "Python.h":
@@ -187,21 +189,34 @@ cdef class Accesses(ActiveTarget):
 
     cdef int update_image(self, Access access, bint fetch, bint modify, const char *packed, const char *compare) except -1:
         """`update` of memory that is not seen here, by this process."""
-        cdef Py_ssize_t first = 0, nbytes = span(access.target_type, access.target_count, &first)
-        cdef char *image
+        cdef Py_ssize_t nbytes = access.target_count * access.target_type.size
+        cdef char *elements
         if modify and not fetch and packed == NULL and access.target_type.contiguous:
             return self.combine_pieces(access, <const char *> access.origin_address, 0, nbytes)
-        image = <char *> malloc(nbytes)
-        if image == NULL:
-            raise MemoryError(f"no memory for {nbytes} bytes of rank {access.target}")
+        elements = room_for(2 * nbytes, access.target)
         try:
-            self.transfer(access.target, <size_t> image, self.address_of(access) + first, nbytes, True)
-            self.update_at(access, image - first, fetch, modify, packed, compare)
-            if modify:
-                self.write_back(access, image, first)
+            self.move_elements(access, True, elements, nbytes)
+            if modify and packed == NULL:
+                pack_all(<char *> access.origin_address, access.origin_count, access.origin_type, elements + nbytes)
+                packed = elements + nbytes
+            if fetch:
+                unpack_all(elements, nbytes, <char *> access.result_address, access.result_count, access.result_type)
+            if not modify or compare != NULL and memcmp(elements, compare, nbytes) != 0:
+                return 0
+            if compare != NULL or access.operation is REPLACE:
+                memcpy(elements, packed, nbytes)
+            else:
+                combine_packed(access.operation, packed, elements, nbytes // basics[access.target_type.basic].size,
+                               predefined(access.target_type.basic))
+            self.move_elements(access, False, elements, nbytes)
         finally:
-            free(image)
+            free(elements)
         return 0
+
+    cdef int move_elements(self, Access access, bint inward, char *packed, Py_ssize_t nbytes) except -1:
+        if access.target_type.contiguous:
+            return self.transfer(access.target, <size_t> packed, self.address_of(access), nbytes, inward)
+        return self.move_blocks(access, inward, packed)
 
     cdef int update_in_turns(self, Access access, char *place, bint fetch, bint modify, Py_ssize_t count) except -1:
         """`update` of so many elements at a time, all contiguous: others come in between."""

@@ -22,6 +22,10 @@
 #     origin    first half in | post | second half in | DONE, post |        | DONE
 #     target                         | first half out |            | second half out
 #
+# Elements that do not lie together are named by runs of equal blocks:
+#
+#     | 0x1000: 8 bytes, 1000 times, every 16 | 0x9000: 24 bytes, once | the bytes of all blocks, one after the other |
+#
 # A short put or get is left when it is posted: the origin waits for it where it next has something for the target, or the
 # access is to be complete.  What is put is in the slot by then.
 #
@@ -55,6 +59,8 @@ cdef enum Kind:
     COMBINE                                      # data: the operand
     FETCH                                        # data: the operand, what was there
     SWAP                                         # data: what is compared, and then what was there; what is written
+    SCATTER                                      # data: runs of blocks (`Run`), what is written to them
+    GATHER                                       # data: the same runs, what was there
     PULL                                         # the rest are about memory of the origin's (`Far`): read from there
     PUSH                                         # write what there is here
     ABSORB                                       # read the operand
@@ -62,8 +68,8 @@ cdef enum Kind:
 cdef struct Slot:
     uint32_t state
     uint32_t owner                               # process, 0 for nobody
-    uint64_t address                             # in the target
-    uint32_t size                                # bytes there
+    uint64_t address                             # in the target; or how many runs
+    uint32_t size                                # bytes there; of runs and their blocks
     uint16_t kind
     uint16_t operation                           # `number_of`
     uint16_t basic

@@ -7,6 +7,7 @@ from posix.unistd cimport getpid
 
 from ompy.core.atomic cimport acquire32, exchange_if32, fetch_to_write, relax, release32
 from ompy.core.basic cimport BASIC_TYPES, basics
+from ompy.core.convertor cimport Run, gather_blocks, scatter_blocks
 from ompy.core.copying cimport copy_bytes
 from ompy.core.doorbell cimport Bell, strike
 from ompy.core.heap cimport take
@@ -142,6 +143,8 @@ cdef void carry_out(Slot *slot) noexcept nogil:
         copy_bytes(place, data, size)
     elif slot.kind == GET:
         answer(data, place, size)
+    elif slot.kind == SCATTER or slot.kind == GATHER:
+        carry_runs(data, slot.address, slot.kind == SCATTER)
     elif slot.kind == SWAP:
         if memcmp(place, data, size) == 0:
             memcpy(place, data + size, size)
@@ -154,6 +157,19 @@ cdef void carry_out(Slot *slot) noexcept nogil:
             copy_bytes(place, data, size)
         elif slot.operation != LEAVING:
             kernels[slot.operation][slot.basic](data, place, size // basics[slot.basic].extent)
+
+
+cdef void carry_runs(char *data, size_t count, bint scatter) noexcept nogil:
+    cdef const Run *run = <Run *> data
+    cdef const Run *end = run + count
+    cdef char *blocks = <char *> end
+    while run < end:
+        if scatter:
+            scatter_blocks(blocks, run.place, run.length, run.count, run.stride)
+        else:
+            gather_blocks(blocks, run.place, run.length, run.count, run.stride)
+        blocks += run.length * run.count
+        run += 1
 
 
 cdef void carry_far(Slot *slot) noexcept nogil:

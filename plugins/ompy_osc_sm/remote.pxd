@@ -4,7 +4,7 @@
 # one copy in place of two.  Everything else, and what it does not take in time, the kernel copies for the origin.
 from libc.stdint cimport int64_t, uint64_t
 
-from ompy.core.convertor cimport copy_typed
+from ompy.core.convertor cimport Convertor, copy_typed
 from ompy.core.copying cimport copy_long
 from ompy.core.typemap cimport Typemap
 from ompy.mca.osc cimport Access
@@ -19,6 +19,9 @@ cdef inline int copy(char *origin, Py_ssize_t origin_count, Typemap origin_type,
         copy_long(target, origin, origin_count * origin_type.size)
         return 0
     return copy_typed(origin, origin_count, origin_type, target, target_count, target_type)
+
+
+cdef char *room_for(Py_ssize_t nbytes, int target) except NULL
 
 
 cdef class Remote(Attached):
@@ -38,7 +41,9 @@ cdef class Remote(Attached):
     cdef int owe(self, Access access) except -1
 
     cdef int put_remote(self, Access access) except -1
+    cdef int put_packed(self, Access access, char *packed, Py_ssize_t nbytes) except -1
     cdef int get_remote(self, Access access, size_t address, Py_ssize_t count, Typemap typemap) except -1
+    cdef int get_packed(self, Access access, char *packed, Py_ssize_t nbytes) except -1
     cdef inline Outbox *outbox_of(self, int target) noexcept:
         return &(<Neighbour> self.neighbours[target]).outbox
 
@@ -52,9 +57,13 @@ cdef class Remote(Attached):
     # Where this process's part of a long order is.
     cdef void name_memory(self, Slot *slot, size_t here) noexcept
 
-    # An image is a copy of what is between the first and the last byte of the target's elements.
     cdef int transfer(self, int target, size_t here, uint64_t there, size_t size, bint inward) except -1
     cdef size_t copy_jointly(self, Access access, size_t here, size_t nbytes, size_t done, bint inward,
                              bint jointly) except? 0
+    cdef int check_moved(self, int error, int target, uint64_t there, size_t size, bint inward) except -1
+    # Between packed bytes here and the target's elements, which do not lie together.
+    cdef int move_blocks(self, Access access, bint inward, char *packed) except -1
+    # As far as the target carries it out; by the kernel from there on.
+    cdef int order_blocks(self, Access access, Convertor convertor, bint inward, char *packed) except -1
+    cdef int transfer_blocks(self, int target, Convertor convertor, bint inward, char *packed) except -1
     cdef int combine_pieces(self, Access access, const char *operand, size_t done, size_t end) except -1
-    cdef int write_back(self, Access access, char *image, Py_ssize_t first) except -1

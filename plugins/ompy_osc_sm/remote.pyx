@@ -6,23 +6,22 @@ from libc.errno cimport ESRCH
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free, malloc
 
-from ompy.core.convertor cimport Convertor
+from ompy.core.convertor cimport Convertor, Run, pack_all, unpack_all
 from ompy.core.copying cimport copy_bytes
 from ompy.core.operation cimport Operation
 from ompy.core.pace cimport Pace, note_pace, quickest
 from ompy.core.progress cimport clock_now
-from ompy.core.reach cimport Reach, has_gone, move
-from ompy.core.typemap cimport Typemap, predefined, span
+from ompy.core.reach cimport MOST_PIECES, Piece, Reach, has_gone, move, move_pieces
+from ompy.core.typemap cimport Typemap, predefined
 from ompy.mca.accumulate cimport NO_OP, REPLACE
 from ompy.mca.osc cimport Access
 from ompy_osc_sm.attached cimport Attached
 from ompy_osc_sm.mailbox cimport (
-    ABSORB, BOTH_SIDES, CARRIED_OUT, COMBINE, COPY_WAYS, FETCH, GET, HALF, KERNEL, LEAVING, LONGEST_FAR, LOST, MAILBOX, PIECE,
-    PULL, PUSH, PUT, REFUSED, REPLACING, ROOM, SHORT_HALF, SWAP, Far, Kind, Outbox, Outcome, Slot, data_of, number_of, post,
-    settle, size_number, slot_for,
+    ABSORB, BOTH_SIDES, CARRIED_OUT, COMBINE, COPY_WAYS, FETCH, GATHER, GET, HALF, KERNEL, LEAVING, LONGEST_FAR, LOST,
+    MAILBOX, PIECE, PULL, PUSH, PUT, REFUSED, REPLACING, ROOM, SCATTER, SHORT_HALF, SWAP, Far, Kind, Outbox, Outcome, Slot,
+    data_of, number_of, post, settle, size_number, slot_for,
 )
 from ompy_osc_sm.neighbours cimport Neighbour
-from ompy_osc_sm.remote cimport copy
 
 from ompy.core.errors import ERR_OTHER, ERR_PROC_FAILED, MPIError
 
@@ -241,9 +240,7 @@ cdef class Remote(Attached):
             return 0
         if access.operation is REPLACE:
             return self.transfer(access.target, <size_t> operand + done, there + done, end - done, False)
-        image = <char *> malloc(min(each, end - done))
-        if image == NULL:
-            raise MemoryError(f"no memory for {min(each, end - done)} bytes of rank {access.target}")
+        image = room_for(min(each, end - done), access.target)
         try:
             while done < end:
                 piece = min(each, end - done)
@@ -256,7 +253,9 @@ cdef class Remote(Attached):
         return 0
 
     cdef int transfer(self, int target, size_t here, uint64_t there, size_t size, bint inward) except -1:
-        cdef int error = move(self.room.reaches[target], here, there, size, inward)
+        return self.check_moved(move(self.room.reaches[target], here, there, size, inward), target, there, size, inward)
+
+    cdef int check_moved(self, int error, int target, uint64_t there, size_t size, bint inward) except -1:
         if error == 0:
             return 0
         # Who is ending has no memory any more, a moment before it has gone.
@@ -267,56 +266,116 @@ cdef class Remote(Attached):
                                   f"{self.room.reaches[target].pid}) can't be {way}: {os.strerror(error)}")
 
     cdef int put_remote(self, Access access) except -1:
-        cdef char *image
-        cdef Py_ssize_t first = 0, nbytes
+        cdef Py_ssize_t nbytes = access.origin_count * access.origin_type.size
+        cdef char *packed
         self.settle_order(access.target)
-        if access.origin_type.contiguous and access.target_type.contiguous:
-            nbytes = access.origin_count * access.origin_type.size
-            return self.copy_run(access, PUT, access.origin_address, nbytes)
-        nbytes = span(access.target_type, access.target_count, &first)
-        image = <char *> malloc(nbytes)
-        if image == NULL:
-            raise MemoryError(f"no memory for {nbytes} bytes for rank {access.target}")
+        if access.origin_type.contiguous:
+            return self.put_packed(access, <char *> access.origin_address, nbytes)
+        packed = room_for(nbytes, access.target)
         try:
-            copy(<char *> access.origin_address, access.origin_count, access.origin_type,
-                 image - first, access.target_count, access.target_type)
-            self.write_back(access, image, first)
+            pack_all(<char *> access.origin_address, access.origin_count, access.origin_type, packed)
+            self.put_packed(access, packed, nbytes)
         finally:
-            free(image)
+            free(packed)
         return 0
+
+    cdef int put_packed(self, Access access, char *packed, Py_ssize_t nbytes) except -1:
+        if access.target_type.contiguous:
+            return self.copy_run(access, PUT, <size_t> packed, nbytes)
+        return self.move_blocks(access, False, packed)
 
     cdef int get_remote(self, Access access, size_t address, Py_ssize_t count, Typemap typemap) except -1:
-        cdef char *image
-        cdef Py_ssize_t first = 0, nbytes
+        cdef Py_ssize_t nbytes = count * typemap.size
+        cdef char *packed
         self.settle_order(access.target)
-        if typemap.contiguous and access.target_type.contiguous:
-            nbytes = count * typemap.size
-            return self.copy_run(access, GET, address, nbytes)
-        nbytes = span(access.target_type, access.target_count, &first)
-        image = <char *> malloc(nbytes)
-        if image == NULL:
-            raise MemoryError(f"no memory for {nbytes} bytes of rank {access.target}")
+        if typemap.contiguous:
+            return self.get_packed(access, <char *> address, nbytes)
+        packed = room_for(nbytes, access.target)
         try:
-            self.transfer(access.target, <size_t> image, self.address_of(access) + first, nbytes, True)
-            copy(image - first, access.target_count, access.target_type, <char *> address, count, typemap)
+            self.get_packed(access, packed, nbytes)
+            self.settle_order(access.target)
+            unpack_all(packed, nbytes, <char *> address, count, typemap)
         finally:
-            free(image)
+            free(packed)
         return 0
 
-    cdef int write_back(self, Access access, char *image, Py_ssize_t first) except -1:
-        """The elements of an image, and nothing of what lies between them."""
-        cdef Convertor convertor
-        cdef char *stretch = NULL
-        cdef Py_ssize_t length
-        cdef uint64_t there = self.address_of(access)
+    cdef int get_packed(self, Access access, char *packed, Py_ssize_t nbytes) except -1:
         if access.target_type.contiguous:
-            length = access.target_count * access.target_type.size
-            return self.transfer(access.target, <size_t> image, there + first, length, False)
-        convertor = Convertor()
-        convertor.prepare(image - first, access.target_count, access.target_type)
+            return self.copy_run(access, GET, <size_t> packed, nbytes)
+        return self.move_blocks(access, True, packed)
+
+    # -- blocks -------------------------------------------------------------------------------------------------------
+
+    cdef int move_blocks(self, Access access, bint inward, char *packed) except -1:
+        cdef Convertor convertor = Convertor()
+        convertor.prepare(<char *> self.address_of(access), access.target_count, access.target_type)
+        if self.patience:
+            self.order_blocks(access, convertor, inward, packed)
+        return self.transfer_blocks(access.target, convertor, inward, packed)
+
+    cdef int order_blocks(self, Access access, Convertor convertor, bint inward, char *packed) except -1:
+        cdef Outbox *outbox = self.outbox_of(access.target)
+        cdef Py_ssize_t begun, nbytes, left
+        cdef size_t count
+        cdef char *blocks
+        cdef Run *runs
+        cdef Slot *slot
+        while convertor.position < convertor.total:
+            slot = slot_for(outbox)
+            if slot == NULL:
+                break
+            begun = convertor.position
+            runs = <Run *> data_of(outbox.mailbox, slot, ROOM)
+            count = 0
+            left = ROOM
+            while left > <Py_ssize_t> sizeof(Run):
+                nbytes = convertor.next_run(left - sizeof(Run), &runs[count])
+                if nbytes == 0:
+                    break
+                left -= sizeof(Run) + nbytes
+                count += 1
+            blocks = <char *> (runs + count)
+            nbytes = convertor.position - begun
+            if not inward:
+                copy_bytes(blocks, packed + begun, nbytes)
+            post(outbox, GATHER if inward else SCATTER, count, count * sizeof(Run) + nbytes)
+            if not self.is_done(access, outbox, self.patience):
+                convertor.go_to(begun)
+                break
+            if inward:
+                copy_bytes(packed + begun, blocks, nbytes)
+        return 0
+
+    cdef int transfer_blocks(self, int target, Convertor convertor, bint inward, char *packed) except -1:
+        """Many of them in one call of the kernel's."""
+        cdef Piece pieces[MOST_PIECES]
+        cdef Run run
+        cdef Py_ssize_t block, begun = convertor.position, end
+        cdef size_t count = 0
         while True:
-            length = convertor.stretch(&stretch)
-            if length == 0:
-                return 0
-            self.transfer(access.target, <size_t> stretch, there + (stretch - (image - first)), length, False)
-            convertor.seek(convertor.position + length)
+            end = convertor.position
+            if convertor.next_run(convertor.total, &run) == 0:
+                run.count = 0
+            for block in range(run.count):
+                if count == MOST_PIECES:
+                    self.check_moved(move_pieces(self.room.reaches[target], <size_t> packed + begun, pieces, count, inward),
+                                     target, pieces[0].address, end - begun, inward)
+                    begun = end
+                    count = 0
+                pieces[count].address = <uint64_t> (run.place + block * run.stride)
+                pieces[count].size = run.length
+                count += 1
+                end += run.length
+            if run.count == 0:
+                break
+        if count:
+            self.check_moved(move_pieces(self.room.reaches[target], <size_t> packed + begun, pieces, count, inward), target,
+                             pieces[0].address, end - begun, inward)
+        return 0
+
+
+cdef char *room_for(Py_ssize_t nbytes, int target) except NULL:
+    cdef char *memory = <char *> malloc(nbytes)
+    if memory == NULL:
+        raise MemoryError(f"no memory for {nbytes} bytes of rank {target}")
+    return memory

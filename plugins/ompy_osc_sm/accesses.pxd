@@ -25,7 +25,7 @@ cdef class Accesses(ActiveTarget):
     cdef int combine_at(self, Access access, char *place, const char *packed) except -1
     cdef int update(self, Access access, bint fetch, bint modify, const char *packed,
                     const char *compare) except -1
-    cdef int update_image(self, Access access, bint fetch, bint modify, const char *packed, const char *compare) except -1
+    cdef int update_here(self, Access access, bint fetch, bint modify, const char *packed, const char *compare) except -1
     # Between packed bytes here and the target's elements, by the kernel where they lie together.
     cdef int move_elements(self, Access access, bint inward, char *packed, Py_ssize_t nbytes) except -1
     cdef int update_in_turns(self, Access access, char *place, bint fetch, bint modify, Py_ssize_t count) except -1

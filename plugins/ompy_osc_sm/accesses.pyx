@@ -182,12 +182,12 @@ cdef class Accesses(ActiveTarget):
         self.take_word(access.target)
         try:
             if not self.order_update(access, fetch, modify, packed, compare):
-                self.update_image(access, fetch, modify, packed, compare)
+                self.update_here(access, fetch, modify, packed, compare)
         finally:
             self.give_word_back(access.target)
         return 0
 
-    cdef int update_image(self, Access access, bint fetch, bint modify, const char *packed, const char *compare) except -1:
+    cdef int update_here(self, Access access, bint fetch, bint modify, const char *packed, const char *compare) except -1:
         """`update` of memory that is not seen here, by this process."""
         cdef Py_ssize_t nbytes = access.target_count * access.target_type.size
         cdef char *elements

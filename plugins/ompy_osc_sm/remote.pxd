@@ -1,5 +1,5 @@
-# Memory of targets that is not seen here.  What is in one piece its owner reads or changes, where that is inside MPI, through
-# its mailbox (`mailbox.pxd`).  What is long it does alone, or half of it while the kernel copies the other half for the
+# Memory of targets that is not seen here.  Its owner reads or changes it, where that is inside MPI, through its mailbox
+# (`mailbox.pxd`).  What is in one piece and long it does alone, or half of it while the kernel copies the other half for the
 # origin, or nothing of it, as was quickest of late (`ompy/core/pace.pxd`); of long accumulates it makes five eighths, with
 # one copy in place of two.  Everything else, and what it does not take in time, the kernel copies for the origin.
 from libc.stdint cimport int64_t, uint64_t

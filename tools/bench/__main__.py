@@ -57,6 +57,7 @@ FLAVORS = ("allocate", "shared", "create")
 MOVES = ("put", "get", "accumulate")
 ONE_SIDED = [
     *(f"rma_{what}_{flavor}:{size}" for flavor in FLAVORS for size in (8, 4096, 65536, 1 << 20) for what in MOVES),
+    *(f"rma_{what}_column_{flavor}:8000" for flavor in FLAVORS for what in MOVES),
     *(f"rma_{what}_{flavor}:8" for flavor in FLAVORS for what in ("fetch_and_op", "compare_and_swap", "lock", "fence", "pscw")),
 ]
 BUSY = [*(f"busy_put_{flavor}:8" for flavor in (*FLAVORS, "dynamic")), f"busy_isend:{1 << 20}", f"busy_iallreduce:{1 << 20}"]

@@ -1,7 +1,7 @@
 """One-sided: an access and what completes it, by rank 0 into the memory of rank 1, which waits in a collective.
 
-`rma_WHAT_FLAVOR:BYTES`, where FLAVOR is how the window was made (allocate, shared, create).  `fence` and `pscw` (post, start,
-put, complete, wait) are what both ranks do.
+`rma_WHAT_FLAVOR:BYTES`, where FLAVOR is how the window was made (allocate, shared, create).  Of `put_column` and the like the
+target's elements are every second one.  `fence` and `pscw` (post, start, put, complete, wait) are what both ranks do.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 from mpi4py import MPI
 
 ROOM = 1 << 20
+COLUMN = "_column"
 PASSIVE = ("put", "get", "accumulate", "fetch_and_op", "compare_and_swap")
 
 
@@ -24,14 +25,17 @@ def made(flavor: str, comm: MPI.Intracomm) -> MPI.Win:
 def passive(win: MPI.Win, what: str, count: int, target: int) -> Callable[[], object]:
     """An access within an epoch of Lock_all, flushed."""
     data, one, old, same = np.ones(count), np.ones(1, "i8"), np.zeros(1, "i8"), np.zeros(1, "i8")
+    there = None
+    if what.endswith(COLUMN):
+        there = (0, 1, MPI.DOUBLE.Create_vector(count, 1, 2).Commit())
     access: dict[str, Callable[[], object]] = {
-        "put": lambda: win.Put(data, target),
-        "get": lambda: win.Get(data, target),
-        "accumulate": lambda: win.Accumulate(data, target),
+        "put": lambda: win.Put(data, target, there),
+        "get": lambda: win.Get(data, target, there),
+        "accumulate": lambda: win.Accumulate(data, target, there),
         "fetch_and_op": lambda: win.Fetch_and_op(one, old, target),
         "compare_and_swap": lambda: win.Compare_and_swap(one, same, old, target),
     }
-    begin = access[what]
+    begin = access[what.removesuffix(COLUMN)]
 
     def flushed() -> None:
         begin()
@@ -75,7 +79,7 @@ def with_window(
     what, flavor = rest.rsplit("_", 1)
     win = made(flavor, comm)
     begins = comm.Get_rank() == 0
-    if what in PASSIVE:
+    if what.removesuffix(COLUMN) in PASSIVE:
         win.Lock_all()
         operation = passive(win, what, max(1, nbytes // 8), 1 - comm.Get_rank())
         samples = batches(operation if begins else nothing)

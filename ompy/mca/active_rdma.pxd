@@ -5,6 +5,8 @@
 #     PUT     Order, data                   DONE      Order
 #     GET     Order                         DATA      Order, data
 #     ATOMIC  Order (operand, compare)      DONE      Order (the old value as operand)
+#     SCATTER Order, runs of blocks, data   DONE      Order
+#     GATHER  Order, runs of blocks         DATA      Order, data
 #     ASK     Order                         DATA      Order, data: what a register says of the address
 #     HELLO   Order                         no answer: it wakes who sleeps, and has the transport watch both ends
 #
@@ -23,6 +25,8 @@ cdef enum:
     DATA = 5
     HELLO = 6
     ASK = 7
+    SCATTER = 8
+    GATHER = 9
 
 cdef struct Order:
     int kind
@@ -32,7 +36,7 @@ cdef struct Order:
     uint64_t number                              # of the access, at its origin
     uint64_t region
     uint64_t address
-    int64_t operand
+    int64_t operand                              # of SCATTER and GATHER: how many runs
     int64_t compare
 
 
@@ -45,12 +49,17 @@ cdef class ActiveRdma(Btl):
     cdef unsigned int rounds
     cdef int users
 
-    cdef int order(self, Endpoint endpoint, Descriptor descriptor, Order *order, bint with_data) except -1
+    cdef int order(self, Endpoint endpoint, Descriptor descriptor, Order *order, const void *body, size_t size) except -1
+    cdef int carry_runs(self, Endpoint endpoint, Order *order, const char *data, size_t length) except -1
     cdef int arrived(self, Endpoint endpoint, const char *data, size_t length) except -1
     cdef int look_up(self, Endpoint endpoint, Order *order) except -1
     cdef int answer(self, Endpoint endpoint, Order *order, const char *data, size_t length) except -1
     cdef int tell(self, Endpoint endpoint, const char *head, size_t head_size, const char *data, size_t length) except -1
     cdef int conclude(self, const Order *order, const char *data, size_t length) except -1
+    # Bytes in a row for blocks of the peer's memory: the descriptor's are `count` runs with their addresses there, and the bytes.
+    cdef int scatter(self, Endpoint endpoint, Descriptor descriptor, size_t count) except -1
+    # The other way; the runs are at `remote_address`, here.
+    cdef int gather(self, Endpoint endpoint, Descriptor descriptor, size_t count) except -1
     # `size` bytes of what the register named by `remote_handle` says of `remote_address` come to `local_address`.
     cdef int ask(self, Endpoint endpoint, Descriptor descriptor) except -1
     # Wake the peer.

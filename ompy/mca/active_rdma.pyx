@@ -3,10 +3,12 @@
 """Put, get and atomics for a BTL that has none.  See `active_rdma.pxd`."""
 from collections import deque
 
+from cpython.bytearray cimport PyByteArray_AS_STRING
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
+from ompy.core.convertor cimport Run, gather_blocks, scatter_blocks
 from ompy.core.copying cimport copy_bytes
 from ompy.core.progress cimport register_source, unregister_source
 from ompy.mca.btl cimport (
@@ -80,6 +82,43 @@ cdef char *place_of(const Order *order):
     return <char *> order.address
 
 
+cdef int64_t bytes_of_runs(const Order *order, const char *data, size_t length) except -2:
+    """Of all blocks; -1 unless they lie in the region."""
+    cdef uint64_t address, size, start, reach
+    cdef int64_t nbytes = 0
+    cdef Run run
+    cdef int64_t number
+    region = regions.get(order.region)
+    if region is None or order.operand < 0 or <uint64_t> order.operand > length // sizeof(Run):
+        return -1
+    address, size = region
+    for number in range(order.operand):
+        memcpy(&run, data + number * sizeof(Run), sizeof(Run))
+        start = <uint64_t> run.place - address
+        if run.length <= 0 or run.count <= 0 or <uint64_t> run.length > size or start > size - run.length:
+            return -1
+        if run.stride and run.count > 1:
+            # How many strides there is room for, upwards or downwards.
+            reach = (size - run.length - start) // <uint64_t> run.stride if run.stride > 0 else start // <uint64_t> -run.stride
+            if <uint64_t> (run.count - 1) > reach:
+                return -1
+        nbytes += run.length * run.count
+    return nbytes
+
+
+cdef void move_runs(const char *runs, size_t size, char *blocks, bint scatter) noexcept nogil:
+    cdef const char *end = runs + size
+    cdef Run run
+    while runs < end:
+        memcpy(&run, runs, sizeof(Run))
+        if scatter:
+            scatter_blocks(blocks, run.place, run.length, run.count, run.stride)
+        else:
+            gather_blocks(blocks, run.place, run.length, run.count, run.stride)
+        blocks += run.length * run.count
+        runs += sizeof(Run)
+
+
 cdef bint has_answers(void *context) noexcept nogil:
     return (<int *> context)[0]
 
@@ -114,16 +153,14 @@ cdef class ActiveRdma(Btl):
 
     # -- the origin's side ------------------------------------------------------------------------------------------------
 
-    cdef int order(self, Endpoint endpoint, Descriptor descriptor, Order *order, bint with_data) except -1:
+    cdef int order(self, Endpoint endpoint, Descriptor descriptor, Order *order, const void *body, size_t size) except -1:
         cdef int taken
         self.numbers += 1
         order.number = self.numbers
         order.size = <int> descriptor.size
         order.address = descriptor.remote_address
         memcpy(&order.region, <char *> descriptor.remote_handle, HANDLE_SIZE)
-        taken = self.inner.sendi(endpoint, <char *> order, sizeof(Order),
-                                 <char *> descriptor.local_address if with_data else NULL,
-                                 descriptor.size if with_data else 0, TAG_OSC)
+        taken = self.inner.sendi(endpoint, <char *> order, sizeof(Order), <const char *> body, size, TAG_OSC)
         if taken == OK:
             descriptor.in_flight = True
             self.accesses[order.number] = (descriptor, endpoint)
@@ -134,14 +171,28 @@ cdef class ActiveRdma(Btl):
         cdef Order order
         memset(&order, 0, sizeof(Order))
         order.kind = PUT
-        return self.order(endpoint, descriptor, &order, True)
+        return self.order(endpoint, descriptor, &order, <void *> descriptor.local_address, descriptor.size)
 
     cpdef int get(self, Endpoint endpoint, Descriptor descriptor) except -1:
         """Complete when the data have come."""
         cdef Order order
         memset(&order, 0, sizeof(Order))
         order.kind = GET
-        return self.order(endpoint, descriptor, &order, False)
+        return self.order(endpoint, descriptor, &order, NULL, 0)
+
+    cdef int scatter(self, Endpoint endpoint, Descriptor descriptor, size_t count) except -1:
+        cdef Order order
+        memset(&order, 0, sizeof(Order))
+        order.kind = SCATTER
+        order.operand = <int64_t> count
+        return self.order(endpoint, descriptor, &order, <void *> descriptor.local_address, descriptor.size)
+
+    cdef int gather(self, Endpoint endpoint, Descriptor descriptor, size_t count) except -1:
+        cdef Order order
+        memset(&order, 0, sizeof(Order))
+        order.kind = GATHER
+        order.operand = <int64_t> count
+        return self.order(endpoint, descriptor, &order, <void *> descriptor.remote_address, count * sizeof(Run))
 
     cpdef int atomic(self, Endpoint endpoint, Descriptor descriptor, str operation, object operand,
                      object compare) except -1:
@@ -152,14 +203,14 @@ cdef class ActiveRdma(Btl):
         order.operation = atomic_names.index(operation)
         order.operand = operand
         order.compare = compare
-        return self.order(endpoint, descriptor, &order, False)
+        return self.order(endpoint, descriptor, &order, NULL, 0)
 
     cdef int ask(self, Endpoint endpoint, Descriptor descriptor) except -1:
         """Complete when the answer has come."""
         cdef Order order
         memset(&order, 0, sizeof(Order))
         order.kind = ASK
-        return self.order(endpoint, descriptor, &order, False)
+        return self.order(endpoint, descriptor, &order, NULL, 0)
 
     cpdef int flush(self, Endpoint endpoint) except -1:
         """What has been answered is there."""
@@ -206,6 +257,8 @@ cdef class ActiveRdma(Btl):
             return 0
         if order.kind == ASK:
             return self.look_up(endpoint, &order)
+        if order.kind == SCATTER or order.kind == GATHER:
+            return self.carry_runs(endpoint, &order, data, length)
         place = place_of(&order)
         order.status = 0 if place != NULL else ERR_RMA_RANGE
         if order.kind == PUT:
@@ -224,6 +277,24 @@ cdef class ActiveRdma(Btl):
             order.operation = 1
         order.kind = DONE
         return self.answer(endpoint, &order, NULL, 0)
+
+    cdef int carry_runs(self, Endpoint endpoint, Order *order, const char *data, size_t length) except -1:
+        """All of them, or none where a block does not lie in the region."""
+        cdef bint scatter = order.kind == SCATTER
+        cdef int64_t nbytes = bytes_of_runs(order, data, length)
+        cdef size_t runs = <size_t> order.operand * sizeof(Run)
+        cdef bytearray gathered
+        order.operation = 0
+        order.kind = DONE if scatter else DATA
+        if nbytes < 0 or <size_t> nbytes != (length - runs if scatter else <size_t> order.size):
+            order.status = ERR_RMA_RANGE
+            return self.answer(endpoint, order, NULL, 0)
+        if scatter:
+            move_runs(data, runs, <char *> data + runs, True)
+            return self.answer(endpoint, order, NULL, 0)
+        gathered = bytearray(nbytes)
+        move_runs(data, runs, PyByteArray_AS_STRING(gathered), False)
+        return self.answer(endpoint, order, PyByteArray_AS_STRING(gathered), nbytes)
 
     cdef int look_up(self, Endpoint endpoint, Order *order) except -1:
         cdef bytes entry = b""

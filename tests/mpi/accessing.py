@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 
 from ompy import MPI
@@ -96,3 +98,71 @@ def accumulate_pairs(comm):
         assert held["index"].tolist() == [origin] * count, name
         assert (memory[count * pair.itemsize - padding :] == 0x55).all(), name
         win.Free()
+
+
+def poll_until_told(comm):
+    """In MPI again and again, and never asleep there."""
+    while not comm.Iprobe(tag=99):
+        pass
+    return comm.recv(tag=99)
+
+
+def spread(dice):
+    """Datatypes of numbers that do not lie together, and how many of each: more blocks than the kernel takes at once,
+    and more bytes than a slot has room for."""
+    number = MPI.INT
+    gaps = np.cumsum([dice.randrange(1, 4) for _ in range(3000)])
+    lengths = [dice.randrange(1, 5) for _ in range(500)]
+    starts = np.cumsum([0, *(length + dice.randrange(1, 9) for length in lengths[:-1])])
+    return [
+        (number.Create_vector(5, 1, 2), 1),
+        (number.Create_vector(20000, 3, 4), 1),
+        (number.Create_indexed_block(1, gaps), 1),
+        (number.Create_indexed(lengths, starts), 1),
+        (number.Create_vector(3, 2, 5).Create_resized(0, 4 * 17), 400),
+        (number.Create_vector(50, 2, -3).Create_hindexed([1], [4 * 300]), 1),
+        (number.Create_subarray([30, 40, 50], [7, 20, 9], [3, 11, 40]), 1),
+    ]
+
+
+def move_spread_elements(comm, seed, poll=poll_until_told, told=lambda: None):
+    """Rank 0's accesses to elements of rank 1's memory that do not lie together; what `told` says of rank 0 after them."""
+    memory = np.zeros(100_000, "i4")
+    win = MPI.Win.Create(memory, 1, comm=comm)
+    if comm.rank == 0:
+        dice, model = random.Random(seed), np.zeros(100_000, "i4")
+        win.Lock_all()
+        for datatype, count in spread(dice):
+            datatype.Commit()
+            places = np.empty(count * datatype.size // 4, "i4")
+            MPI.COMM_SELF.Sendrecv([np.arange(100_000, dtype="i4"), count, datatype], 0, 0, places, 0, 0)
+            there = (0, count, datatype)
+            for data in (np.frombuffer(dice.randbytes(4 * len(places)), "i4") >> 2 for _ in range(2)):
+                win.Put(data, 1, there)
+                model[places] = data
+                got, old = np.zeros_like(data), np.zeros_like(data)
+                win.Get(got, 1, there)
+                win.Flush(1)
+                assert (got == model[places]).all()
+                win.Accumulate(data, 1, there)
+                win.Get_accumulate(data, old, 1, there, op=MPI.MAX)
+                win.Flush(1)
+                assert (old == 2 * data).all()
+                model[places] = np.maximum(2 * data, data)
+                out = np.zeros(100_000, "i4")
+                out[places] = data[::-1]
+                win.Put([out, count, datatype], 1, there)
+                back = np.zeros(100_000, "i4")
+                win.Get([back, count, datatype], 1, there)
+                win.Flush(1)
+                assert (back == out).all()
+                model[places] = data[::-1]
+        win.Unlock_all()
+        answer = told()
+        comm.send(answer, 1, 99)
+        comm.send(model, 1)
+    else:
+        answer = poll(comm)
+        assert (memory == comm.recv(source=0)).all(), f"seed {seed}"
+    win.Free()
+    return answer

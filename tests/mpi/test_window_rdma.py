@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from accessing import accesses, accumulate_pairs
+from accessing import accesses, accumulate_pairs, move_spread_elements
 from attaching import attach_at_random
 from ompy_btl_zmq.module import ZmqBtl
 
@@ -105,8 +105,19 @@ def test_memory_that_comes_again_is_not_reached_by_what_was_known_of_it(comm):
     win.Free()
 
 
+@pytest.mark.ompy(2, mca=WAYS["messages"])
+def test_elements_that_do_not_lie_together_are_moved_by_messages(comm, ompy_seed):
+    move_spread_elements(comm, ompy_seed)
+
+
+@pytest.mark.ompy(2, mca=WAYS["messages of a few bytes"])
+def test_elements_that_do_not_lie_together_are_moved_by_messages_of_a_few_bytes(comm, ompy_seed):
+    move_spread_elements(comm, ompy_seed)
+
+
 @pytest.mark.ompy(2, mca=WAYS["zmq"])
-def test_an_accumulate_of_many_elements_takes_no_more_messages_than_one_of_one(comm, monkeypatch):
+def test_accesses_of_many_elements_take_a_few_messages(comm, monkeypatch):
+    """An accumulate is of three: its turn, what is there, and what is to be there; then its turn is another's."""
     sent = []
     send = ZmqBtl.send
 
@@ -114,21 +125,21 @@ def test_an_accumulate_of_many_elements_takes_no_more_messages_than_one_of_one(c
         sent.append(tag)
         return send(btl, endpoint, descriptor, tag)
 
-    win = MPI.Win.Allocate(8 * 100, 8, comm=comm)
-    data, before = np.arange(100.0), np.empty(100)
+    spread = MPI.DOUBLE.Create_vector(100, 1, 2).Commit()
+    win = MPI.Win.Allocate(8 * 200, 8, comm=comm)
     if comm.rank == 0:
-        counts = {}
+        data = np.arange(100.0)
         win.Lock(1)
-        for count in (1, 1, 100):  # the first makes contact
-            with monkeypatch.context() as patch:
-                patch.setattr(ZmqBtl, "send", counted)
+        win.Get(data.copy(), 1)  # makes contact
+        win.Flush(1)
+        monkeypatch.setattr(ZmqBtl, "send", counted)
+        for there in (None, (0, 1, spread)):
+            for access, messages in ((win.Put, 1), (win.Get, 1), (win.Accumulate, 4)):
                 sent.clear()
-                win.Accumulate(data[:count], 1)
-                win.Get_accumulate(data[:count], before[:count], 1)
-                counts[count] = len(sent)
+                access(data, 1, there)
+                win.Flush(1)
+                assert len(sent) == messages, access
         win.Unlock(1)
-        assert counts[100] == counts[1]
-        assert (before == data).all()
     win.Free()
 
 

@@ -6,17 +6,20 @@
 # that all is written.
 from libc.stdint cimport int64_t, uint64_t
 
+from ompy.core.convertor cimport Convertor
 from ompy.core.request cimport Request
 from ompy.core.typemap cimport Typemap
 from ompy.mca.osc cimport Access
 from ompy.mca.remote_window.attached cimport Attached
-from ompy.mca.remote_window.ways cimport Key
+from ompy.mca.remote_window.ways cimport Key, Way
 
 
 cdef class Accesses(Attached):
     cdef int numbers_due                         # turns for which this rank draws a number at once
     # The target's elements, one after the other, from or into packed bytes here.
     cdef int move_packed(self, Access access, Key key, bint inward, char *packed, object owner) except -1
+    # The same by messages, each of which has room for many runs of blocks.
+    cdef int move_runs(self, Way way, Key key, bint inward, Convertor convertor, char *packed, object owner) except -1
     cdef int bring(self, Access access, size_t address, Py_ssize_t count, Typemap typemap) except -1
     # Where the target's memory is, in its process.
     cdef uint64_t place_of(self, Access access)

@@ -6,14 +6,17 @@ from libc.string cimport memcmp, memcpy
 
 from ompy.core.basic cimport basics
 from ompy.core.board cimport WIN_FLUSH
-from ompy.core.convertor cimport Convertor, copy_typed, pack_all, unpack_all
+from ompy.core.convertor cimport Convertor, Run, copy_typed, pack_all, unpack_all
 from ompy.core.request cimport Request
 from ompy.core.signals cimport keep_exceptions, raise_kept
 from ompy.core.typemap cimport Typemap, predefined
 from ompy.mca.accumulate cimport NO_OP, REPLACE, check_operation, combine_packed
 from ompy.mca.osc cimport Access
 from ompy.mca.remote_window.attached cimport Attached
-from ompy.mca.remote_window.ways cimport COMBINING, HOLDER_BITS, HOLDERS, NUMBER_BITS, Key, Way, number_in
+from ompy.mca.btl cimport Descriptor
+from ompy.mca.remote_window.ways cimport (
+    COMBINING, GATHER, HOLDER_BITS, HOLDERS, NUMBER_BITS, SCATTER, Key, Way, new_descriptor, number_in,
+)
 
 from ompy.core.errors import MPIError
 
@@ -30,9 +33,11 @@ cdef int SHORT_PAUSES = 60
 # was refused is tried again before the others have changed the word many times.
 cdef int MOST_TRIES = 80
 cdef int NUMBERS_AT_ONCE = 16
-# Bytes at most that are read before it is known whose turn it is.
 cdef enum:
+    # Bytes at most that are read before it is known whose turn it is.
     AT_ONCE = 4096
+    # Of a message about blocks.
+    LONGEST_MESSAGE = 65536
 
 
 cdef class Accesses(Attached):
@@ -98,12 +103,42 @@ cdef class Accesses(Attached):
             return self.begin(way, key, inward, <size_t> packed, self.place_of(access),
                               access.target_count * access.target_type.size, owner)
         convertor.prepare(<char *> self.place_of(access), access.target_count, access.target_type)
+        if key.btl is way.layer and key.put_limit > 2 * sizeof(Run):
+            return self.move_runs(way, key, inward, convertor, packed, owner)
         while True:
             length = convertor.stretch(&stretch)
             if length == 0:
                 return 0
             self.begin(way, key, inward, <size_t> (packed + convertor.position), <uint64_t> stretch, length, owner)
             convertor.seek(convertor.position + length)
+
+    cdef int move_runs(self, Way way, Key key, bint inward, Convertor convertor, char *packed, object owner) except -1:
+        cdef Py_ssize_t room = min(key.put_limit, <size_t> LONGEST_MESSAGE), left, nbytes, begun
+        cdef bytearray body
+        cdef Run *runs
+        cdef size_t count
+        cdef Descriptor descriptor
+        while convertor.position < convertor.total:
+            begun = convertor.position
+            body = bytearray(room)
+            runs = <Run *> PyByteArray_AS_STRING(body)
+            count = 0
+            left = room
+            while left > <Py_ssize_t> sizeof(Run):
+                nbytes = convertor.next_run(left - sizeof(Run), &runs[count])
+                if nbytes == 0:
+                    break
+                left -= sizeof(Run) + nbytes
+                count += 1
+            nbytes = convertor.position - begun
+            if inward:
+                descriptor = new_descriptor(way, key, <size_t> (packed + begun), <uint64_t> runs, nbytes, (owner, body))
+                self.launch(way, key, GATHER, descriptor, None, count, 0)
+            else:
+                memcpy(runs + count, packed + begun, nbytes)
+                descriptor = new_descriptor(way, key, <size_t> runs, 0, count * sizeof(Run) + nbytes, body)
+                self.launch(way, key, SCATTER, descriptor, None, count, 0)
+        return 0
 
     # -- accumulates ------------------------------------------------------------------------------------------------------
 

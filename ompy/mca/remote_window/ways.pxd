@@ -61,7 +61,7 @@ cdef enum:
     WAITING = 1024
 
 cdef enum What:
-    PUT, GET, ATOMIC, ASK
+    PUT, GET, ATOMIC, ASK, SCATTER, GATHER
 
 cdef enum Row:
     ADDRESS, BYTES, REGION, EXPOSED, HANDLES

@@ -73,8 +73,12 @@ cdef bint handed_over(Way way, Key key, What what, Descriptor descriptor, str at
             taken = key.btl.get(key.endpoint, descriptor)
         elif what == ATOMIC:
             taken = key.btl.atomic(key.endpoint, descriptor, atomic, operand, compare)
-        else:
+        elif what == ASK:
             taken = way.layer.ask(way.waking, descriptor)
+        elif what == SCATTER:
+            taken = way.layer.scatter(way.waking, descriptor, operand)
+        else:
+            taken = way.layer.gather(way.waking, descriptor, operand)
     finally:
         leave()
     return taken == OK

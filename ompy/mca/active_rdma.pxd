@@ -56,7 +56,7 @@ cdef class ActiveRdma(Btl):
     cdef int answer(self, Endpoint endpoint, Order *order, const char *data, size_t length) except -1
     cdef int tell(self, Endpoint endpoint, const char *head, size_t head_size, const char *data, size_t length) except -1
     cdef int conclude(self, const Order *order, const char *data, size_t length) except -1
-    # Bytes in a row for blocks of the peer's memory: the descriptor's are `count` runs with their addresses there, and the bytes.
+    # To blocks of the peer's memory: the descriptor's bytes are `count` runs, with addresses there, then the blocks' own.
     cdef int scatter(self, Endpoint endpoint, Descriptor descriptor, size_t count) except -1
     # The other way; the runs are at `remote_address`, here.
     cdef int gather(self, Endpoint endpoint, Descriptor descriptor, size_t count) except -1

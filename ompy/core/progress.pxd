@@ -44,6 +44,9 @@ cpdef int unregister_source(ProgressSource source) except -1
 # One round over all sources; returns the number of events.  While anybody is inside the engine (this thread, from a
 # callback, or another one) it returns 0 at once.
 cdef int progress() except -1
+# The same for who asks whether something has come, and will ask again if not: where ranks share cores, who asks in vain offers
+# its own to those it waits for, which would have it after a time slice of some milliseconds only.
+cdef int progress_or_yield() except -1
 
 # Until the request is complete.  Raises what a signal handler raised; the request stays as it was.  Never inside the engine.
 cdef int wait(Request request) except -1

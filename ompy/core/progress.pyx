@@ -82,6 +82,8 @@ cdef enum:
 cdef int LOOKS = 64
 cdef int LOOKS_BETWEEN_YIELDS = 8
 cdef int looks_between_yields = LOOKS_BETWEEN_YIELDS    # so many now
+cdef bint shares_core = False                    # with other ranks, or with threads of transports
+cdef int asked_in_vain = 0                       # tests since the last one that brought anything, or yielded
 cdef enum:
     MOST_DESCRIPTORS = 63                        # those beyond are left to the back-stop
 
@@ -112,6 +114,7 @@ cdef enum:
 cdef int64_t LISTENING = 50000000                # nanoseconds between two times
 cdef int64_t next_listening = 0
 cdef unsigned long long sleeps = 0
+cdef unsigned long long yields = 0
 cdef Doorbell bell = None                        # from the first sleep on
 asleep = 0                                       # threads for whom it is armed, or was until a ring
 # Of several threads that would sleep in poll(2) one leads; the others sleep behind a bell that it rings when it wakes.
@@ -254,6 +257,21 @@ cdef int progress() except -1:
     if tests % TESTS_BETWEEN == 0 and clock_now() >= next_listening and not is_inside():
         listen_to_all()
     return poll_once()
+
+
+cdef int progress_or_yield() except -1:
+    global asked_in_vain, yields
+    cdef int events = progress()
+    if events or not shares_core:
+        asked_in_vain = 0
+        return events
+    asked_in_vain += 1
+    if asked_in_vain >= looks_between_yields:
+        asked_in_vain = 0
+        yields += 1
+        with nogil:
+            sched_yield()
+    return 0
 
 
 cdef int listen_to_all() except -1:
@@ -689,12 +707,13 @@ def configure(
 
 cdef int set_times() except -1:
     """The times for the sources that are polled now."""
-    global spin_time, watch_time, yield_time, rounds, looks_between_yields
+    global spin_time, watch_time, yield_time, rounds, looks_between_yields, shares_core
     cdef Descriptors descriptors
     gather(&descriptors)
     usual = HELPED if descriptors.helped and helpers_crowd else CROWDED if is_crowded else FREE
+    shares_core = usual is not FREE
     # To ask a network takes system calls, which use up the core of the rank that has what is waited for.
-    busy = usual is not FREE and descriptors.count > 0
+    busy = shares_core and descriptors.count > 0
     rounds = 1 if busy else ROUNDS
     looks_between_yields = 1 if busy else LOOKS_BETWEEN_YIELDS
     spin_time, watch_time, yield_time = [
@@ -714,8 +733,8 @@ def set_listener(action) -> None:
 
 
 def counters() -> dict[str, int]:
-    """Events made, waits that did not end at once and sleeps taken so far, and sources now polled."""
-    return {"events": events_made, "sleeps": sleeps, "waits": waits, "sources": entry_count}
+    """Events made, waits that did not end at once, sleeps taken and yields of tests in vain so far, and sources now polled."""
+    return {"events": events_made, "sleeps": sleeps, "waits": waits, "yields": yields, "sources": entry_count}
 
 
 def shutdown() -> None:

@@ -3,7 +3,7 @@
 """Base classes of point-to-point management layers.  The contract is in `pml.pxd`."""
 from ompy.core.board cimport PROBE, RECV, SEND
 from ompy.core.constants cimport TAG_UPPER_BOUND
-from ompy.core.progress cimport progress, wait, wait_until, wake
+from ompy.core.progress cimport progress_or_yield, wait, wait_until, wake
 from ompy.core.status cimport set_empty
 
 from ompy.core.errors import ERR_OTHER, ERR_PROC_FAILED, MPIError
@@ -135,7 +135,7 @@ cdef class Pml:
         raise NotImplementedError
 
     cdef bint iprobe(self, int source, int tag, Communicator comm, StatusRecord *status) except -1:
-        progress()
+        progress_or_yield()
         found = self.seen(source, tag, comm)
         if found is None:
             return False

@@ -11,7 +11,7 @@ from ompy.core.basic cimport BASIC_BYTE, BASIC_INT64_T
 from ompy.core.board cimport IRECV, ISEND
 from ompy.core.constants cimport MODE_STANDARD, TAG_CHANNEL, TAG_PARTITIONED, TAGS
 from ompy.core.convertor cimport pack_all
-from ompy.core.progress cimport progress
+from ompy.core.progress cimport progress_or_yield
 from ompy.core.typemap cimport predefined
 from ompy.mca.pml cimport pml
 
@@ -270,5 +270,5 @@ cdef class PartitionedRequest(Request):
             return True
         transfer = self.transfers[self.part_of(partition * (self.nbytes // self.partitions))]
         if not transfer.complete:
-            progress()
+            progress_or_yield()
         return transfer.complete

@@ -7,7 +7,7 @@ from cpython.object cimport PyObject
 from ompy.core.board cimport BARRIER, NEIGHBOR_ALLTOALLW
 from ompy.core.communicator cimport Hold
 from ompy.core.constants cimport UNDEFINED
-from ompy.core.progress cimport progress, wait, wait_until
+from ompy.core.progress cimport progress_or_yield, wait, wait_until
 from ompy.core.request cimport Request as CoreRequest
 from ompy.core.request cimport sent
 from ompy.core.status cimport StatusRecord, set_empty
@@ -439,7 +439,7 @@ cdef inline bint is_complete(Request handle) except -1:
 cdef int advance(CoreRequest asked) except -1:
     """What a test does for a request that is under way."""
     try:
-        progress()
+        progress_or_yield()
     except MPIError as error:
         hand_over(error, asked.communicator)
     return 0

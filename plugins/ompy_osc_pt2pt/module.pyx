@@ -3,7 +3,7 @@
 """Epochs of one-sided communication over messages (MPI-4.1, 12.5): who may access when."""
 from ompy.core.board cimport WIN_FENCE, WIN_FREE, WIN_LOCK, WIN_START, WIN_WAIT
 from ompy.core.atomic cimport full_fence
-from ompy.core.progress cimport progress, wait as wait_for
+from ompy.core.progress cimport progress, progress_or_yield, wait as wait_for
 from ompy.core.request cimport Request
 from ompy.core.window cimport (
     ASSERT_NOCHECK, ASSERT_NOPRECEDE, ASSERT_NOSUCCEED, FLAVOR_DYNAMIC, LOCK_SHARED, Window,
@@ -148,7 +148,7 @@ cdef class Pt2pt(Accesses):
         if self.exposure is None:
             raise MPIError(ERR_RMA_SYNC, "Test without Post")
         if not self.exposure.complete:
-            progress()
+            progress_or_yield()
             if not self.exposure.complete:
                 return False
         self.wait()
@@ -231,7 +231,7 @@ cdef class Pt2pt(Accesses):
     cpdef int sync(self) except -1:
         """Public and private copy are one; only the processor's order of accesses is left to see to."""
         full_fence()
-        progress()
+        progress_or_yield()
         return 0
 
     cpdef int flush(self, int target, bint local) except -1:

@@ -6,7 +6,7 @@ from libc.string cimport memcpy
 
 from ompy.core.atomic cimport acquire32, fetch_to_write, release32
 from ompy.core.board cimport WIN_START, WIN_WAIT
-from ompy.core.progress cimport progress
+from ompy.core.progress cimport progress_or_yield
 from ompy.core.reach cimport has_gone
 from ompy.core.window cimport ASSERT_NOCHECK, Window
 from ompy.mca.osc cimport Access
@@ -104,7 +104,7 @@ cdef class ActiveTarget(Remote):
             if not has_reached(acquire32(&completion_at(&self.room, self.rank, rank, turn).completed), turn):
                 if rank != self.rank and has_gone(self.room.reaches[rank]):
                     continue                     # Wait says so
-                progress()
+                progress_or_yield()
                 return False
         self.wait()
         return True

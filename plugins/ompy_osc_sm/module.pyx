@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t, uint64_t
 
 from ompy.core.atomic cimport acquire, fetch_to_write, full_fence, relax, release
 from ompy.core.board cimport WIN_FENCE, WIN_FREE, WIN_LOCK
-from ompy.core.progress cimport progress
+from ompy.core.progress cimport progress_or_yield
 from ompy.core.window cimport ASSERT_NOCHECK, ASSERT_NOSUCCEED, LOCK_SHARED, Window
 from ompy.mca.osc cimport INTERFACE
 from ompy_osc_sm.accesses cimport Accesses
@@ -180,7 +180,7 @@ cdef class SmWindow(Accesses):
     cpdef int sync(self) except -1:
         """Public and private copy are one; only the processor's order of accesses is left to see to."""
         full_fence()
-        progress()
+        progress_or_yield()
         return 0
 
     # -- the end ------------------------------------------------------------------------------------------------------

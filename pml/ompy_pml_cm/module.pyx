@@ -5,7 +5,7 @@ from ompy.core.board cimport IRECV, ISEND, MRECV, PROBE, SEND
 from ompy.core.constants cimport MODE_SYNCHRONOUS, OK
 from ompy.core.owner cimport enter, leave
 from ompy.core.proc cimport Proc
-from ompy.core.progress cimport progress, wait_until
+from ompy.core.progress cimport progress_or_yield, wait_until
 from ompy.core.status cimport StatusRecord
 from ompy.mca.mtl cimport loss
 from ompy.mca.pml cimport INTERFACE, Message
@@ -155,7 +155,7 @@ cdef class Cm(Pml):
     cdef bint iprobe(self, int source, int tag, Communicator comm, StatusRecord *status) except -1:
         if self.look(source, tag, comm, status):
             return True
-        progress()
+        progress_or_yield()
         if self.look(source, tag, comm, status):
             return True
         check_source(comm, source)
@@ -190,7 +190,7 @@ cdef class Cm(Pml):
         """Take a message out of the queues; None when there is none."""
         cdef Message message = self.take_out(source, tag, comm)
         if message is None:
-            progress()
+            progress_or_yield()
             message = self.take_out(source, tag, comm)
         if message is None:
             check_source(comm, source)

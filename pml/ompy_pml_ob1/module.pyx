@@ -11,7 +11,7 @@ from ompy.core.constants cimport ANY_SOURCE, MODE_SYNCHRONOUS, OK
 from ompy.core.errors import ERR_PROC_FAILED, ERR_REQUEST, MPIError
 from ompy.core.owner cimport NOBODY, engine as occupancy, enter, leave
 from ompy.core.proc cimport Proc, table
-from ompy.core.progress cimport progress, wait_for, wait_until
+from ompy.core.progress cimport progress_or_yield, wait_for, wait_until
 from ompy.core.request cimport Request, sent
 from ompy.core.status cimport StatusRecord
 from ompy.core.trace cimport EVENT_SENT, is_tracing, record, trace_clock
@@ -380,7 +380,7 @@ cdef class Ob1(Pml):
         cdef Matching matching = <Matching> comm.pml
         cdef Unexpected *message = matching.find(source, tag)
         if message == NULL:
-            progress()
+            progress_or_yield()
             message = matching.find(source, tag)
         if message == NULL:
             matching.check_source(source)
@@ -432,7 +432,7 @@ cdef class Ob1(Pml):
         """Take a message out of the queues; None when there is none."""
         cdef Message message = self.detach(source, tag, comm)
         if message is None:
-            progress()
+            progress_or_yield()
             message = self.detach(source, tag, comm)
         if message is None:
             (<Matching> comm.pml).check_source(source)

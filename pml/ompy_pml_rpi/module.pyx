@@ -5,7 +5,7 @@ from ompy.core.board cimport IRECV, ISEND, MPROBE, MRECV, PROBE, SEND
 from ompy.core.errors import ERR_REQUEST, ERR_UNSUPPORTED_OPERATION, MPIError
 from ompy.core.owner cimport enter, leave
 from ompy.core.proc cimport Proc
-from ompy.core.progress cimport progress, register_source, unregister_source, wait_until
+from ompy.core.progress cimport progress_or_yield, register_source, unregister_source, wait_until
 from ompy.mca.pml cimport INTERFACE
 
 interface = INTERFACE
@@ -162,7 +162,7 @@ cdef class RpiPml(Pml):
         cdef RecvRequest wanted = self.new_recv(0, 0, None, None, source, tag, comm)
         cdef Envelope found
         if not self.look(wanted, &found):
-            progress()
+            progress_or_yield()
             if not self.look(wanted, &found):
                 return False
         fill_status(&found, <Scope> comm.pml, status)
@@ -200,7 +200,7 @@ cdef class RpiPml(Pml):
         cdef RecvRequest wanted = self.new_recv(0, 0, None, None, source, tag, comm)
         cdef Message message = self.take(wanted)
         if message is None:
-            progress()
+            progress_or_yield()
             message = self.take(wanted)
         return message
 

@@ -254,6 +254,13 @@ def test_a_method_of_a_unittest_fails_rather_than_run_on_one_rank(tmp_path: Path
     assert "no unittest.TestCase" in result.stdout
 
 
+def test_a_parameter_s_value_that_is_marked_fails_with_what_can_be(tmp_path: Path) -> None:
+    marks = "marks=pytest.mark.ompy(2)"
+    result = of_tests(tmp_path, f"@pytest.mark.parametrize('x', [pytest.param(1, {marks})])\ndef test(x): pass\n")
+    assert "1 error" in result.stdout
+    assert "ompy() marks functions" in result.stdout
+
+
 def test_what_ranks_can_not_import_skips(tmp_path: Path) -> None:
     result = of_tests(tmp_path, "@pytest.mark.ompy(2)\ndef test(): pytest.importorskip('no_such_module')\n")
     assert "1 skipped" in result.stdout, result.stdout

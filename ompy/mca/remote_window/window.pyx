@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t
 
 from ompy.core.atomic cimport full_fence
 from ompy.core.board cimport WIN_FENCE, WIN_FREE, WIN_LOCK, WIN_START, WIN_WAIT
-from ompy.core.progress cimport clock_now, progress, wait_for, wait_until
+from ompy.core.progress cimport clock_now, progress, progress_or_yield, wait_for, wait_until
 from ompy.core.request cimport Request
 from ompy.core.signals cimport keep_exceptions, raise_kept
 from ompy.core.window cimport ASSERT_NOCHECK, ASSERT_NOSUCCEED, LOCK_EXCLUSIVE, LOCK_SHARED, Window
@@ -177,7 +177,7 @@ cdef class RemoteWindow(Accesses):
         cdef int rank
         if self.exposed is None:
             raise MPIError(ERR_RMA_SYNC, "Test without Post")
-        progress()
+        progress_or_yield()
         for rank in self.exposed:
             if self.count_of(COMPLETED, rank)[0] <= self.waits[rank] and (<Way> self.ways[rank]).proc.failure is None:
                 return False
@@ -374,7 +374,7 @@ cdef class RemoteWindow(Accesses):
     cpdef int sync(self) except -1:
         """Public and private copy are one; only the processor's order of accesses is left to see to."""
         full_fence()
-        progress()
+        progress_or_yield()
         return 0
 
     # -- the end ------------------------------------------------------------------------------------------------------

@@ -46,6 +46,35 @@ cdef extern from *:
         return 0;
     }
 
+    /* Long ones from the end every second time, as `ompy_copy_long` does: the kernel copies piece after piece, as they are
+       named.  Of a transfer that stops half-way what is left lies before the pieces that have been moved whole. */
+    #define OMPY_TURNING_SMALLEST (256 << 10)
+    #define OMPY_TURNING_PIECE ((size_t) 64 << 10)
+    #define OMPY_TURNING_PIECES 64
+
+    static int ompy_transfer_turning(int pid, size_t local, size_t remote, size_t size, int writing) {
+        struct iovec here[OMPY_TURNING_PIECES], there[OMPY_TURNING_PIECES];
+        if (size < OMPY_TURNING_SMALLEST || !ompy_turn_around())
+            return ompy_transfer(pid, local, remote, size, writing);
+        while (size) {
+            size_t count, at = size;
+            ssize_t moved;
+            for (count = 0; at && count < OMPY_TURNING_PIECES; count++) {
+                size_t piece = at < OMPY_TURNING_PIECE ? at : OMPY_TURNING_PIECE;
+                at -= piece;
+                here[count].iov_base = (void *) (local + at);
+                there[count].iov_base = (void *) (remote + at);
+                here[count].iov_len = there[count].iov_len = piece;
+            }
+            moved = writing ? process_vm_writev(pid, here, count, there, count, 0)
+                            : process_vm_readv(pid, here, count, there, count, 0);
+            if (moved < (ssize_t) OMPY_TURNING_PIECE && moved < (ssize_t) size)
+                return ompy_transfer(pid, local, remote, size, writing);
+            size -= (size_t) moved < size ? moved - moved % OMPY_TURNING_PIECE : size;
+        }
+        return 0;
+    }
+
     /* To or from several places there; what has been moved is taken off the first of them. */
     static int ompy_transfer_pieces(int pid, size_t local, struct iovec *pieces, size_t count, size_t size, int writing) {
         while (count) {
@@ -88,6 +117,7 @@ cdef extern from *:
     int64_t time_of "ompy_time"(int pid, char *to, char *origin, size_t size, bint by_kernel) noexcept nogil
     int set_ptracer_any "ompy_allow_peers"() noexcept nogil
     int transfer "ompy_transfer"(int pid, size_t local, size_t remote, size_t size, bint writing) noexcept nogil
+    int transfer_turning "ompy_transfer_turning"(int pid, size_t local, size_t remote, size_t size, bint writing) noexcept nogil
     int transfer_pieces "ompy_transfer_pieces"(int pid, size_t local, void *pieces, size_t count, size_t size,
                                                bint writing) noexcept nogil
     bint is_alive "ompy_is_alive"(int pid) noexcept nogil
@@ -187,7 +217,7 @@ cdef int move_by_kernel(int pid, size_t here, uint64_t there, size_t size, bint 
     cdef int error = 0
     cdef size_t between, piece
     if not string_is_slow(here if inward else there, there if inward else here, size) or not exchange_if32(&detour_taken, 0, 1):
-        return transfer(pid, here, there, size, not inward)
+        return transfer_turning(pid, here, there, size, not inward)
     between = <size_t> detour + (there - <size_t> detour) % PAGE
     while size and error == 0:
         piece = min(size, <size_t> DETOUR)

@@ -8,7 +8,7 @@ from posix.unistd cimport getpid
 from ompy.core.atomic cimport acquire32, exchange_if32, fetch_to_write, relax, release32
 from ompy.core.basic cimport BASIC_TYPES, basics
 from ompy.core.convertor cimport Run, gather_blocks, scatter_blocks
-from ompy.core.copying cimport copy_bytes
+from ompy.core.copying cimport copy_bytes, is_zen_4
 from ompy.core.doorbell cimport Bell, strike
 from ompy.core.heap cimport take
 from ompy.core.operation cimport Kernel, Operation, Reduction, predefined
@@ -18,16 +18,6 @@ from ompy.core.typemap cimport Typemap
 
 cdef extern from "<sched.h>" nogil:
     int sched_yield()
-
-cdef extern from *:
-    """
-    #if defined(__x86_64__) && defined(__GNUC__)
-    static int ompy_is_amd(void) { return __builtin_cpu_is("amd") != 0; }
-    #else
-    static int ompy_is_amd(void) { return 0; }
-    #endif
-    """
-    bint is_amd "ompy_is_amd"() noexcept nogil
 
 cdef enum:
     LOOKS = 16                                   # at a state between two at the clock
@@ -58,8 +48,8 @@ for number in range(OPERATIONS_KNOWN):
         memcpy(kernels[number], (<Reduction> OPERATIONS[number]).kernels, sizeof(kernels[number]))
 
 cdef Mailbox *mine = NULL
-# What is read of more bytes than a stretch, AMD's processors write soonest into lines that nobody has fetched before.
-cdef bint fetches_answers = not is_amd()
+# What is read of more bytes than a stretch, a Zen 4 writes soonest into lines that nobody has fetched before.
+cdef bint fetches_answers = not is_zen_4()
 cdef long double operands[OPERANDS]              # read from origins; aligned for every type
 cdef int windows = 0                             # that want it looked into
 cdef uint64_t carried = 0                        # orders of others

@@ -65,5 +65,6 @@ cdef class Remote(Attached):
     cdef int move_blocks(self, Access access, bint inward, char *packed) except -1
     # As far as the target carries it out; by the kernel from there on.
     cdef int order_blocks(self, Access access, Convertor convertor, bint inward, char *packed) except -1
+    cdef int read_blocks(self, Access access, Convertor convertor, char *packed) except -1
     cdef int transfer_blocks(self, int target, Convertor convertor, bint inward, char *packed) except -1
     cdef int combine_pieces(self, Access access, const char *operand, size_t done, size_t end) except -1

@@ -5,6 +5,7 @@ import os
 from libc.errno cimport ESRCH
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
 
 from ompy.core.convertor cimport Convertor, Run, pack_all, unpack_all
 from ompy.core.copying cimport copy_bytes
@@ -27,6 +28,9 @@ from ompy.core.errors import ERR_OTHER, ERR_PROC_FAILED, MPIError
 
 cdef enum:
     PAGE = 4096
+    IMAGE = 65536                                # bytes read at once of what does not lie together
+    NARROW = 1024                                # bytes that the kernel reads no later than it would begin another piece
+    WAIT_FOR_BLOCK = 100                         # nanoseconds, for each that the kernel would write: it takes some 300 for it
     JOINT = 16384                                # bytes from which on both sides copy
     TARGETS_EIGHTHS = 5                          # of an accumulate: the kernel copies once for it, and twice for the origin
 
@@ -311,12 +315,15 @@ cdef class Remote(Attached):
         convertor.prepare(<char *> self.address_of(access), access.target_count, access.target_type)
         if self.patience:
             self.order_blocks(access, convertor, inward, packed)
+        if inward:
+            self.read_blocks(access, convertor, packed)
         return self.transfer_blocks(access.target, convertor, inward, packed)
 
     cdef int order_blocks(self, Access access, Convertor convertor, bint inward, char *packed) except -1:
         cdef Outbox *outbox = self.outbox_of(access.target)
         cdef Py_ssize_t begun, nbytes, left
         cdef size_t count
+        cdef int64_t patience
         cdef char *blocks
         cdef Run *runs
         cdef Slot *slot
@@ -327,23 +334,63 @@ cdef class Remote(Attached):
             begun = convertor.position
             runs = <Run *> data_of(outbox.mailbox, slot, ROOM)
             count = 0
+            patience = self.patience
             left = ROOM
             while left > <Py_ssize_t> sizeof(Run):
                 nbytes = convertor.next_run(left - sizeof(Run), &runs[count])
                 if nbytes == 0:
                     break
                 left -= sizeof(Run) + nbytes
+                patience += 0 if inward else WAIT_FOR_BLOCK * runs[count].count
                 count += 1
             blocks = <char *> (runs + count)
             nbytes = convertor.position - begun
             if not inward:
                 copy_bytes(blocks, packed + begun, nbytes)
             post(outbox, GATHER if inward else SCATTER, count, count * sizeof(Run) + nbytes)
-            if not self.is_done(access, outbox, self.patience):
+            if not self.is_done(access, outbox, patience):
                 convertor.go_to(begun)
                 break
             if inward:
                 copy_bytes(packed + begun, blocks, nbytes)
+        return 0
+
+    cdef int read_blocks(self, Access access, Convertor convertor, char *packed) except -1:
+        """Stretches with what lies between their blocks, as many as an image has room for in one call of the kernel's.
+
+            there   | 1.2.3....  ...  4.5.6. |         .   up to NARROW bytes, in pages that hold blocks
+            image   | 1.2.34.5.6 |
+
+        It ends where a block can't be read.
+        """
+        cdef Piece pieces[MOST_PIECES]
+        cdef Convertor behind = Convertor()
+        cdef char *image = NULL
+        cdef size_t count, filled
+        cdef Py_ssize_t begun
+        cdef Run run
+        behind.prepare(<char *> self.address_of(access), access.target_count, access.target_type)
+        try:
+            while convertor.position < convertor.total:
+                begun = convertor.position
+                count = filled = 0
+                while convertor.next_run(convertor.total, &run):
+                    if not append_run(&run, pieces, &count, &filled):
+                        convertor.go_to(convertor.position - run.count * run.length)
+                        break
+                if count == 0:                   # longer than an image is to be
+                    convertor.next_run(run.length, &run)
+                    self.transfer(access.target, <size_t> packed + begun, <uint64_t> run.place, run.length, True)
+                    continue
+                if image == NULL:
+                    image = room_for(IMAGE, access.target)
+                if move_pieces(self.room.reaches[access.target], <size_t> image, pieces, count, True):
+                    convertor.go_to(begun)
+                    break
+                behind.go_to(begun)
+                gather_image(behind, convertor.position, image, packed)
+        finally:
+            free(image)
         return 0
 
     cdef int transfer_blocks(self, int target, Convertor convertor, bint inward, char *packed) except -1:
@@ -372,6 +419,50 @@ cdef class Remote(Attached):
             self.check_moved(move_pieces(self.room.reaches[target], <size_t> packed + begun, pieces, count, inward), target,
                              pieces[0].address, end - begun, inward)
         return 0
+
+
+cdef inline bint joins(uint64_t place, uint64_t end) noexcept nogil:
+    """Whether a block is read together with what ends there."""
+    return end <= place <= end + NARROW
+
+
+cdef bint append_run(Run *run, Piece *pieces, size_t *count, size_t *filled) noexcept nogil:
+    """As many of its blocks as there is room for are named, the others taken off it; whether it was all of them."""
+    cdef Py_ssize_t block
+    cdef uint64_t place, end
+    cdef size_t added
+    cdef bint joined
+    for block in range(run.count):
+        place = <uint64_t> (run.place + block * run.stride)
+        end = pieces[count[0] - 1].address + pieces[count[0] - 1].size if count[0] else 0
+        joined = count[0] and joins(place, end)
+        added = place - end + run.length if joined else run.length
+        if run.length > IMAGE // 2 or filled[0] + added > IMAGE or not joined and count[0] == MOST_PIECES:
+            run.count -= block
+            return False
+        if joined:
+            pieces[count[0] - 1].size += added
+        else:
+            pieces[count[0]] = Piece(place, added)
+            count[0] += 1
+        filled[0] += added
+    return True
+
+
+cdef void gather_image(Convertor convertor, Py_ssize_t last, const char *image, char *packed) noexcept nogil:
+    """The blocks up to a position, which was read in one call."""
+    cdef uint64_t place, end = 0
+    cdef Py_ssize_t block
+    cdef Run run
+    cdef char *target = packed + convertor.position
+    while convertor.next_run(last - convertor.position, &run):
+        for block in range(run.count):
+            place = <uint64_t> (run.place + block * run.stride)
+            image += place - end if end and joins(place, end) else 0
+            memcpy(target, image, run.length)
+            target += run.length
+            image += run.length
+            end = place + run.length
 
 
 cdef char *room_for(Py_ssize_t nbytes, int target) except NULL:

@@ -108,8 +108,8 @@ def poll_until_told(comm):
 
 
 def spread(dice):
-    """Datatypes of numbers that do not lie together, and how many of each: more blocks than the kernel takes at once,
-    and more bytes than a slot has room for."""
+    """Datatypes of numbers that do not lie together, and how many of each: more blocks than the kernel takes at once, more
+    bytes than a slot has room for or are read at once, blocks longer than that and far from each other."""
     number = MPI.INT
     gaps = np.cumsum([dice.randrange(1, 4) for _ in range(3000)])
     lengths = [dice.randrange(1, 5) for _ in range(500)]
@@ -122,6 +122,10 @@ def spread(dice):
         (number.Create_vector(3, 2, 5).Create_resized(0, 4 * 17), 400),
         (number.Create_vector(50, 2, -3).Create_hindexed([1], [4 * 300]), 1),
         (number.Create_subarray([30, 40, 50], [7, 20, 9], [3, 11, 40]), 1),
+        (number.Create_vector(250, 1, 390), 1),
+        (number.Create_vector(3, 10_000, 33_000), 1),
+        (number.Create_indexed([1, 9000, 1, 17000, 3], [0, 2, 9010, 20000, 50000]), 1),
+        (number.Create_indexed_block(1, [*range(0, 6000, 2), *range(90_000, 30_000, -400), *range(7000, 17_000, 3)]), 1),
     ]
 
 

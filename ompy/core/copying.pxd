@@ -15,6 +15,14 @@ cdef extern from *:
     #include <stddef.h>
     #include <string.h>
 
+    /* Every second time. */
+    static inline int ompy_turn_around(void) {
+        static int from_the_end = 0;
+        int backwards = __atomic_load_n(&from_the_end, __ATOMIC_RELAXED);
+        __atomic_store_n(&from_the_end, !backwards, __ATOMIC_RELAXED);
+        return backwards;
+    }
+
     #if defined(__x86_64__) && defined(__GNUC__)
     #include <cpuid.h>
     #include <immintrin.h>
@@ -29,13 +37,6 @@ cdef extern from *:
        64. */
     #define OMPY_STEP ((size_t) 128)
     #define OMPY_AHEAD 1024
-
-    static inline int ompy_turn_around(void) {
-        static int from_the_end = 0;
-        int backwards = __atomic_load_n(&from_the_end, __ATOMIC_RELAXED);
-        __atomic_store_n(&from_the_end, !backwards, __ATOMIC_RELAXED);
-        return backwards;
-    }
 
     __attribute__((target("avx2"), always_inline)) static inline void ompy_copy_step(char *to, const char *from,
                                                                                            ptrdiff_t ahead) {

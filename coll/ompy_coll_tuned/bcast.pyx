@@ -21,9 +21,11 @@ cdef int send_down(Schedule schedule, size_t address, Py_ssize_t count, Typemap 
         chain of 3, 2 pieces      round 0   recv 0
         seen by place 1           round 1   recv 1, send 0
                                   round 2           send 1
+
+    Who has no children expects all pieces from the start, so that none has to be stored.
     """
     cdef Py_ssize_t total = count * typemap.size, begin = 0, length
-    cdef bint packed = 0 < segment < total
+    cdef bint packed = 0 < segment < total and tree.size > 2
     cdef bint copied = packed and not typemap.contiguous
     cdef size_t data = address
     cdef int child
@@ -37,7 +39,10 @@ cdef int send_down(Schedule schedule, size_t address, Py_ssize_t count, Typemap 
     cdef Typemap unit = byte if packed else typemap
     if tree.parent >= 0:
         schedule.recv(data, min(segment, total), unit, tree.rank(tree.parent))
-    while begin < total or begin == 0:
+    while tree.count == 0 and begin + segment < total:
+        begin += segment
+        schedule.recv(data + begin, min(segment, total - begin), unit, tree.rank(tree.parent))
+    while tree.count and (begin < total or begin == 0):
         length = min(segment, total - begin)
         schedule.next_round()
         if tree.parent >= 0 and begin + length < total:

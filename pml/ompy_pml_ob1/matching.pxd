@@ -61,6 +61,7 @@ cdef struct Link:
 cdef struct Unexpected:
     Link links[4]
     size_t length                   # bytes of the copy that follows: header, then payload
+    size_t room                     # for so many; a long one is kept when its message has been taken
 
 cdef struct Queue:
     int source

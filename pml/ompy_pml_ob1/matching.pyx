@@ -131,8 +131,57 @@ cdef void append_link(Queue *queue, Link *link) noexcept nogil:
     queue.tail = link
 
 
+# Of long messages the memory is kept for the next ones: what malloc gives back to the system costs a fault for each page,
+# every time, which takes longer than the copy.  One list for each power of two from 4 KiB to 64 KiB, and a header.
+cdef enum:
+    SHORTEST_SPARE = 12                          # its power
+    SPARES = 5
+    HEADERS = 128
+    MOST_SPARE = 8 << 20                         # bytes, of all
+
+cdef Unexpected *spares[SPARES]
+cdef size_t spared = 0
+
+
+cdef inline size_t room_of(int spare) noexcept:
+    return (<size_t> 1 << (SHORTEST_SPARE + spare)) + HEADERS
+
+
+cdef inline int spare_for(size_t length) noexcept:
+    """Which list has messages with room for so many bytes, and not for twice as many; SPARES: none."""
+    cdef int spare = 0
+    if length <= room_of(0) // 2:
+        return SPARES
+    while spare < SPARES and length > room_of(spare):
+        spare += 1
+    return spare
+
+
+cdef Unexpected *make_message(size_t length) except NULL:
+    global spared
+    cdef int spare = spare_for(length)
+    cdef size_t room = room_of(spare) if spare < SPARES else length
+    cdef Unexpected *message = spares[spare] if spare < SPARES else NULL
+    if message != NULL:
+        spares[spare] = message.links[0].message
+        spared -= room
+        return message
+    message = <Unexpected *> malloc(sizeof(Unexpected) + room)
+    if message == NULL:
+        raise MemoryError(f"no memory for an unexpected message of {length} bytes")
+    message.room = room
+    return message
+
+
 cdef void free_message(Unexpected *message) noexcept:
-    free(message)
+    global spared
+    cdef int spare = spare_for(message.room)
+    if spare == SPARES or spared + message.room > MOST_SPARE:
+        free(message)
+        return
+    message.links[0].message = spares[spare]
+    spares[spare] = message
+    spared += message.room
 
 
 @cython.freelist(16)
@@ -252,11 +301,9 @@ cdef class Matching:
         return best
 
     cdef int store(self, const char *data, size_t length) except -1:
-        cdef Unexpected *message = <Unexpected *> malloc(sizeof(Unexpected) + length)
+        cdef Unexpected *message = make_message(length)
         cdef Envelope *envelope
         cdef int index
-        if message == NULL:
-            raise MemoryError(f"no memory for an unexpected message of {length} bytes")
         copy_bytes(message_bytes(message), data, length)
         message.length = length
         envelope = message_envelope(message)

@@ -23,6 +23,12 @@ from ompy_pml_ob1.header cimport (
     FragmentHeader, GetHeader, RendezvousHeader,
 )
 
+cdef enum:
+    # What is packed goes in at least so many parts, as the receiver unpacks one while the next is packed; none is shorter than
+    # that, bytes.
+    PACKED_PARTS = 4
+    SHORTEST_PACKED = 16384
+
 
 cdef class SendRequest(Transfer):
     cdef int prepare(self, Engine engine, Matching matching, size_t address, Py_ssize_t count, Typemap typemap,
@@ -345,6 +351,7 @@ cdef class SendRequest(Transfer):
             if place != NULL:
                 descriptor = route.btl.prepare_src(route.endpoint, <size_t> place, sizeof(FragmentHeader), size)
             else:
+                size = min(size, max(self.total // PACKED_PARTS, <uint64_t> SHORTEST_PACKED))
                 descriptor = route.btl.alloc(route.endpoint, sizeof(FragmentHeader) + size)
             if descriptor is None:
                 return OUT_OF_RESOURCE

@@ -150,6 +150,27 @@ def test_long_messages_travel_in_pieces_along_trees_of_any_fanout(messages, way)
             run(messages, way, intra(size), cases_of(way, size, 11, shape, root, in_place, operation), **numbers)
 
 
+@pytest.mark.parametrize("name", [it.name for it in TUNED["bcast"] if it.segmented])
+def test_who_passes_nothing_on_expects_every_piece_of_a_broadcast_from_the_start(messages, name):
+    """20 pieces; between two ranks it is one message, as nobody would pass pieces on meanwhile."""
+    way = Way("tuned", "bcast", name)
+    for size, most in ((2, 1), (3, 20), (9, 20)):
+        messages.wanted.clear()
+        messages.messages = 0
+        cases = cases_of(way, size, 20, PLAIN, 0, False, None)
+        modules = [way.module(comm, segmentsize=cases[0].call.send_type.size) for comm in intra(size)]
+        number = NUMBERS["bcast"]
+        requests = [
+            module.start(number, case.call, comm) for module, case, comm in zip(modules, cases, intra(size), strict=True)
+        ]
+        expected = [0] * size
+        for (_, _, _, receiver), envelopes in messages.wanted.items():
+            expected[receiver] += len(envelopes)
+        assert expected[-1] == most
+        finish(messages, requests)
+        assert messages.messages == most * (size - 1)
+
+
 @pytest.mark.parametrize("function", INTER)
 def test_between_groups_of_different_sizes(messages, function):
     for size, remote in ((1, 1), (1, 3), (2, 3), (4, 2), (3, 5)):

@@ -7,6 +7,7 @@ import random
 import pytest
 from wire import (
     ACK,
+    BYTE,
     FIN,
     FRAG,
     LIMITS,
@@ -54,6 +55,22 @@ def test_a_message_takes_the_protocol_that_size_and_transport_ask_for(flags, exp
     assert not any(btl.registered for side in pair.sides for btl in side.btls)
     assert not pair.sides[0].pml.engine.transfers()
     assert not pair.sides[1].pml.engine.transfers()
+
+
+@pytest.mark.parametrize(("size", "parts"), [(30_000, 2), (65_536, 4), (200_000, 4), (400_000, 7)])
+def test_what_is_packed_goes_in_parts_that_are_unpacked_meanwhile(size, parts):
+    """As many as there are, where each is 16 KiB at least and has room in a fragment; what lies together goes in the fewest."""
+    pair = Pair(wires(SEND | IN_ORDER, max_send_size=64_000))
+    left, right = pair.sides
+    packed, received = payload(size), bytearray(size)
+    spread = bytearray(2 * size)
+    spread[::2] = packed
+    pair.run(left.isend(spread, 5, typemap=BYTE.create_vector(size, 1, 2), count=1), right.irecv(received, 5))
+    assert received == packed
+    assert parts <= left.btls[0].kinds.count(FRAG) <= parts + 1
+    left.btls[0].kinds.clear()
+    exchange(pair, size)
+    assert left.btls[0].kinds.count(FRAG) == -(-size // 64_000)
 
 
 @pytest.mark.parametrize("flags", [SEND | GET, SEND | PUT])

@@ -262,7 +262,7 @@ SYNCHRONOUS = 2
 
 def wires(flags: int = SEND | IN_ORDER, count: int = 1, **options):
     """A maker of `count` like ends."""
-    return lambda: [WireBtl(f"wire{number}", flags=flags, **LIMITS, **options) for number in range(count)]
+    return lambda: [WireBtl(f"wire{number}", flags=flags, **{**LIMITS, **options}) for number in range(count)]
 
 
 def payload(size: int, seed: int = 1) -> bytearray:

@@ -82,6 +82,11 @@ def ompy_component() -> Component:
     return COMPONENT
 
 
+def chunk_for(size: int, asked: int) -> int:
+    """Bytes of the longest piece of a contribution: of eight for each rank at least, and their lengths."""
+    return max(min(asked, MOST_MEMORY // (2 * size)), 2 * 8 * size + 2 * 64)
+
+
 @hookimpl
 def ompy_query(context: Context) -> Offer | Refusal:
     communicator, rte = context.communicator, context.rte
@@ -107,7 +112,7 @@ def ompy_query(context: Context) -> Offer | Refusal:
         return Refusal(reason, lasting=True)
     from ompy_coll_sm.module import SmModule
 
-    chunk = min(context.value("chunk_size"), MOST_MEMORY // (2 * communicator.size))
+    chunk = chunk_for(communicator.size, context.value("chunk_size"))
     spins, backing, memory = context.value("spins"), context.value("backing"), context.value("memory")
     crowded = rte.is_crowded
 

@@ -219,7 +219,6 @@ cdef int alltoall(Area area, CollectiveCall call) except -1:
 
 
 cdef int copy_own(size_t source, Convertor sent, size_t target, Convertor received, size_t total) except -1:
-    """A rank's block to itself."""
     cdef bytearray packed
     if sent is None:
         return store(target, received, 0, <char *> source, total)

@@ -102,7 +102,7 @@ cdef class SmModule(CollModule):
         if function == ALLTOALLW:
             return alltoallw(area, call)
         if function == GATHERV:
-            return gatherv(area, call)
+            return gatherv(area, call, comm, operations[function])
         if function == SCATTERV:
             return scatterv(area, call)
         return scan(area, call, function == SCAN)

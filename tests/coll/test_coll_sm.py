@@ -1,6 +1,7 @@
 """coll/sm: where it serves."""
 
 import pytest
+from ompy_coll_sm.component import chunk_for
 
 
 def barrier_component(comm):
@@ -32,3 +33,9 @@ def test_shared_memory_serves_where_it_is_named_beside_any_transports(comm):
 @pytest.mark.ompy(2, mca={"pml": "cm", "mtl": "portals"})
 def test_shared_memory_serves_where_there_are_no_transports_to_choose(comm):
     assert barrier_component(comm) == "sm"
+
+
+@pytest.mark.parametrize("size", [2, 64, 255, 256, 1000, 65_536])
+def test_a_piece_has_room_for_a_part_for_each_rank_and_its_length(size):
+    lines = chunk_for(size, 4096) // 64
+    assert lines >= -(-8 * size // 64) * 2

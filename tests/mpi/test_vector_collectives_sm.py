@@ -110,6 +110,12 @@ def test_parts_of_any_lengths_arrive_where_they_belong(comm):
         all_vectors(comm, drawn(source, comm.size), number % 3, number % comm.size)
 
 
+@pytest.mark.ompy(3, mca=SMALL_PIECES | {"coll_sm_chunk_size": "4096"})
+def test_who_exchanges_in_place_keeps_what_others_have_yet_to_take(comm):
+    """Rank 1 has one step, ranks 0 and 2 have many: 0 takes no more from 1 in the first one than it has put up itself."""
+    all_vectors(comm, [[1, 250, 3000], [250, 1, 2], [3000, 2, 1]], 0, 0)
+
+
 @pytest.mark.ompy(3, mca=SMALL_PIECES)
 def test_every_vector_form_is_served_through_shared_memory(comm):
     from ompy.mca.pml import chosen
@@ -163,3 +169,73 @@ def test_a_part_longer_than_its_place_is_cut_off_with_an_error_that_names_its_ra
         assert (got[:room] == part(other, comm.rank, room)).all()
         assert (got[room:] == -1).all()
         comm.Barrier()
+
+
+@pytest.mark.ompy(3, mca=SMALL_PIECES, timeout=30)
+def test_nobody_waits_in_a_collective_to_or_from_a_root_but_for_what_it_gets(comm):
+    """The root gathers when the others are through; the others receive when the root is."""
+    from ompy import MPI
+
+    comm.Barrier()  # all share memory from here on
+    rank, counts = comm.rank, [3, 1, 700]
+    whole = numpy.concatenate([part(0, other, length) for other, length in enumerate(counts)])
+    mine = part(0, rank, counts[rank])
+    for _ in range(3):
+        if rank:
+            comm.Gatherv(mine, None)
+            comm.send(None, 0)
+        else:
+            got = numpy.zeros(sum(counts))
+            for other in (1, 2):
+                comm.recv(None, other)
+            comm.Gatherv(mine, [got, counts, MPI.DOUBLE])
+            assert (got == whole).all()
+        if rank == 0:
+            comm.Scatterv([whole, counts, MPI.DOUBLE], numpy.zeros(3))
+            for other in (1, 2):
+                comm.send(None, other)
+        else:
+            got = numpy.zeros(counts[rank])
+            comm.recv(None, 0)
+            comm.Scatterv(None, got)
+            assert (got == mine).all()
+
+
+@pytest.mark.ompy(3, mca=SMALL_PIECES)
+@pytest.mark.parametrize("lengths", [(5, 10, 10), (5, 10, 4000), (5, 4000, 10), (5, 4000, 4000), (3000, 10, 10)], ids=str)
+def test_parts_of_a_root_that_are_too_long_are_cut_off_and_harm_nothing_else(comm, lengths):
+    """The first one too long; put up or sent as messages, and the root's own."""
+    from ompy import MPI
+
+    rank, length = comm.rank, lengths[comm.rank]
+    for too_long in range(3):
+        counts = [each // 2 if other == too_long else each for other, each in enumerate(lengths)]
+        places = [0, 5000, 10_000]
+        got, mine = numpy.full(15_000, -1.0), part(rank, 0, length)
+        error = None
+        try:
+            comm.Gatherv(mine, [got, counts, places, MPI.DOUBLE] if rank == 0 else None)
+        except MPI.Exception as raised:
+            error = raised
+        assert (error is not None) == (rank == 0)
+        if rank == 0:
+            assert error.Get_error_class() == MPI.ERR_TRUNCATE
+            for other, count in enumerate(counts):
+                # Of messages that fail, and of others with them, MPI leaves open what is delivered.
+                if other != too_long and 8 * count <= CHUNK:
+                    assert (got[places[other] :][:count] == part(other, 0, count)).all()
+                assert (got[places[other] + count : places[other] + 5000] == -1).all()
+        assert comm.allreduce(1) == 3
+
+        whole = numpy.concatenate([part(0, other, each) for other, each in enumerate(lengths)])
+        got, error = numpy.full(length, -1.0), None
+        room = counts[rank]
+        try:
+            comm.Scatterv([whole, list(lengths), MPI.DOUBLE] if rank == 0 else None, got[:room])
+        except MPI.Exception as raised:
+            error = raised
+        assert (error is not None) == (rank == too_long)
+        assert error is None or error.Get_error_class() == MPI.ERR_TRUNCATE
+        assert (got[:room] == part(0, rank, room)).all()
+        assert (got[room:] == -1).all()
+        assert comm.allreduce(1) == 3

@@ -105,8 +105,8 @@ cdef inline size_t table_of(int width, size_t piece) noexcept:
 cdef inline size_t piece_of_part(Area area, int width, size_t longest) noexcept:
     """Bytes of each part that go in one step.
 
-    All, if they are short.  Of longer ones a power of two, as long parts often are a multiple of one, and the same on every rank
-    with more than one step: who exchanges in place takes no more in a step than it has put up.
+    All, if they are short.  Of longer ones a power of two, as long parts often are a multiple of one, and the same on every
+    rank with more than one step: who exchanges in place takes no more in a step than it has put up.
     """
     cdef size_t table = width * sizeof(uint64_t), most = sizeof(uint64_t)
     while 2 * most * width + in_lines(table) <= area.chunk:

@@ -25,7 +25,7 @@ cdef int send_down(Schedule schedule, size_t address, Py_ssize_t count, Typemap 
     Who has no children expects all pieces from the start, so that none has to be stored.
     """
     cdef Py_ssize_t total = count * typemap.size, begin = 0, length
-    cdef bint packed = 0 < segment < total and tree.size > 2
+    cdef bint packed = 0 < segment < total
     cdef bint copied = packed and not typemap.contiguous
     cdef size_t data = address
     cdef int child

@@ -2,7 +2,7 @@
 """The decision among the algorithms of `algorithms.py`, for one communicator and for one call."""
 
 from ompy.core.communicator cimport Communicator
-from ompy.mca.coll cimport CollectiveCall
+from ompy.mca.coll cimport BCAST, CollectiveCall
 from ompy.mca.scheduled_coll cimport block_bytes
 from ompy_coll_tuned.algorithm cimport Builder
 
@@ -61,6 +61,9 @@ cdef class Decision:
             while not chosen.serves(comm.size):
                 chosen = CATALOGUE.algorithm(name, chosen.otherwise)
             candidate = Candidate(chosen, builders[name, chosen.name], rule)
+            if function == BCAST and comm.size <= 2:
+                # Nobody would pass one piece on while the next comes.
+                (<Candidate> candidate).tuning.segment = 0
             if not chosen.ordered:
                 instead = CATALOGUE.algorithm(name, chosen.otherwise)
                 (<Candidate> candidate).ordered_one = Candidate(instead, builders[name, instead.name], rule)

@@ -13,6 +13,8 @@ from ompy.testing.conformance.osc.rank import CODE, Opened, OscRank, numbers
 check = Collection()
 
 LENGTHS = (1, 600, 3000)
+# Seconds between two bursts of somebody who has had its turns.
+SHORTEST_BREAK, LONGEST_BREAK = 0.0005, 0.1
 
 # By name: what becomes of an element and one of the origin's.
 OPERATIONS: dict[str, Callable[[int, int], int]] = {
@@ -151,9 +153,10 @@ def what_is_fetched_is_what_was_there(rank: OscRank) -> None:
 def nothing_is_lost_where_all_accumulate_at_once(rank: OscRank) -> None:
     """On one rank's memory, by every rank, itself too: long ones, short ones, swaps and fetches between them.
 
-    Whoever has had its turns goes on until all have: the owner needs a microsecond for what takes the others a message.
+    Whoever has had its turns goes on until all have, as the owner needs a microsecond for what takes the others a message; but
+    with longer and longer breaks: a swap fails where somebody was quicker, and would again and again over a slow transport.
     """
-    MPI, count, turns = rank.MPI, 4000, 40
+    MPI, count, turns, burst = rank.MPI, 4000, 40, 8
     middle = count // 2
     for flavor, opened in rank.everywhere(count):
         rank.meet()
@@ -161,7 +164,7 @@ def nothing_is_lost_where_all_accumulate_at_once(rank: OscRank) -> None:
         done = [0] * 4
         opened.win.Lock_all()
         where, long = opened.place(0, 0), array(CODE, [1]) * count
-        all_have = None
+        all_have, pause = None, SHORTEST_BREAK
         while all_have is None or not all_have.Test():
             old = numbers(0, 1)
             opened.win.Fetch_and_op(array(CODE, [1]), old, 0, where, MPI.SUM)
@@ -181,6 +184,9 @@ def nothing_is_lost_where_all_accumulate_at_once(rank: OscRank) -> None:
                 rank.alive()
             if len(fetched) == turns:
                 all_have = rank.comm.Ibarrier()
+            elif all_have is not None and len(fetched) % burst == 0:
+                rank.linger(pause, all_have.Test)
+                pause = min(2 * pause, LONGEST_BREAK)
         opened.win.Unlock_all()
         drawn, sums = zip(*rank.meet((fetched, done)), strict=True)
         everything = sorted(value for values in drawn for value in values)

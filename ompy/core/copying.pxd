@@ -200,6 +200,7 @@ cdef extern from *:
     static inline void ompy_copy_long(char *to, const char *from, size_t size) { memcpy(to, from, size); }
     #endif
     """
+    # A processor with figures of its own.
     bint is_zen_4 "ompy_is_zen_4"() noexcept nogil
     # Whether the processor's string move is slow from one address to the other; the kernel copies by it.
     bint string_is_slow "ompy_string_is_slow"(size_t to, size_t origin, size_t size) noexcept nogil

@@ -204,6 +204,8 @@ cdef extern from *:
     bint is_zen_4 "ompy_is_zen_4"() noexcept nogil
     # Whether the processor's string move is slow from one address to the other; the kernel copies by it.
     bint string_is_slow "ompy_string_is_slow"(size_t to, size_t origin, size_t size) noexcept nogil
+    # Every second time: from the end, whose lines are still in a cache if the last copy was of the same memory.
+    bint turn_around "ompy_turn_around"() noexcept nogil
     # memcpy, but where that is slow.
     void copy_bytes "ompy_copy"(void *to, const void *origin, size_t size) noexcept nogil
     # Out to another core, which reads it next.

@@ -17,7 +17,7 @@
 # one another both get on.  An accumulate is ordered by the holder of the target's `combining` (`rank_state.pxd`), as all
 # are made.
 #
-# A put or get of more than one half is an order for each, so that both sides copy at the same time:
+# A put or get of more than one half, or a longer accumulate, is an order for each, so that both sides copy at the same time:
 #
 #     origin    first half in | post | second half in | DONE, post |        | DONE
 #     target                         | first half out |            | second half out
@@ -33,7 +33,7 @@
 # window's memory is the program's again, `refuse` empties the mailbox.
 from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 
-from ompy.core.atomic cimport release32
+from ompy.core.atomic cimport acquire32, release32
 from ompy.core.doorbell cimport Bell
 from ompy.core.operation cimport Operation
 from ompy.core.pace cimport Pace
@@ -47,6 +47,7 @@ cdef enum:
     HALF = ROOM // 2                             # ... of a put or get: meanwhile those of the next one go in or out
     SHORT_HALF = 32768                           # ... of one that has no more than two such
     LONGEST_FAR = 1 << 22                        # bytes that an order without its data may be about
+    PAGE = 4096
     PIECE = 65536                                # bytes that are combined at a time, of what is copied for that
 
 # States of a slot.
@@ -93,15 +94,27 @@ cdef struct Pause:
     int64_t length                               # 0: there is none
     int64_t end
 
-# Ways of a long put or get of memory that is not seen here: the target's copies alone, the kernel's on both sides, or here
-# alone.
+# Ways of a long access to memory that is not seen here: the target's copies alone, the kernel's on both sides, or here alone,
+# which an accumulate never is where the target helps.
 cdef enum:
     MAILBOX, BOTH_SIDES, KERNEL
     COPY_WAYS = 3
+# What goes such ways.
+cdef enum:
+    OUTWARD, INWARD, COMBINED                    # long puts, gets, accumulates
+    TRANSFERS = 3
 
 # Sizes for which the quickest way is found apart.
 cdef enum:
     SIZES = 3
+
+# Who copies how much of what both sides copy, in 64ths: whoever is done first has one more of them the next time.
+#
+#     target  |======       |      done first:  |=======      |
+#     origin  |      =======|                   |       ======|
+cdef enum:
+    PARTS = 64
+    FEWEST_PARTS = 4                             # that either side has
 
 # What an origin knows of a target's.
 cdef struct Outbox:
@@ -113,7 +126,8 @@ cdef struct Outbox:
     Pause between_calls                          # or the next call
     Bell *bell
     int writer                                   # of the bell's pipe
-    Pace paces[2][SIZES]                         # of long puts and gets
+    Pace paces[TRANSFERS][SIZES]
+    unsigned char shares[TRANSFERS][SIZES]       # the target's, of what both sides copy
 
 # Numbers of operations (`number_of`).
 cdef enum:
@@ -152,5 +166,15 @@ cdef inline int size_number(size_t nbytes) noexcept nogil:
     return 0 if nbytes <= 131072 else 1 if nbytes <= 524288 else 2
 # Wait until it is carried out; `patience` nanoseconds at most until it is claimed.
 cdef Outcome settle(Outbox *outbox, Reach *reach, int64_t patience) noexcept
+# The target's share of what both sides are to copy, in whole pages; and what is learned when the origin is done with its own.
+cdef inline size_t share_of(const Outbox *outbox, int transfer, size_t nbytes) noexcept nogil:
+    cdef size_t parts = outbox.shares[transfer][size_number(nbytes)]
+    return min(nbytes, (nbytes * parts // PARTS + PAGE - 1) & ~<size_t> (PAGE - 1))
+cdef inline void balance(Outbox *outbox, int transfer, size_t nbytes) noexcept nogil:
+    cdef unsigned char *parts = &outbox.shares[transfer][size_number(nbytes)]
+    if acquire32(&outbox.slot.state) == DONE:
+        parts[0] = min(parts[0] + 1, PARTS - FEWEST_PARTS)
+    else:
+        parts[0] = max(parts[0] - 1, FEWEST_PARTS)
 # How targets know the operation when it is made on `nbytes` of the type at the address; -1: by no order.
 cdef int number_of(Operation operation, Typemap typemap, uint64_t address) noexcept

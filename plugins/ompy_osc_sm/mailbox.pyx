@@ -22,6 +22,7 @@ cdef extern from "<sched.h>" nogil:
 cdef enum:
     LOOKS = 16                                   # at a state between two at the clock
     YIELDS_AFTER = 10000                         # nanoseconds: from then on the core is offered to others
+    SOON_DONE = 1 << 10                          # looks at a claimed order before the core is offered to others
     CLAIMED_LOOKS = 1 << 15                      # at a claimed order before it is asked whether its target lives
     # Nanoseconds for which a mailbox is left alone, at first and at last, and between calls of a sleeper.
     LEAST_IN_VAIN = 2000
@@ -227,6 +228,7 @@ cdef int leave_alone() except -1:
 
 cdef void open_outbox(Outbox *outbox, uint64_t mailbox, const Reach *reach, Bell *bell, int writer) noexcept:
     if outbox.mailbox == NULL and mailbox:
+        memset(outbox.shares, PARTS // 2, sizeof(outbox.shares))
         outbox.mailbox = <Mailbox *> seen(reach, mailbox, sizeof(Mailbox) + SLOTS * ROOM)
         outbox.bell = bell
         outbox.writer = writer
@@ -310,7 +312,7 @@ cdef Outcome settle(Outbox *outbox, Reach *reach, int64_t patience) noexcept:
             sched_yield()
     while acquire32(state) == CLAIMED:
         looks += 1
-        if looks % LOOKS == 0:
+        if looks > SOON_DONE and looks % LOOKS == 0:
             sched_yield()
         if looks % CLAIMED_LOOKS == 0 and has_gone(reach) and acquire32(state) == CLAIMED:
             outbox.mailbox = NULL

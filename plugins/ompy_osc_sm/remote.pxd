@@ -1,7 +1,7 @@
 # Memory of targets that is not seen here.  Its owner reads or changes it, where that is inside MPI, through its mailbox
-# (`mailbox.pxd`).  What is in one piece and long it does alone, or half of it while the kernel copies the other half for the
-# origin, or nothing of it, as was quickest of late (`ompy/core/pace.pxd`); of long accumulates it makes five eighths, with
-# one copy in place of two.  Everything else, and what it does not take in time, the kernel copies for the origin.
+# (`mailbox.pxd`).  What is in one piece and long it does alone, or a share of it while the kernel copies the rest for the
+# origin, or nothing of it, as was quickest of late (`ompy/core/pace.pxd`).  Everything else, and what it does not take in
+# time, the kernel copies for the origin.
 from libc.stdint cimport int64_t, uint64_t
 
 from ompy.core.convertor cimport Convertor, copy_typed
@@ -48,18 +48,19 @@ cdef class Remote(Attached):
         return &(<Neighbour> self.neighbours[target]).outbox
 
     cdef int copy_run(self, Access access, Kind kind, size_t here, size_t nbytes) except -1
-    # How many bytes the target has copied.
-    cdef size_t order_copy(self, Access access, Kind kind, char *here, size_t nbytes) except? 0
+    cdef int accumulate_run(self, Access access, int number, const char *operand, size_t nbytes) except -1
+    # How many bytes the target has done.
+    cdef size_t order_copy(self, Access access, Kind kind, char *here, size_t nbytes, bint turned) except? 0
     # Whether the target has carried it out.
     cdef bint order_update(self, Access access, bint fetch, bint modify, const char *packed, const char *compare) except -1
-    cdef bint order_long(self, Access access, int number, const char *operand, size_t nbytes) except -1
     cdef bint is_done(self, Access access, Outbox *outbox, int64_t patience) except -1
     # Where this process's part of a long order is.
     cdef void name_memory(self, Slot *slot, size_t here) noexcept
 
     cdef int transfer(self, int target, size_t here, uint64_t there, size_t size, bint inward) except -1
-    cdef size_t copy_jointly(self, Access access, size_t here, size_t nbytes, size_t done, bint inward,
+    cdef size_t copy_jointly(self, Access access, size_t here, size_t begin, size_t nbytes, bint inward,
                              bint jointly) except? 0
+    cdef size_t combine_jointly(self, Access access, const char *operand, size_t done, size_t end) except? 0
     cdef int check_moved(self, int error, int target, uint64_t there, size_t size, bint inward) except -1
     # Between packed bytes here and the target's elements, which do not lie together.
     cdef int move_blocks(self, Access access, bint inward, char *packed) except -1

@@ -8,7 +8,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from ompy.core.convertor cimport Convertor, Run, pack_all, unpack_all
-from ompy.core.copying cimport copy_bytes
+from ompy.core.copying cimport copy_bytes, turn_around
 from ompy.core.operation cimport Operation
 from ompy.core.pace cimport Pace, note_pace, quickest
 from ompy.core.progress cimport clock_now
@@ -18,21 +18,20 @@ from ompy.mca.accumulate cimport NO_OP, REPLACE
 from ompy.mca.osc cimport Access
 from ompy_osc_sm.attached cimport Attached
 from ompy_osc_sm.mailbox cimport (
-    ABSORB, BOTH_SIDES, CARRIED_OUT, COMBINE, COPY_WAYS, FETCH, GATHER, GET, HALF, KERNEL, LEAVING, LONGEST_FAR, LOST,
-    MAILBOX, PIECE, PULL, PUSH, PUT, REFUSED, REPLACING, ROOM, SCATTER, SHORT_HALF, SWAP, Far, Kind, Outbox, Outcome, Slot,
-    data_of, number_of, post, settle, size_number, slot_for,
+    ABSORB, BOTH_SIDES, CARRIED_OUT, COMBINE, COMBINED, COPY_WAYS, FETCH, GATHER, GET, HALF, INWARD, KERNEL, LEAVING,
+    LONGEST_FAR, LOST, MAILBOX, OUTWARD, PIECE, PULL, PUSH, PUT, REFUSED, REPLACING, ROOM, SCATTER, SHORT_HALF, SWAP, Far, Kind,
+    Outbox, Outcome, Slot, balance, data_of, number_of, post, settle, share_of, size_number, slot_for,
 )
 from ompy_osc_sm.neighbours cimport Neighbour
 
 from ompy.core.errors import ERR_OTHER, ERR_PROC_FAILED, MPIError
 
 cdef enum:
-    PAGE = 4096
     IMAGE = 65536                                # bytes read at once of what does not lie together
     NARROW = 1024                                # bytes that the kernel reads no later than it would begin another piece
     WAIT_FOR_BLOCK = 100                         # nanoseconds, for each that the kernel would write: it takes some 300 for it
+    SHORTEST_TURNED = 262144                     # bytes that are copied from the end every second time
     JOINT = 16384                                # bytes from which on both sides copy
-    TARGETS_EIGHTHS = 5                          # of an accumulate: the kernel copies once for it, and twice for the origin
 
 
 cdef class Remote(Attached):
@@ -87,34 +86,38 @@ cdef class Remote(Attached):
                 self.settle_order(owed)
         return 0
 
-    cdef size_t order_copy(self, Access access, Kind kind, char *here, size_t nbytes) except? 0:
+    cdef size_t order_copy(self, Access access, Kind kind, char *here, size_t nbytes, bint turned) except? 0:
+        """A put, get or accumulate piece by piece, the last one first if turned; how many bytes the target has done."""
         cdef Outbox *outbox = self.outbox_of(access.target)
         cdef Slot *slot = slot_for(outbox) if self.patience else NULL
         cdef uint64_t there = self.address_of(access)
         cdef size_t half = HALF if nbytes > 2 * SHORT_HALF else SHORT_HALF
-        cdef size_t done = 0, piece = min(nbytes, half), following
+        cdef size_t done = 0, piece = min(nbytes, half), following, at, next_at
         cdef bint second = False
         if slot == NULL:
             return 0
-        if kind == PUT:
-            copy_bytes(data_of(outbox.mailbox, slot, piece), here, piece)
-        post(outbox, kind, there, piece)
+        at = nbytes - piece if turned else 0
+        if kind != GET:
+            copy_bytes(data_of(outbox.mailbox, slot, piece), here + at, piece)
+        post(outbox, kind, there + at, piece)
         if piece == nbytes:
             outbox.here = here
             self.owe(access)
             return piece
         while piece:
             following = min(nbytes - done - piece, half)
-            if kind == PUT:
-                copy_bytes(data_of(outbox.mailbox, slot, following, not second), here + done + piece, following)
+            next_at = at - following if turned else at + piece
+            if kind != GET:
+                copy_bytes(data_of(outbox.mailbox, slot, following, not second), here + next_at, following)
             if not self.is_done(access, outbox, self.patience):
                 break
             if following:
-                post(outbox, kind, there + done + piece, following, not second)
+                post(outbox, kind, there + next_at, following, not second)
             if kind == GET:
-                copy_bytes(here + done, data_of(outbox.mailbox, slot, piece, second), piece)
+                copy_bytes(here + at, data_of(outbox.mailbox, slot, piece, second), piece)
             done += piece
             piece = following
+            at = next_at
             second = not second
         return done
 
@@ -130,7 +133,10 @@ cdef class Remote(Attached):
         if not self.patience or number < 0 or not access.target_type.contiguous:
             return False
         if total > ROOM:
-            return not fetch and compare == NULL and number != LEAVING and self.order_long(access, number, operand, nbytes)
+            if fetch or compare != NULL or number == LEAVING:
+                return False
+            self.accumulate_run(access, number, operand, nbytes)
+            return True
         slot = slot_for(outbox) if not fetch or access.result_type.contiguous else NULL
         if slot == NULL:
             return False
@@ -149,34 +155,53 @@ cdef class Remote(Attached):
             copy_bytes(<char *> access.result_address, data if compare != NULL else data + nbytes, nbytes)
         return True
 
-    cdef bint order_long(self, Access access, int number, const char *operand, size_t nbytes) except -1:
-        """An accumulate of which both sides make a part; what the target, which reads the operand itself, does not do is done
-        here."""
+    cdef int accumulate_run(self, Access access, int number, const char *operand, size_t nbytes) except -1:
+        """A long one, the way that took the least time of late."""
+        cdef Outbox *outbox = self.outbox_of(access.target)
+        cdef Pace *pace = &outbox.paces[COMBINED][size_number(nbytes)]
+        cdef int64_t begun = clock_now()
+        cdef bint turned = nbytes >= SHORTEST_TURNED and turn_around()
+        cdef size_t done = 0, absorbed = 0
+        cdef Slot *slot = slot_for(outbox)
+        if slot != NULL:
+            slot.operation = number
+            slot.basic = access.target_type.basic
+            if quickest(pace, KERNEL) == MAILBOX:
+                done = self.order_copy(access, COMBINE, <char *> operand, nbytes, turned)
+        if done < nbytes:
+            absorbed = self.combine_jointly(access, operand, 0 if turned else done, nbytes - done if turned else nbytes)
+        if done == nbytes or done == 0 and absorbed:
+            note_pace(pace, MAILBOX if done else BOTH_SIDES, nbytes, clock_now() - begun)
+        return 0
+
+    cdef size_t combine_jointly(self, Access access, const char *operand, size_t done, size_t end) except? 0:
+        """Each side makes a share; what the target, which reads the operand itself, does not do is done here."""
         cdef Outbox *outbox = self.outbox_of(access.target)
         cdef uint64_t there = self.address_of(access)
-        cdef size_t done = 0, piece, theirs
+        cdef size_t piece, theirs, absorbed = 0
         cdef Slot *slot
         cdef bint carried_out
-        while done < nbytes:
+        while done < end:
             slot = slot_for(outbox)
             if slot == NULL:
                 break
-            piece = min(nbytes - done, <size_t> LONGEST_FAR)
-            theirs = piece if piece < JOINT else (piece // 8 * TARGETS_EIGHTHS + PAGE - 1) & ~<size_t> (PAGE - 1)
-            slot.operation = number
-            slot.basic = access.target_type.basic
+            piece = min(end - done, <size_t> LONGEST_FAR)
+            theirs = piece if piece < JOINT else share_of(outbox, COMBINED, piece)
             self.name_memory(slot, <size_t> operand + done)
             post(outbox, ABSORB, there + done, theirs)
             try:
                 self.combine_pieces(access, operand, done + theirs, done + piece)
+                if theirs < piece:
+                    balance(outbox, COMBINED, piece)
             finally:
                 carried_out = self.is_done(access, outbox, self.patience)
             self.combine_pieces(access, operand, done + (slot.done if carried_out else 0), done + theirs)
             done += piece
             if not carried_out:
                 break
-        self.combine_pieces(access, operand, done, nbytes)
-        return True
+            absorbed += slot.done
+        self.combine_pieces(access, operand, done, end)
+        return absorbed
 
     cdef void name_memory(self, Slot *slot, size_t here) noexcept:
         cdef Far *far = <Far *> &slot.data[0]
@@ -188,42 +213,46 @@ cdef class Remote(Attached):
     cdef int copy_run(self, Access access, Kind kind, size_t here, size_t nbytes) except -1:
         """Bytes that lie together on both sides.  Many of them go the way that took the least time of late: that depends on
         how far the cores are from each other."""
-        cdef Pace *pace = &self.outbox_of(access.target).paces[kind == GET][size_number(nbytes)]
+        cdef Pace *pace = &self.outbox_of(access.target).paces[INWARD if kind == GET else OUTWARD][size_number(nbytes)]
         cdef bint long_one = nbytes > SHORT_HALF and self.patience
         cdef int64_t begun = clock_now() if long_one else 0
         cdef int way = quickest(pace, COPY_WAYS) if long_one else MAILBOX
-        cdef size_t done = self.order_copy(access, kind, <char *> here, nbytes) if way == MAILBOX else 0
-        cdef size_t helped = self.copy_jointly(access, here, nbytes, done, kind == GET, way != KERNEL) if done < nbytes else 0
+        cdef bint turned = nbytes >= SHORTEST_TURNED and turn_around()
+        cdef size_t done = self.order_copy(access, kind, <char *> here, nbytes, turned) if way == MAILBOX else 0
+        cdef size_t helped = 0
+        if done < nbytes:
+            helped = self.copy_jointly(access, here, 0 if turned else done, nbytes - done, kind == GET, way != KERNEL)
         if long_one and done in (0, nbytes):
             note_pace(pace, MAILBOX if done else BOTH_SIDES if helped else KERNEL, nbytes, clock_now() - begun)
         return 0
 
-    cdef size_t copy_jointly(self, Access access, size_t here, size_t nbytes, size_t done, bint inward,
+    cdef size_t copy_jointly(self, Access access, size_t here, size_t begin, size_t nbytes, bint inward,
                              bint jointly) except? 0:
-        """What is not done yet.  Where that is long and the target is there, each side copies a half, if so wished; how many
-        bytes the target has copied."""
+        """So many bytes from one on.  Where they are many and the target is there, each side copies a share, if so wished; how
+        many of them the target has copied."""
         cdef Outbox *outbox = self.outbox_of(access.target)
         cdef Reach *reach = self.room.reaches[access.target]
-        cdef uint64_t there = self.address_of(access) + done
-        cdef size_t piece, half, helped = 0
+        cdef uint64_t there = self.address_of(access) + begin
+        cdef int transfer = INWARD if inward else OUTWARD
+        cdef size_t piece, own, helped = 0
         cdef int error
         cdef Slot *slot
         cdef bint carried_out
-        here += done
-        nbytes -= done
+        here += begin
         while jointly and nbytes >= JOINT and self.patience:
             slot = slot_for(outbox)
             if slot == NULL:
                 break
             piece = min(nbytes, <size_t> LONGEST_FAR)
-            half = (piece // 2 + PAGE - 1) & ~<size_t> (PAGE - 1)
-            self.name_memory(slot, here + half)
-            post(outbox, PUSH if inward else PULL, there + half, piece - half)
-            error = move(reach, here, there, half, inward)
+            own = piece - share_of(outbox, transfer, piece)
+            self.name_memory(slot, here + own)
+            post(outbox, PUSH if inward else PULL, there + own, piece - own)
+            error = move(reach, here, there, own, inward)
+            balance(outbox, transfer, piece)
             carried_out = self.is_done(access, outbox, 0) and slot.done
-            if error or not carried_out and move(reach, here + half, there + half, piece - half, inward):
+            if error or not carried_out and move(reach, here + own, there + own, piece - own, inward):
                 break
-            helped += piece - half if carried_out else 0
+            helped += piece - own if carried_out else 0
             here += piece
             there += piece
             nbytes -= piece

@@ -5,195 +5,27 @@ from __future__ import annotations
 import ctypes
 import itertools
 import os
-import random
 import signal
 import threading
-import time
 
 import numpy as np
 import pytest
 from accessing import move_spread_elements, poll_until_told
 from late_signals import Late, raise_late
+from ordering import KINDS, PATIENT, POSTED, PULL, SLOTS, access_rank_1, counters, over_ordinary_memory, word
 from test_fork import child
 from test_window_random import check_memory_is_what_the_model_says
 
 from ompy import MPI
 
-# Microseconds: an order waits until its target polls, so that nothing depends on who is quicker.
-PATIENT = {"osc": "sm", "osc_sm_patience": "1e7"}
 # Bytes around what has room in a slot, what is fetched before it is claimed, and what has room beside the slot.
 SHORT = (1, 8, 16, 17, 32, 33, 4095, 4096, 4097, 20000, 32767, 32768)
-# Around what has room there in one, in two and in more orders, what is read or combined at a time, and what one order may be
-# about.
-LONG = (32769, 65535, 65536, 65537, 131071, 131072, 131073, 200000, (4 << 20) - 1, 4 << 20, (4 << 20) + 1, 5000000)
-
-
-def counters():
-    from ompy_osc_sm.mailbox import counters
-
-    return counters()
-
-
-def over_ordinary_memory(comm, nbytes):
-    memory = np.zeros(nbytes, "u1")
-    return MPI.Win.Create(memory, 1, comm=comm), memory
-
-
-def access(win, what, nbytes, model, dice):
-    """One access to the first bytes of rank 1; the model is what these hold."""
-    data = np.frombuffer(dice.randbytes(nbytes), "u1")
-    old, expected = np.zeros(nbytes, "u1"), model[:nbytes].copy()
-    if what == "put":
-        win.Put(data, 1)
-        model[:nbytes] = data
-    elif what == "get":
-        win.Get(old, 1)
-    elif what == "accumulate":
-        win.Accumulate(data, 1)
-        model[:nbytes] += data
-    elif what == "fetch":
-        win.Get_accumulate(data, old, 1, op=MPI.BXOR)
-        model[:nbytes] ^= data
-    elif what == "read":
-        win.Get_accumulate(data, old, 1, op=MPI.NO_OP)
-    else:
-        win.Get_accumulate(data, old, 1, op=MPI.REPLACE)
-        model[:nbytes] = data
-    win.Flush(1)
-    assert what in ("put", "accumulate") or (old == expected).all()
-
-
-KINDS = ["put", "get", "accumulate", "fetch", "read", "replace"]
-
-
-def access_rank_1(comm, what, lengths, seed):
-    """How many accesses of rank 0's rank 1 had a part in."""
-    win, memory = over_ordinary_memory(comm, max(lengths))
-    before = counters()
-    if comm.rank == 0:
-        dice, model = random.Random(seed), np.zeros(max(lengths), "u1")
-        win.Lock_all()
-        for nbytes in lengths:
-            access(win, what, nbytes, model, dice)
-        win.Unlock_all()
-        parts = counters()["ordered"] - before["ordered"]
-        comm.send(parts, 1, 99)
-        comm.send(model, 1)
-    else:
-        parts = poll_until_told(comm)
-        assert counters()["carried out"] - before["carried out"] == parts
-        assert (memory == comm.recv(source=0)).all(), f"seed {seed}"
-    win.Free()
-    return parts
 
 
 @pytest.mark.ompy(2, mca=PATIENT)
 @pytest.mark.parametrize("what", KINDS)
 def test_a_target_inside_mpi_carries_short_accesses_out(comm, what, ompy_seed):
     assert access_rank_1(comm, what, SHORT, ompy_seed) == len(SHORT)
-
-
-@pytest.mark.ompy(2, mca={"osc": "sm", "osc_sm_patience": "20000"})
-def test_a_target_that_leaves_mpi_after_the_first_of_two_orders_leaves_the_second_to_the_kernel(comm, ompy_seed):
-    nbytes, wanted = 65535, {("put", 1), ("get", 1)}
-    win, memory = over_ordinary_memory(comm, nbytes)
-    if comm.rank == 0:
-        dice, model, orders = random.Random(ompy_seed), np.zeros(nbytes, "u1"), []
-        win.Lock_all()
-        while not wanted <= set(orders):  # not every one goes through the mailbox, or finds the target in MPI
-            for what in ("put", "get", "get"):
-                before = counters()["ordered"]
-                access(win, what, nbytes, model, dice)
-                orders.append((what, counters()["ordered"] - before))
-        win.Unlock_all()
-        comm.send(model, 1, 99)
-    else:
-        request = comm.irecv(source=0, tag=99)
-        while not request.Get_status():
-            end = time.monotonic() + 0.05
-            while time.monotonic() < end:
-                pass
-        assert (memory == request.wait()).all(), f"seed {ompy_seed}"
-    win.Free()
-
-
-@pytest.mark.ompy(2, mca=PATIENT)
-@pytest.mark.parametrize("what", KINDS)
-def test_a_target_inside_mpi_has_a_part_in_long_accesses(comm, what, ompy_seed):
-    """Of copies, if it comes before the origin's half is done, so that all that is asked is that the bytes are right."""
-    parts = access_rank_1(comm, what, LONG, ompy_seed)
-    assert what != "accumulate" or parts >= len(LONG)
-
-
-@pytest.mark.ompy(2, mca=PATIENT)
-@pytest.mark.parametrize("what", ["put", "get"])
-def test_long_copies_go_every_way_and_each_is_tried_again(comm, what, ompy_seed):
-    """Through the mailbox are sixteen orders, by the kernel on both sides one, or none where the target came late, and here
-    alone none."""
-    nbytes, orders = 1 << 20, []
-    win, memory = over_ordinary_memory(comm, nbytes)
-    if comm.rank == 0:
-        dice, model = random.Random(ompy_seed), np.zeros(nbytes, "u1")
-        win.Lock_all()
-        for _ in range(130):
-            before = counters()["ordered"]
-            access(win, what, nbytes, model, dice)
-            orders.append(counters()["ordered"] - before)
-        win.Unlock_all()
-        comm.send(model, 1, 99)
-        assert {0, 16} <= set(orders[:4]) <= {0, 1, 16}
-        assert {0, 16} <= set(orders[4:]) <= {0, 1, 16}
-    else:
-        assert (memory == poll_until_told(comm)).all(), f"seed {ompy_seed}"
-    win.Free()
-
-
-@pytest.mark.ompy(2, mca=PATIENT)
-@pytest.mark.parametrize("what", ["put", "get"])
-def test_long_copies_usually_go_the_way_that_takes_least(comm, what, ompy_seed):
-    """Through the mailbox of a target that looks into it each 5 ms they take 80 ms, and by the kernel none of its time."""
-    nbytes, orders = 1 << 20, []
-    win, memory = over_ordinary_memory(comm, nbytes)
-    if comm.rank == 0:
-        dice, model = random.Random(ompy_seed), np.zeros(nbytes, "u1")
-        win.Lock_all()
-        for _ in range(60):
-            before = counters()["ordered"]
-            access(win, what, nbytes, model, dice)
-            orders.append(counters()["ordered"] - before)
-        win.Unlock_all()
-        comm.send(model, 1, 99)
-        assert orders[:4].count(16) > 0, orders
-        assert orders[4:].count(16) < 8, orders
-    else:
-        while not comm.Iprobe(tag=99):
-            end = time.monotonic() + 0.005
-            while time.monotonic() < end:
-                pass
-        assert (memory == comm.recv(tag=99)).all(), f"seed {ompy_seed}"
-    win.Free()
-
-
-@pytest.mark.ompy(2, mca=PATIENT)
-@pytest.mark.parametrize("count", [5000, 123_457, 400_003])
-@pytest.mark.parametrize("name", ["SUM", "REPLACE"])
-def test_elements_of_which_no_piece_holds_a_whole_number_are_accumulated_each_once(comm, name, count):
-    triple = MPI.INT32_T.Create_contiguous(3).Commit()
-    win, memory = over_ordinary_memory(comm, 12 * count)
-    memory.view("i4")[:] = 7
-    comm.Barrier()
-    if comm.rank == 0:
-        data = np.arange(3 * count, dtype="i4")
-        win.Lock_all()
-        win.Accumulate([data, count, triple], 1, [0, count, triple], getattr(MPI, name))
-        win.Unlock_all()
-        comm.send(None, 1, 99)
-    else:
-        poll_until_told(comm)
-        wanted = np.arange(3 * count, dtype="i4") + (7 if name == "SUM" else 0)
-        assert (memory.view("i4") == wanted).all()
-    win.Free()
-    triple.Free()
 
 
 def poll_now_and_then(comm):
@@ -463,16 +295,6 @@ def test_a_child_of_the_target_carries_nothing_out(comm):
 
 
 # -- the words themselves
-
-SLOT_BYTES, SLOTS = 64, 16
-POSTED, PULL = 1, 7
-
-
-def word(slot, offset, kind=ctypes.c_uint32):
-    """Of a slot of this process's own mailbox."""
-    from ompy_osc_sm.mailbox import address
-
-    return kind.from_address(address() + 64 + slot * SLOT_BYTES + offset)
 
 
 @pytest.mark.ompy(2, mca=PATIENT)

@@ -17,9 +17,12 @@ PASSIVE = ("put", "get", "accumulate", "fetch_and_op", "compare_and_swap")
 
 
 def made(flavor: str, comm: MPI.Intracomm) -> MPI.Win:
+    """Its memory has been written to: of what never was, the kernel reads one and the same page of zeros."""
     if flavor == "create":
-        return MPI.Win.Create(np.zeros(ROOM // 8), 8, comm=comm)
-    return (MPI.Win.Allocate if flavor == "allocate" else MPI.Win.Allocate_shared)(ROOM, 8, comm=comm)
+        return MPI.Win.Create(np.ones(ROOM // 8), 8, comm=comm)
+    win = (MPI.Win.Allocate if flavor == "allocate" else MPI.Win.Allocate_shared)(ROOM, 8, comm=comm)
+    np.frombuffer(win.tomemory())[:] = 1
+    return win
 
 
 def passive(win: MPI.Win, what: str, count: int, target: int) -> Callable[[], object]:

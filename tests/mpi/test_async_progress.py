@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -129,6 +130,27 @@ def test_what_the_network_matches_ends(comm, tmp_path):
 @pytest.mark.ompy(2)
 def test_nobody_has_the_thread_who_did_not_ask(comm):
     assert "ompy-progress" not in [thread.name for thread in threading.enumerate()]
+
+
+class Attributes(ctypes.Structure):
+    """sched(7): of a thread's turns at the processor."""
+
+    _fields_ = (("size", ctypes.c_uint32), ("policy", ctypes.c_uint32), ("flags", ctypes.c_uint64), ("nice", ctypes.c_int32),
+                ("priority", ctypes.c_uint32), ("runtime", ctypes.c_uint64), ("deadline", ctypes.c_uint64),
+                ("period", ctypes.c_uint64))  # fmt: skip
+
+
+@pytest.mark.ompy(2, mca=MESSAGES)
+@pytest.mark.skipif(tuple(map(int, os.uname().release.split(".")[:2])) < (6, 12), reason="asked for in vain before Linux 6.12")
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="the number of the system call")
+def test_its_turns_are_shorter_than_the_programs_and_it_has_as_many(comm):
+    turns = {}
+    for thread in threading.enumerate():
+        attributes = Attributes()
+        assert ctypes.CDLL(None).syscall(315, thread.native_id, ctypes.byref(attributes), ctypes.sizeof(attributes), 0) == 0
+        turns[thread.name] = attributes
+    assert turns["ompy-progress"].runtime < turns["MainThread"].runtime
+    assert turns["ompy-progress"].nice == turns["MainThread"].nice
 
 
 @pytest.mark.ompy(3, mca=MESSAGES)

@@ -540,7 +540,7 @@ cdef class SmBtl(Btl):
 
     cpdef bint withdraw(self, Endpoint endpoint, size_t address, size_t size) except -1:
         cdef SmEndpoint peer = <SmEndpoint> endpoint
-        if not peer.connected or not acquire32(&peer.writer.header.attached):
+        if not peer.connected:
             return False
         withdraw_memory(peer.writer.header, address, size)
         # One copy at most, whose length the peer chose.

@@ -15,15 +15,18 @@ and goes on, so nobody learns how many steps another's would take: there is one,
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport uint64_t
 
+from ompy.core.basic cimport BASIC_BYTE
 from ompy.core.communicator cimport Communicator
 from ompy.core.convertor cimport Convertor
 from ompy.core.schedule cimport Schedule, recycle, take_schedule
-from ompy.core.typemap cimport Typemap
+from ompy.core.typemap cimport Typemap, predefined
 
 from ompy_coll_sm.agreement cimport slot, too_long
 from ompy_coll_sm.area cimport LINE, SHORT
 from ompy_coll_sm.exchange cimport copy_own
 from ompy_coll_sm.memory cimport convertor_for, load, store
+
+cdef Typemap byte = predefined(BASIC_BYTE)
 
 # Bytes of a part to the root; longer ones are no later as messages.
 cdef enum:
@@ -187,10 +190,13 @@ cdef int exchange(Area area, Parts out, Parts into, bint skip_own) except -1:
 cdef int gatherv(Area area, CollectiveCall call, Communicator comm, int operation) except -1:
     """The root sees everyone; the others see nobody."""
     cdef Schedule messages = take_schedule(comm, operation)
-    cdef size_t most = min(area.chunk, <size_t> LONGEST_PUT_UP), nbytes = call.send_count * call.send_type.size
+    cdef size_t most = min(area.chunk, <size_t> LONGEST_PUT_UP), nbytes
+    messages.buffer = call
     if area.rank == call.root:
         gather_parts(area, call, messages, most)
-    elif nbytes <= most:
+        return recycle(messages)
+    nbytes = call.send_count * call.send_type.size
+    if nbytes <= most:
         load(call.send_address, convertor_for(call.send_address, call.send_count, call.send_type), 0, area.claim(nbytes),
              nbytes)
         area.put_up(nbytes)
@@ -205,9 +211,12 @@ cdef int gatherv(Area area, CollectiveCall call, Communicator comm, int operatio
 
 
 cdef int gather_parts(Area area, CollectiveCall call, Schedule messages, size_t most) except -1:
+    """A part that is too long is received whole all the same, and its beginning kept: an error would give up the messages of
+    the others, which wait until they are received."""
     cdef Parts into = Parts(area.size)
     cdef int rank, cut = -1
     cdef size_t length, cut_length = 0
+    cdef dict whole = {}
     into.set_all(call.recv_address, call.recv_counts, call.recv_displacements, call.recv_type)
     area.claim(0)
     for rank in range(area.size):
@@ -224,12 +233,17 @@ cdef int gather_parts(Area area, CollectiveCall call, Schedule messages, size_t 
         elif length <= most:
             store(into.addresses[rank], <Convertor> into.convertors[rank], 0, area.place(rank, length),
                   min(length, into.lengths[rank]))
+        elif length > into.lengths[rank]:
+            whole[rank] = messages.scratch(length, byte)
+            messages.recv(whole[rank], length, byte, rank)
         else:
             messages.recv(into.addresses[rank], call.recv_counts[rank], call.recv_type, rank)
     area.met()
     area.end()
     if messages.length:
         messages.run()
+    for rank in whole:
+        store(into.addresses[rank], <Convertor> into.convertors[rank], 0, <char *> <size_t> whole[rank], into.lengths[rank])
     if cut >= 0:
         raise too_long(cut, cut_length, into.lengths[cut])
     return 0
@@ -262,7 +276,7 @@ cdef int scatterv(Area area, CollectiveCall call) except -1:
 
 cdef int scatter_parts(Area area, CollectiveCall call) except -1:
     cdef Parts out = Parts(area.size)
-    cdef size_t step, longest, piece, length, room = call.recv_count * call.recv_type.size
+    cdef size_t step, longest, piece, length, room
     cdef int own = area.rank
     out.set_all(call.send_address, call.send_counts, call.send_displacements, call.send_type)
     longest = out.longest(area.rank)
@@ -274,6 +288,7 @@ cdef int scatter_parts(Area area, CollectiveCall call) except -1:
     length = out.lengths[own]
     if call.recv_in_place:
         return 0
+    room = call.recv_count * call.recv_type.size
     copy_own(out.addresses[own], <Convertor> out.convertors[own], call.recv_address,
              convertor_for(call.recv_address, call.recv_count, call.recv_type), min(length, room))
     if length > room:

@@ -83,6 +83,28 @@ def test_a_long_send_matched_by_portals_on_a_network_that_is_interrupted_arrives
     interrupt_long_send(call)
 
 
+@pytest.mark.ompy(2, mca=READ)
+def test_a_long_first_send_that_is_interrupted_before_its_reader_has_come_arrives_as_it_was(comm, tmp_path):
+    """No message before it has made contact."""
+    here = tmp_path / "here"
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+    if comm.rank == 0:
+        data = np.full(LONG // 8, 7.0)
+        until_late(lambda: comm.Send(data, 1, DATA))
+        data[:] = 0
+        while not here.exists():
+            pass
+        os.kill(int(here.read_text()), signal.SIGUSR1)
+    else:
+        (tmp_path / "new").write_text(str(os.getpid()))
+        (tmp_path / "new").rename(here)
+        told()
+        found = np.zeros(LONG // 8)
+        comm.Recv(found, 0, DATA)
+        assert (found == 7).all()
+    comm.Barrier()
+
+
 def interrupt_long_send(call):
     from ompy import MPI
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import random
+import signal
 
 import numpy
 import pytest
+from late_signals import overwritten, pids, told, until_late
 
 CHUNK = 8192
 SMALL_PIECES = {"coll": "sm,tuned,basic", "coll_sm_chunk_size": str(CHUNK), "btl": "self,sm"}
@@ -221,9 +225,7 @@ def test_parts_of_a_root_that_are_too_long_are_cut_off_and_harm_nothing_else(com
         if rank == 0:
             assert error.Get_error_class() == MPI.ERR_TRUNCATE
             for other, count in enumerate(counts):
-                # Of messages that fail, and of others with them, MPI leaves open what is delivered.
-                if other != too_long and 8 * count <= CHUNK:
-                    assert (got[places[other] :][:count] == part(other, 0, count)).all()
+                assert (got[places[other] :][:count] == part(other, 0, count)).all()
                 assert (got[places[other] + count : places[other] + 5000] == -1).all()
         assert comm.allreduce(1) == 3
 
@@ -239,3 +241,46 @@ def test_parts_of_a_root_that_are_too_long_are_cut_off_and_harm_nothing_else(com
         assert (got[:room] == part(0, rank, room)).all()
         assert (got[room:] == -1).all()
         assert comm.allreduce(1) == 3
+
+
+@pytest.mark.ompy(9, mca={"coll": "sm,basic", "btl": "self,sm", "btl_sm_single_copy": "cma"})
+def test_a_part_that_is_too_long_keeps_nobody_from_sending_the_root_its_own(comm):
+    """So many ranks make contact with one another by the first message, which comes late."""
+    from ompy import MPI
+
+    root, length = 4, 250_000
+    for too_long in (0, 8):
+        counts = [length // 2 if rank == too_long else length for rank in range(comm.size)]
+        got = numpy.full(sum(counts), -1.0)
+        error = contextlib.nullcontext() if comm.rank != root else pytest.raises(MPI.Exception, match="truncated")
+        with error:
+            comm.Gatherv(part(comm.rank, 0, length), [got, counts, MPI.DOUBLE] if comm.rank == root else None, root)
+        assert comm.rank != root or (got == numpy.concatenate([part(rank, 0, each) for rank, each in enumerate(counts)])).all()
+        comm.Barrier()
+
+
+@pytest.mark.ompy(3, mca={"coll": "sm,basic", "btl": "self,portals"})
+def test_long_parts_whose_senders_are_interrupted_while_they_may_be_read_arrive_as_they_were(comm):
+    from ompy import MPI
+
+    length = 1 << 19
+    comm.Gatherv(numpy.zeros(1), [numpy.zeros(3), [1] * 3, MPI.DOUBLE])
+    processes = pids(comm)
+    if comm.rank:
+        data = numpy.full(length, 7.0)
+        until_late(lambda: comm.Gatherv(data, None))
+        del data
+        others = overwritten(8 * length)
+        if comm.rank == 2:
+            comm.send(None, 1)
+        else:
+            comm.recv(source=2)
+            os.kill(processes[0], signal.SIGUSR1)
+        comm.Barrier()
+        assert all((other == 1).all() for other in others)
+    else:
+        told()
+        got = numpy.zeros(3 * length)
+        comm.Gatherv(numpy.full(length, 7.0), [got, [length] * 3, MPI.DOUBLE])
+        comm.Barrier()
+        assert (got == 7).all()

@@ -28,7 +28,7 @@ def employ(maker: Make, freer: Free) -> None:
 def part(comm: Communicator, count: int, number: int, ranks: Sequence[int], placement: int) -> Communicator | None:
     """A communicator of some ranks, collective over all of `comm`; None for who is not among them.
 
-    It fails with any process of `comm`, and what waits on it shows the operation of `purpose`.
+    It fails with any process of `comm`.
 
     Parameters:
         count: how many disjoint ones are made at the same time, by calls like this.

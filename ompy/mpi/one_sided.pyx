@@ -169,7 +169,7 @@ cdef class OneSided(Handle):
             Exception: as `Put`, and ERR_OP.
         """
         try:
-            begin(self.window, ACCUMULATE, with_operation(self.access(origin, False, target_rank, target), op))
+            begin(self.window, ACCUMULATE, with_reduction(self.access(origin, False, target_rank, target), op))
         except MPIError as error:
             hand_over(error, self.window)
 
@@ -223,7 +223,7 @@ cdef class OneSided(Handle):
     def Raccumulate(self, origin, target_rank: int, target=None, Op op=None) -> Request:
         """As `Accumulate`; once the request is complete `origin` may change (MPI-4.1, 12.3.5)."""
         try:
-            return request_of(self.window, ACCUMULATE, with_operation(self.access(origin, False, target_rank, target), op))
+            return request_of(self.window, ACCUMULATE, with_reduction(self.access(origin, False, target_rank, target), op))
         except MPIError as error:
             hand_over(error, self.window)
 
@@ -417,6 +417,12 @@ cdef Access with_operation(Access access, Op op):
     if access is not None:
         access.operation = op.operation
     return access
+
+
+cdef Access with_reduction(Access access, Op op):
+    if op is not None and op.operation is NO_OP:
+        raise MPIError(ERR_OP, "op: NO_OP is for what fetches (Get_accumulate, Fetch_and_op): else it does nothing")
+    return with_operation(access, op)
 
 
 cdef Access with_result(Access access, object result):

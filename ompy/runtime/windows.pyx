@@ -1,11 +1,14 @@
 # cython: language_level=3, binding=False
 # distutils: extra_compile_args=-Os
 """New windows: what their members tell one another, and memory that they share (MPI-4.1, 12.2)."""
+from cpython.ref cimport Py_XDECREF, Py_XINCREF, PyObject
+
 from ompy.core.checksum cimport crc32c
 from ompy.core.communicator cimport Communicator
 from ompy.core.segment cimport Segment, page_size
+from ompy.core.signals cimport exception_kept, keep_exceptions, raise_kept
 from ompy.core.window cimport FLAVOR_ALLOCATE, FLAVOR_SHARED, Window
-from ompy.mca.agreement cimport shared_memory
+from ompy.mca.agreement cimport agree, shared_memory
 from ompy.runtime.communicator_lifecycle cimport free_communicator
 from ompy.runtime.communicators cimport duplicate
 from ompy.runtime.internal_messages cimport allgather
@@ -27,9 +30,14 @@ def create(Communicator comm not None, int flavor, size_t address, Py_ssize_t si
     Errors: ERR_COMM for an inter-communicator, ERR_SIZE and ERR_DISP for numbers that make no sense, or that the hints say are
     the same and are not, ERR_NO_MEM where a rank has none, each on every rank.
     """
-    rows, hints = agreed(comm, size, unit, info, flavor == FLAVOR_ALLOCATE and memory is None)
-    addresses = [address if rank == comm.rank else 0 for rank in range(comm.size)]
-    return opened(comm, flavor, rows, addresses, memory, hints)
+    # The others wait for this rank, whatever a signal handler raises.
+    keep_exceptions()
+    try:
+        rows, hints = agreed(comm, size, unit, info, flavor == FLAVOR_ALLOCATE and memory is None)
+        addresses = [address if rank == comm.rank else 0 for rank in range(comm.size)]
+        return opened(comm, flavor, rows, addresses, memory, hints)
+    finally:
+        raise_kept()
 
 
 def create_shared(Communicator comm not None, Py_ssize_t size, Py_ssize_t unit, dict info):
@@ -42,6 +50,14 @@ def create_shared(Communicator comm not None, Py_ssize_t size, Py_ssize_t unit, 
 
     Errors: those of `create`, and ERR_RMA_SHARED when the members are not all on one host.
     """
+    keep_exceptions()
+    try:
+        return opened_shared(comm, size, unit, info)
+    finally:
+        raise_kept()
+
+
+cdef object opened_shared(Communicator comm, Py_ssize_t size, Py_ssize_t unit, dict info):
     cdef Segment segment = None
     cdef Py_ssize_t total = 0
     cdef bint contiguous
@@ -65,6 +81,7 @@ def free_window(Window window not None) -> None:
     window.module.free()
     window.mark_freed()
     free_communicator(window.communicator)
+    Py_XDECREF(<PyObject *> window.memory)
     # Memory of the library's lives on while the program has views of it.
     window.module = window.memory = None
 
@@ -77,6 +94,13 @@ cdef object opened(Communicator comm, int flavor, list rows, list addresses, obj
     window.parent = comm
     window.module = select_onesided(window)
     window.parent = None
+    # Peers reach it until the window is freed, also while the interpreter lets go of everything at its end.
+    Py_XINCREF(<PyObject *> memory)
+    try:
+        agree(own, exception_kept(), "the window can't be made")
+    except BaseException:
+        free_window(window)
+        raise
     return window
 
 

@@ -2,7 +2,7 @@
 """Memory of targets that is not seen here.  See `remote.pxd`."""
 import os
 
-from libc.errno cimport ESRCH
+from libc.errno cimport EFAULT, ESRCH
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
@@ -11,7 +11,7 @@ from ompy.core.convertor cimport Convertor, Run, pack_all, unpack_all
 from ompy.core.copying cimport copy_bytes, turn_around
 from ompy.core.operation cimport Operation
 from ompy.core.pace cimport Pace, note_pace, quickest
-from ompy.core.progress cimport clock_now
+from ompy.core.progress cimport clock_now, rest_for
 from ompy.core.reach cimport MOST_PIECES, Piece, Reach, has_gone, move, move_pieces
 from ompy.core.typemap cimport Typemap, predefined
 from ompy.mca.accumulate cimport NO_OP, REPLACE
@@ -29,6 +29,8 @@ from ompy.core.errors import ERR_OTHER, ERR_PROC_FAILED, MPIError
 cdef enum:
     IMAGE = 65536                                # bytes read at once of what does not lie together
     NARROW = 1024                                # bytes that the kernel reads no later than it would begin another piece
+    LONGEST_ENDING = 1000000000                  # nanoseconds for which a process may be without its memory
+    PAUSE = 100000                               # nanoseconds between two looks whether it has gone
     WAIT_FOR_BLOCK = 100                         # nanoseconds, for each that the kernel would write: it takes some 300 for it
     SHORTEST_TURNED = 262144                     # bytes that are copied from the end every second time
     JOINT = 16384                                # bytes from which on both sides copy
@@ -289,9 +291,14 @@ cdef class Remote(Attached):
         return self.check_moved(move(self.room.reaches[target], here, there, size, inward), target, there, size, inward)
 
     cdef int check_moved(self, int error, int target, uint64_t there, size_t size, bint inward) except -1:
+        cdef int64_t begun
         if error == 0:
             return 0
+        begun = clock_now()
         # Who is ending has no memory any more, a moment before it has gone.
+        while error == EFAULT and not has_gone(self.room.reaches[target]) and clock_now() - begun < LONGEST_ENDING:
+            with nogil:
+                rest_for(PAUSE)
         if error == ESRCH or has_gone(self.room.reaches[target]):
             raise MPIError(ERR_PROC_FAILED, self.death_of(target))
         way = "read" if inward else "written"

@@ -66,6 +66,7 @@ cdef class Memory(Process):
     cdef int drop_entry(self, int entry) except -1
 
     # -- within
+    cdef bint is_full(self) noexcept
     cdef Access begin(self, uint32_t node, Descriptor descriptor, int portal, Header *header)
     cdef int launch(self, Access access, Header *header, const char *body, uint64_t length) except -1
     cdef int no_longer(self, Access access, int what, int status) except -1

@@ -24,10 +24,10 @@ cdef enum:
     AWAIT_RELEASE = 1
     AWAIT_WORD = 2
 
-# Accesses that may be under way, and answers to those of others.
-QUEUE_LIMIT = 1 << 16
-# For what is no region.
-FURTHER_ENTRIES = 1024
+# Accesses that may be under way, and answers to those of others, which share what a process has.
+cdef enum:
+    QUEUE_LIMIT = 1 << 16
+    FURTHER_ENTRIES = 1024                       # for what is no region: memory that gets are to land in
 
 # What leads to a region: portal, and its descriptor's operation and options.
 OPENINGS = (
@@ -132,6 +132,10 @@ cdef class Memory(Process):
 
     # -- accesses
 
+    cdef bint is_full(self) noexcept:
+        """More at once and somebody's might be dropped where they go, or find no entry here to come back to."""
+        return len(self.accesses) >= min(<int> FURTHER_ENTRIES, QUEUE_LIMIT // max(<int> len(table), 1))
+
     cdef Access begin(self, uint32_t node, Descriptor descriptor, int portal, Header *header):
         cdef Access access = Access.__new__(Access)
         cdef const Handle *handle
@@ -177,12 +181,18 @@ cdef class Memory(Process):
 
     cdef int put(self, uint32_t node, Descriptor descriptor) except -1:
         cdef Header header
-        cdef Access access = self.begin(node, descriptor, PORTAL_WRITE, &header)
+        cdef Access access
+        if self.is_full():
+            return NO_ROOM
+        access = self.begin(node, descriptor, PORTAL_WRITE, &header)
         return self.launch(access, &header, <const char *> descriptor.local_address, descriptor.size)
 
     cdef int get(self, uint32_t node, Descriptor descriptor) except -1:
         cdef Header header
-        cdef Access access = self.begin(node, descriptor, PORTAL_READ, &header)
+        cdef Access access
+        if self.is_full():
+            return NO_ROOM
+        access = self.begin(node, descriptor, PORTAL_READ, &header)
         header.return_portal = PORTAL_LAND
         header.return_length = descriptor.size
         try:
@@ -190,12 +200,17 @@ cdef class Memory(Process):
                                           descriptor.size, WRITE, 0)
         except MPIError:
             self.forget(access)
+            if self.accesses:                    # whose entries others get
+                return NO_ROOM
             raise
         return self.launch(access, &header, NULL, 0)
 
     cdef int change(self, uint32_t node, Descriptor descriptor, int operation, int64_t operand, int64_t compare) except -1:
         cdef Header header
-        cdef Access access = self.begin(node, descriptor, PORTAL_CHANGE, &header)
+        cdef Access access
+        if self.is_full():
+            return NO_ROOM
+        access = self.begin(node, descriptor, PORTAL_CHANGE, &header)
         access.changes = True
         access.question.operation = operation
         access.question.operand = operand

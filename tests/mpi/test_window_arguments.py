@@ -152,3 +152,12 @@ def test_memory_that_one_rank_has_none_of_is_an_error_on_every_rank(comm):
             make(1 << 50 if comm.rank == 0 else 64, 1, comm=comm)
         assert raised.value.Get_error_class() == MPI.ERR_NO_MEM
     assert comm.allreduce(1) == comm.size
+
+
+@pytest.mark.ompy(1)
+def test_an_accumulate_that_would_do_nothing_is_refused(comm):
+    """NO_OP is for what fetches (MPI-4.1, 12.3.4)."""
+    win = locked_window(comm, np.zeros(1))
+    for call in (win.Accumulate, win.Raccumulate):
+        refused(MPI.ERR_OP, "op: NO_OP is for what fetches", call, np.zeros(1), 0, op=MPI.NO_OP)
+    close(win)

@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from late_signals import Late, until_late
+from late_signals import Late, pids, told, until_late
 
 from ompy import MPI
 
@@ -397,3 +397,44 @@ def test_memory_is_attached_or_not_whenever_an_exception_comes_over_messages(com
 @pytest.mark.ompy(1, 2, mca=DIRECTLY)
 def test_memory_is_attached_or_not_whenever_an_exception_comes_in_shared_memory(comm):
     attaching(comm)
+
+
+def interrupted_makings(comm):
+    memory = np.zeros(4)
+    makers = (
+        lambda: MPI.Win.Create(memory, 8, comm=comm),
+        lambda: MPI.Win.Allocate(100, 1, comm=comm),
+        lambda: MPI.Win.Allocate_shared(100, 1, comm=comm),
+        lambda: MPI.Win.Create_dynamic(comm=comm),
+    )
+    for make in makers:
+        processes = pids(comm)
+        if comm.rank == 0:
+            # The other one comes when the exception is there.
+            until_late(make, before=lambda: os.kill(processes[1], signal.SIGUSR1))  # noqa: B023
+        else:
+            told()
+            with pytest.raises(MPI.Exception, match="the window can't be made on rank 0"):
+                make()
+        comm.Barrier()
+        make().Free()
+
+
+@pytest.mark.ompy(2, mca=DIRECTLY)
+def test_a_window_in_shared_memory_whose_making_an_exception_ends_is_made_by_nobody(comm):
+    interrupted_makings(comm)
+
+
+@pytest.mark.ompy(2, mca=BY_MESSAGES)
+def test_a_window_over_messages_whose_making_an_exception_ends_is_made_by_nobody(comm):
+    interrupted_makings(comm)
+
+
+@pytest.mark.ompy(2, mca=BY_REMOTE_ACCESS)
+def test_a_window_by_remote_access_whose_making_an_exception_ends_is_made_by_nobody(comm):
+    interrupted_makings(comm)
+
+
+@pytest.mark.ompy(2, mca={"osc": "portals", "btl": "self,portals"})
+def test_a_window_over_portals_whose_making_an_exception_ends_is_made_by_nobody(comm):
+    interrupted_makings(comm)

@@ -160,6 +160,29 @@ def test_who_attaches_more_than_there_is_room_for_is_told(comm):
     win.Free()
 
 
+@pytest.mark.ompy(2, mca=PORTALS | {"btl": "self,tcp"})
+def test_an_access_to_more_blocks_than_may_be_under_way_at_once_is_whole(comm):
+    count = 150_000
+    win = MPI.Win.Allocate(4 * count, 2, comm=comm)
+    memory = np.frombuffer(win.tomemory(), "i2")
+    spread = MPI.SHORT.Create_vector(count, 1, 2).Commit()
+    data, got = np.arange(count, dtype="i2"), np.zeros(count, "i2")
+    memory[:] = 0
+    win.Fence()
+    if comm.rank == 0:
+        win.Put(data, 1, (0, 1, spread))
+    win.Fence()
+    if comm.rank == 0:
+        win.Accumulate(data, 1, (0, 1, spread))
+    win.Fence()
+    if comm.rank == 0:
+        win.Get(got, 1, (0, 1, spread))
+    win.Fence()
+    assert comm.rank == 1 or (got == data + data).all()
+    assert comm.rank == 0 or ((memory[::2] == data + data).all() and not memory[1::2].any())
+    win.Free()
+
+
 @pytest.mark.ompy(2)
 def test_nobody_has_them_who_did_not_ask(comm):
     MPI.Win.Allocate(8, comm=comm).Free()

@@ -54,6 +54,39 @@ def test_the_dead_are_named(place: str, component: str) -> None:
     assert "killed by SIGKILL" in job.stderr
 
 
+ENDING = """
+import ctypes, threading
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.munmap.argtypes = ctypes.c_void_p, ctypes.c_size_t
+place = libc.mmap(None, ctypes.c_size_t(1 << 20), 3, 0x22, -1, ctypes.c_long(0))
+win = MPI.Win.Create((ctypes.c_char * (1 << 20)).from_address(place), 1, comm=comm)
+if rank == 1:
+    os.kill(os.getppid(), signal.SIGSTOP)
+    libc.munmap(place, 1 << 20)
+    comm.Send(b"x", 0)
+    # Out of MPI, and without its memory, until the other one has found that.
+    signal.sigwait({{signal.SIGUSR1}})
+    os._exit(0)
+comm.Recv(bytearray(1), 1)
+win.Lock(1)
+threading.Timer(0.1, lambda: os.kill({pid}, signal.SIGUSR1)).start()
+try:
+    win.Put(bytes(1 << 20), 1)
+    win.Unlock(1)
+except MPI.Exception as error:
+    assert error.Get_error_class() == MPI.ERR_PROC_FAILED
+    print(error, flush=True)
+os.kill(os.getppid(), signal.SIGCONT)
+"""
+
+
+def test_who_has_lost_its_memory_a_moment_before_it_is_gone_has_died() -> None:
+    source = "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])\npid = comm.allgather(os.getpid())[1]\n"
+    job = launch("-n", "2", "--timeout", "20", "--mca", "osc", "sm", *mpi(source + ENDING.format(pid="pid")))
+    assert re.search(NAMED["sm"], job.stdout), job.stdout + job.stderr
+
+
 # -- in the middle of a lock, an accumulate and a fence, where no call can be caught: the victim leaves the words that its ranks
 #    share (`rank_state.pxd`) as they are there, and is killed
 

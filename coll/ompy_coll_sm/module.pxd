@@ -14,6 +14,7 @@ cdef class SmModule(CollModule):
     cdef int spins
     cdef bint crowded
     cdef str backing
+    cdef int calls_left                          # before the next round of the engine
 
     cdef bint serves(self, int function, CollectiveCall call, Communicator comm) except -1
     cdef int set_up(self, Communicator comm) except -1

@@ -5,6 +5,7 @@ from ompy.core.basic cimport BASIC_BYTE
 from ompy.core.board import OPERATIONS
 from ompy.core.doorbell cimport own as own_doorbell
 from ompy.core.errors import MPIError
+from ompy.core.progress cimport progress as poll
 from ompy.core.typemap cimport Typemap, predefined
 from ompy.mca.coll import FUNCTIONS
 from ompy.mca.coll cimport (
@@ -20,10 +21,24 @@ from ompy_coll_sm.vectors cimport allgatherv, alltoallv, alltoallw, gatherv, sca
 
 interface = INTERFACE
 
+# Who waits looks at memory, and a peer that is as quick is there at once: what else is under way is looked for each so many
+# calls, and goes on with each of them once there is something.
+cdef enum:
+    CALLS_BETWEEN = 16
+    MOST_ROUNDS = 16
+
 # What the job board calls each function.
 cdef int operations[FUNCTION_COUNT]
 for function, name in enumerate(FUNCTIONS):
     operations[function] = OPERATIONS.index(name.capitalize())
+
+
+cdef bint move_on() except -1:
+    """Whether there was something under way, which has gone on as far as it could, or for some rounds."""
+    cdef int left = MOST_ROUNDS
+    while left and poll():
+        left -= 1
+    return left < MOST_ROUNDS
 
 
 class SharedMemory:
@@ -75,6 +90,9 @@ cdef class SmModule(CollModule):
             if area is None:
                 return self.hand_on(function, call, comm)
         area.shown.operation = operations[function]
+        self.calls_left -= 1
+        if self.calls_left <= 0:
+            self.calls_left = 1 if move_on() else CALLS_BETWEEN
         if function == ALLREDUCE:
             return allreduce(area, call)
         if function == BARRIER:

@@ -33,3 +33,11 @@ cdef class Replacement(Operation):
 
 # A predefined operation by its name without MPI_: "SUM", "MAXLOC", ...; KeyError for any other.
 cpdef Operation predefined(str name)
+
+# What a function of the program's raises within a reduction is kept, as the other ranks wait for what this one has yet to
+# send; whoever had it called raises it at the end.
+cdef int failures_kept                           # by all threads
+cdef int keep_failure(object error) except -1
+# The first that this thread has kept; none are kept of it any more.
+cdef int raise_failure() except -1
+cdef int forget_failures() except -1

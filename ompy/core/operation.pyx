@@ -14,6 +14,7 @@ from ompy.core.basic cimport (
     GROUP_FORTRAN_INTEGER, GROUP_LOGICAL, GROUP_MULTI_LANGUAGE, GROUP_PAIR, Basic, BasicType, Element, basics,
 )
 from ompy.core.convertor cimport copy_typed
+from ompy.core.owner cimport this_thread
 from ompy.core.typemap cimport Typemap, predefined as predefined_typemap
 
 from ompy.core.errors import ERR_OP, MPIError
@@ -326,6 +327,33 @@ cdef class Operation:
     def reduce_at(self, size_t input, size_t inout, Py_ssize_t count, Typemap typemap not None) -> None:
         """`inout[i] = input[i] op inout[i]` on `count` elements at two addresses, for Python code."""
         self.reduce(<char *> input, <char *> inout, count, typemap)
+
+
+# By thread, the first of each.
+cdef dict kept = {}
+
+
+cdef int keep_failure(object error) except -1:
+    global failures_kept
+    kept.setdefault(this_thread(), error)
+    failures_kept = len(kept)
+    return 0
+
+
+cdef int raise_failure() except -1:
+    global failures_kept
+    error = kept.pop(this_thread(), None)
+    failures_kept = len(kept)
+    if error is not None:
+        raise error
+    return 0
+
+
+cdef int forget_failures() except -1:
+    global failures_kept
+    kept.pop(this_thread(), None)
+    failures_kept = len(kept)
+    return 0
 
 
 cdef bint backwards = False                      # the last long reduction began at its end

@@ -54,6 +54,7 @@ cdef class Schedule(Request):
     cdef void **blocks                           # scratch that did not fit inline
     cdef int block_count
     cdef Py_ssize_t scratch_used
+    cdef object failure                          # of a step of this rank's alone, told at the end
     cdef Step inline_steps[INLINE_STEPS]
     cdef PyObject *inline_flight[INLINE_STEPS]
     cdef char inline_scratch[INLINE_SCRATCH]
@@ -75,6 +76,8 @@ cdef class Schedule(Request):
 
     cdef Step *append(self, StepKind kind, int peer, Typemap typemap, object other) except NULL
     cdef int post(self) except -1
+    cdef int carry_out(self, const Step *step) except -1
+    cdef int tell_failure(self) except -1
     cdef int keep(self, Request request) except -1
     cdef int land(self) except -1
     cdef int await_round(self) except -1

@@ -8,6 +8,7 @@ from libc.string cimport memcpy, memset
 from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport MODE_STANDARD
 from ompy.core.convertor cimport copy_typed
+from ompy.core.operation cimport Operation, failures_kept, raise_failure
 from ompy.core.proc cimport failures
 from ompy.core.progress cimport ProgressSource, register_source, unregister_source, wait
 from ompy.mca cimport pml as layer
@@ -197,9 +198,6 @@ cdef class Schedule(Request):
         cdef Step *step
         if source_count * source_type.size == 0:
             return 0
-        if source_count * source_type.size > target_count * target_type.size:
-            raise MPIError(ERR_TRUNCATE, f"{source_count * source_type.size} bytes for this rank itself, but room for "
-                                         f"{target_count * target_type.size}")
         step = self.append(STEP_COPY, -1, source_type, target_type)
         step.source = source
         step.source_count = source_count
@@ -286,15 +284,30 @@ cdef class Schedule(Request):
             elif step.kind == STEP_RECV:
                 self.keep(pml.irecv(step.target, step.source_count, <Typemap> step.source_type, step.peer, self.tag,
                                     comm))
-            elif step.kind == STEP_COPY:
-                copy_typed(<char *> step.source, step.source_count, <Typemap> step.source_type,
-                           <char *> step.target, step.target_count, <Typemap> step.target_type)
             else:
-                (<Operation> step.target_type).reduce(<char *> step.source, <char *> step.target, step.source_count,
-                                                      <Typemap> step.source_type)
+                self.carry_out(step)
             if step.last:
                 break
         return 0
+
+    cdef int carry_out(self, const Step *step) except -1:
+        """A step of this rank's alone.  That it fails is told at the end: peers wait for what this rank has yet to send."""
+        try:
+            if step.kind == STEP_COPY:
+                copy_to_self(step)
+            else:
+                (<Operation> step.target_type).reduce(<char *> step.source, <char *> step.target, step.source_count,
+                                                      <Typemap> step.source_type)
+                if failures_kept:
+                    raise_failure()
+        except BaseException as error:
+            if self.failure is None:
+                self.failure = error
+        return 0
+
+    cdef int tell_failure(self) except -1:
+        failure, self.failure = self.failure, None
+        raise failure
 
     cdef int land(self) except -1:
         """The messages of the round are complete: let them go."""
@@ -331,8 +344,9 @@ cdef class Schedule(Request):
                     self.await_round()
         except BaseException:
             self.give_up()
+            self.failure = None
             raise
-        return 0
+        return 0 if self.failure is None else self.tell_failure()
 
     cpdef int start(self) except -1:
         """Begin; the engine advances it.  The request is complete when this rank's part is done."""
@@ -355,6 +369,7 @@ cdef class Schedule(Request):
 
     cdef int break_off(self, object error) except -1:
         self.give_up()
+        self.failure = None
         self.fail(error)
         return self.note()
 
@@ -387,6 +402,8 @@ cdef class Schedule(Request):
                 self.look()
                 return 0
             self.land()
+        if self.failure is not None:
+            self.tell_failure()
         self.finish()
         return 0
 
@@ -427,6 +444,7 @@ cdef class Schedule(Request):
         self.scratch_used = 0
         self.buffer = None
         self.error = None
+        self.failure = None
         self.communicator = None
         return 0
 
@@ -443,6 +461,17 @@ cdef class Schedule(Request):
             if step.last and index + 1 < self.length:
                 rounds.append([])
         return rounds if self.length else []
+
+
+cdef int copy_to_self(const Step *step) except -1:
+    """As many whole elements as there is room for, which may be passed on from there."""
+    cdef Typemap source_type = <Typemap> step.source_type, target_type = <Typemap> step.target_type
+    cdef Py_ssize_t nbytes = step.source_count * source_type.size, room = step.target_count * target_type.size
+    copy_typed(<char *> step.source, min(nbytes, room) // source_type.size, source_type, <char *> step.target,
+               step.target_count, target_type)
+    if nbytes > room:
+        raise MPIError(ERR_TRUNCATE, f"{nbytes} bytes for this rank itself, but room for {room}")
+    return 0
 
 
 def step_error(error, peer):

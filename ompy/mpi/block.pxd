@@ -7,3 +7,5 @@ cdef class Block:
 
 
 cdef Block take_block(Py_ssize_t nbytes)
+# Some bytes of a message, as an object of its own: whose `memoryview(...).obj` is asked for has no more than those.
+cdef object part_of(object owner, char *address, Py_ssize_t nbytes)

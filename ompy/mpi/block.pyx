@@ -9,6 +9,7 @@ blocks lies in their first bytes:
 """
 
 from cpython.buffer cimport Py_buffer, PyBuffer_FillInfo
+from cpython.memoryview cimport PyMemoryView_FromObject
 from libc.stdlib cimport free
 from libc.string cimport memset
 
@@ -70,3 +71,19 @@ cdef Block take_block(Py_ssize_t nbytes):
         raise MemoryError(f"no memory for a message of {nbytes} bytes")
     block.nbytes = nbytes
     return block
+
+
+cdef class Part:
+    """Bytes of what the owner keeps."""
+    cdef object owner
+    cdef char *address
+    cdef Py_ssize_t nbytes
+
+    def __getbuffer__(self, Py_buffer *view, int flags):
+        PyBuffer_FillInfo(view, self, self.address, self.nbytes, 0, flags)
+
+
+cdef object part_of(object owner, char *address, Py_ssize_t nbytes):
+    cdef Part part = Part.__new__(Part)
+    part.owner, part.address, part.nbytes = owner, address, nbytes
+    return PyMemoryView_FromObject(part)

@@ -4,6 +4,7 @@
 """Collective communication of buffers (MPI-4.1, chapter 6): blocking, non-blocking and persistent."""
 
 from ompy.core.communicator cimport Communicator
+from ompy.core.operation cimport failures_kept, forget_failures, raise_failure
 from ompy.core.request cimport Request as CoreRequest
 from ompy.mca.coll cimport (
     ALLGATHER, ALLGATHERV, ALLREDUCE, ALLTOALL, ALLTOALLV, ALLTOALLW, BARRIER, BCAST, GATHER, GATHERV, REDUCE,
@@ -47,8 +48,14 @@ cdef class Collectives(PointToPoint):
             if check_level > 1:
                 compare_ranks(function, BLOCKING, call, comm)
             (<CollTable> comm.coll).of(function).run(function, call, comm)
+            if failures_kept:
+                raise_failure()
         except MPIError as error:
+            forget_failures()
             hand_over(error, self.comm)
+        except BaseException:
+            forget_failures()
+            raise
         return 0
 
     cdef Request begin(self, int function, object send, object recv, object op, object counts, int root):

@@ -3,7 +3,7 @@
 # distutils: extra_compile_args=-Os
 """Reduction operations (MPI-4.1, 6.9)."""
 
-from ompy.core.operation cimport Operation, predefined
+from ompy.core.operation cimport Operation, failures_kept, keep_failure, predefined, raise_failure
 from ompy.core.typemap cimport Typemap
 from ompy.mpi.buffers cimport Spec, parse_recv, parse_send, release
 from ompy.mpi.datatype cimport datatype_of
@@ -23,7 +23,7 @@ cdef int user_operations = 0
 cdef class UserOperation(Operation):
     """A reduction that the program wrote: function(input, inout, datatype), on buffers (MPI-4.1, 6.9.5).
 
-    What it raises goes to whoever called the collective on this rank.
+    What it raises goes to whoever called the collective on this rank, when that is over (`keep_failure`).
     """
     cdef readonly object function
     cdef bint counted                            # among `user_operations`
@@ -41,7 +41,10 @@ cdef class UserOperation(Operation):
         cdef Py_ssize_t nbytes = count * typemap.extent
         left = buffer_over(<size_t> input, nbytes, None, False)
         right = buffer_over(<size_t> inout, nbytes, None, False)
-        self.function(left, right, datatype_of(typemap))
+        try:
+            self.function(left, right, datatype_of(typemap))
+        except BaseException as error:
+            keep_failure(error)
         return 0
 
     cpdef bint defined_on(self, Typemap typemap) except -1:
@@ -250,6 +253,8 @@ cdef class Op(Handle):
                     raise ValueError(f"inbuf, inoutbuf: as many elements of one datatype expected, not {left.count} and "
                                      f"{right.count}")
                 operation.reduce(<char *> left.address, <char *> right.address, right.count, <Typemap> right.typemap)
+                if failures_kept:
+                    raise_failure()
             except MPIError as error:
                 hand_over(error, None)
             finally:

@@ -9,7 +9,7 @@ from libc.string cimport memset
 
 from ompy.core.basic cimport BASIC_BYTE, BASIC_INT64_T
 from ompy.core.board cimport IRECV, ISEND
-from ompy.core.constants cimport MODE_STANDARD, TAG_CHANNEL, TAG_PARTITIONED, TAGS
+from ompy.core.constants cimport MODE_STANDARD, PROC_NULL, TAG_CHANNEL, TAG_PARTITIONED, TAGS
 from ompy.core.convertor cimport pack_all
 from ompy.core.progress cimport progress_or_yield
 from ompy.core.typemap cimport predefined
@@ -144,6 +144,8 @@ cdef class PartitionedRequest(Request):
         self.begin()
         self.failed = None
         if self.agreement is None:
+            if not self.sends:
+                self.status.source = PROC_NULL
             return self.finish()
         if self.sends:
             memset(self.is_ready, 0, <size_t> self.partitions)

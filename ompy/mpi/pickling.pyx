@@ -12,7 +12,7 @@ from libc.string cimport memcmp, memcpy, memset
 from ompy.core.basic cimport BASIC_BYTE
 from ompy.core.convertor cimport pack_all
 from ompy.core.typemap cimport Typemap, predefined
-from ompy.mpi.block cimport Block, take_block
+from ompy.mpi.block cimport Block, part_of, take_block
 from ompy.mpi.memory cimport buffer
 from ompy.mpi.plain cimport PLAIN_ROOM, pickle_plainly
 
@@ -346,7 +346,7 @@ cdef object unwrap_buffers(object block):
         if position > len(view) or not 0 <= length <= len(view) - position:
             raise c_pickle.UnpicklingError(f"a message of {len(view)} bytes says that a part of {<uint64_t> length} begins at "
                                            f"{position}")
-        buffers.append(view[position:position + length])
+        buffers.append(part_of(view, <char *> header + position, length))
         position += length + padding(length)
     return loads(buffers[0], buffers=buffers[1:])
 

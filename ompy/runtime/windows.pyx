@@ -97,7 +97,7 @@ cdef object opened(Communicator comm, int flavor, list rows, list addresses, obj
     # Peers reach it until the window is freed, also while the interpreter lets go of everything at its end.
     Py_XINCREF(<PyObject *> memory)
     try:
-        agree(own, exception_kept(), "the window can't be made")
+        agree(comm, exception_kept(), "the window can't be made")
     except BaseException:
         free_window(window)
         raise

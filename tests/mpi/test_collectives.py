@@ -291,3 +291,37 @@ def test_an_unknown_algorithm_is_refused_with_the_known_ones():
     assert result.returncode != 0
     for word in ("smoke_signals", "linear", "logarithmic"):
         assert word in result.stdout + result.stderr
+
+
+@pytest.mark.ompy(2, 3, mca={"btl": "self,tcp"})
+@pytest.mark.parametrize("function", ["Allgather", "Alltoall"])
+def test_a_rank_without_room_for_its_own_part_sends_the_others_theirs(comm, function):
+    from ompy import MPI
+
+    count = 5 * (comm.size if function == "Alltoall" else 1)
+    room = numpy.zeros((4 if comm.rank == 1 else 5) * comm.size)
+    try:
+        getattr(comm, function)(numpy.full(count, comm.rank + 1.0), room)
+    except MPI.Exception as error:
+        assert (comm.rank, error.Get_error_class()) == (1, MPI.ERR_TRUNCATE)  # noqa: PT017
+    # Of an Allgather that fails somewhere, what others pass on is as long as it is there.
+    if comm.rank != 1 and function == "Alltoall":
+        assert (room == numpy.repeat(numpy.arange(comm.size) + 1.0, 5)).all()
+    assert comm.allreduce(1) == comm.size
+
+
+@pytest.mark.ompy(2)
+@pytest.mark.parametrize("function", ["Barrier", "Bcast"])
+def test_messages_go_on_in_collectives_of_which_each_finds_its_peers_there(comm, function):
+    other, count = 1 - comm.rank, 50_000
+    got = [numpy.zeros(count) for _ in range(20)]
+    receives = [comm.Irecv(each, other, 5) for each in got]
+    sends = [comm.Isend(numpy.full(count, 7.0), other, 5) for _ in got]
+    # Nobody looks at the requests meanwhile: what is complete is so when it is first looked at.
+    for _ in range(20_000):
+        comm.Barrier() if function == "Barrier" else comm.Bcast(numpy.zeros(1))
+    arrived = sum((each == 7).all() for each in got)
+    comm.Barrier()
+    for request in (*receives, *sends):
+        request.Wait()
+    assert arrived == len(got)

@@ -167,3 +167,30 @@ def test_operations_are_limited_in_number_while_they_live():
         MPI.Op.Create(combine)
     for operation in (*handles, *more):
         operation.Free()
+
+
+FUNCTIONS = ["Allreduce", "Reduce", "Scan", "Exscan", "Reduce_scatter_block", "Iallreduce", "Ireduce", "Iscan"]
+
+
+@pytest.mark.ompy(2, 3, 4)
+@pytest.mark.parametrize("count", [1, 60_000])
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_what_the_function_raises_on_one_rank_keeps_no_other_waiting(comm, function, count):
+    """Nobody learns of it but the ranks where it raised; the next collective is right everywhere."""
+
+    def fail_here(left, right, datatype):
+        raise LookupError("no such thing")
+
+    def leave(left, right, datatype):
+        pass
+
+    op = MPI.Op.Create(fail_here if comm.rank == 1 else leave)
+    blocks = comm.size if "scatter" in function else 1
+    try:
+        request = getattr(comm, function)(np.zeros(blocks * count), np.zeros(count), op=op)
+        if request is not None:
+            request.Wait()
+    except LookupError:
+        assert comm.rank == 1
+    assert comm.allreduce(1) == comm.size
+    op.Free()

@@ -143,3 +143,16 @@ def test_threads_may_be_ready_with_a_partition_each(comm):
         request.Wait()
         assert (data == 100 * turn + np.arange(16)[:, None]).all()
     request.Free()
+
+
+@pytest.mark.ompy(1)
+def test_the_status_of_a_receive_from_nobody_says_so(comm):
+    from ompy import MPI
+
+    request = comm.Precv_init(bytearray(8), 2, MPI.PROC_NULL, 5)
+    status = MPI.Status()
+    for _ in range(2):
+        request.Start()
+        request.Wait(status)
+        assert (status.source, status.tag, status.Get_count()) == (MPI.PROC_NULL, MPI.ANY_TAG, 0)
+    request.Free()

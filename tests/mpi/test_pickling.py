@@ -124,6 +124,27 @@ def test_out_of_band_buffers_are_those_above_the_threshold():
     assert same(SELF.sendrecv(large(10), 0, source=0), large(10))
 
 
+class ZeroCopy(bytearray):
+    """As in the documentation of pickle: it takes the memory that it was given as its own where it can."""
+
+    def __reduce_ex__(self, protocol):
+        return type(self).rebuilt, (pickle.PickleBuffer(self),), None
+
+    @classmethod
+    def rebuilt(cls, obj):
+        with memoryview(obj) as view:
+            owner = view.obj
+        return owner if type(owner) is cls else cls(owner)
+
+
+@pytest.mark.parametrize("sizes", [[20_000], [20_000, 50_000], [10, 300_000]], ids=str)
+def test_an_object_that_asks_whose_memory_it_gets_is_given_its_own_alone(sizes):
+    objects = [ZeroCopy(bytes([number + 1]) * size) for number, size in enumerate(sizes)]
+    for got in (SELF.sendrecv(objects, 0, source=0), SELF.bcast(objects), SELF.allgather(objects)[0]):
+        assert got == objects
+        assert all(type(each) is ZeroCopy for each in got)
+
+
 def test_what_can_not_be_pickled_is_refused_and_nothing_is_sent():
     with pytest.raises((TypeError, AttributeError, pickle.PicklingError)):
         SELF.send(lambda: None, 0)

@@ -50,12 +50,18 @@ def test_local_steps_run_in_the_order_written():
     assert numbers.tolist() == [12, 11, 11]
 
 
-def test_a_copy_that_does_not_fit_is_refused_when_it_is_written():
+def test_a_copy_that_does_not_fit_fails_when_all_else_is_done():
+    numbers = numpy.array([1, 2, 3, 0, 0, 0, 0, 0], "i")
+    address = numbers.ctypes.data
     schedule = Schedule(intra(1)[0])
-    with pytest.raises(MPIError) as caught:
-        schedule.copy(0, 3, INT, 0, 2, INT)
-    assert caught.value.code == ERR_TRUNCATE
-    assert "12 bytes" in str(caught.value)
+    schedule.copy(address, 3, INT, address + 12, 2, INT)
+    schedule.copy(address, 2, INT, address + 24, 2, INT)
+    for _ in range(2):
+        with pytest.raises(MPIError) as caught:
+            schedule.run()
+        assert caught.value.code == ERR_TRUNCATE
+        assert "12 bytes" in str(caught.value)
+        assert numbers.tolist() == [1, 2, 3, 1, 2, 0, 1, 2]
 
 
 def test_scratch_is_aligned_and_apart():

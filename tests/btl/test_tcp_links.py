@@ -66,7 +66,7 @@ def test_messages_of_all_sizes_arrive_once_and_in_order(kind: dict[str, int]) ->
         assert rank.inbox.messages == messages
         assert statistic(rank, "connections") == 1
         # A call that is made again, and found to be one too many before it has said a word, counts as a stranger's.
-        assert statistic(rank, "connections_rejected") <= (tcp_ranks.security == "tls")
+        assert statistic(rank, "connections_rejected") <= ("failover_timeout" in kind or tcp_ranks.security == "tls")
         assert not rank.errors
         rank.gather()  # who leaves before the other has looked takes the connection away
 

@@ -60,7 +60,7 @@ cdef class Remote(Attached):
     cdef int transfer(self, int target, size_t here, uint64_t there, size_t size, bint inward) except -1
     cdef size_t copy_jointly(self, Access access, size_t here, size_t begin, size_t nbytes, bint inward,
                              bint jointly) except? 0
-    cdef size_t combine_jointly(self, Access access, const char *operand, size_t done, size_t end) except? 0
+    cdef size_t combine_jointly(self, Access access, int number, const char *operand, size_t done, size_t end) except? 0
     cdef int check_moved(self, int error, int target, uint64_t there, size_t size, bint inward) except -1
     # Between packed bytes here and the target's elements, which do not lie together.
     cdef int move_blocks(self, Access access, bint inward, char *packed) except -1

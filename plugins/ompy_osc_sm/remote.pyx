@@ -36,6 +36,12 @@ cdef enum:
     JOINT = 16384                                # bytes from which on both sides copy
 
 
+cdef inline void name_operation(Slot *slot, int number, Access access) noexcept:
+    """Before each order that combines: another may have been in the slot since."""
+    slot.operation = number
+    slot.basic = access.target_type.basic
+
+
 cdef class Remote(Attached):
     """Memory of targets that is not seen here."""
 
@@ -142,8 +148,7 @@ cdef class Remote(Attached):
         slot = slot_for(outbox) if not fetch or access.result_type.contiguous else NULL
         if slot == NULL:
             return False
-        slot.operation = number
-        slot.basic = access.target_type.basic
+        name_operation(slot, number, access)
         data = data_of(outbox.mailbox, slot, total)
         if compare != NULL:
             copy_bytes(data, compare, nbytes)
@@ -165,18 +170,16 @@ cdef class Remote(Attached):
         cdef bint turned = nbytes >= SHORTEST_TURNED and turn_around()
         cdef size_t done = 0, absorbed = 0
         cdef Slot *slot = slot_for(outbox)
-        if slot != NULL:
-            slot.operation = number
-            slot.basic = access.target_type.basic
-            if quickest(pace, KERNEL) == MAILBOX:
-                done = self.order_copy(access, COMBINE, <char *> operand, nbytes, turned)
+        if slot != NULL and quickest(pace, KERNEL) == MAILBOX:
+            name_operation(slot, number, access)
+            done = self.order_copy(access, COMBINE, <char *> operand, nbytes, turned)
         if done < nbytes:
-            absorbed = self.combine_jointly(access, operand, 0 if turned else done, nbytes - done if turned else nbytes)
+            absorbed = self.combine_jointly(access, number, operand, 0 if turned else done, nbytes - done if turned else nbytes)
         if done == nbytes or done == 0 and absorbed:
             note_pace(pace, MAILBOX if done else BOTH_SIDES, nbytes, clock_now() - begun)
         return 0
 
-    cdef size_t combine_jointly(self, Access access, const char *operand, size_t done, size_t end) except? 0:
+    cdef size_t combine_jointly(self, Access access, int number, const char *operand, size_t done, size_t end) except? 0:
         """Each side makes a share; what the target, which reads the operand itself, does not do is done here."""
         cdef Outbox *outbox = self.outbox_of(access.target)
         cdef uint64_t there = self.address_of(access)
@@ -189,6 +192,7 @@ cdef class Remote(Attached):
                 break
             piece = min(end - done, <size_t> LONGEST_FAR)
             theirs = piece if piece < JOINT else share_of(outbox, COMBINED, piece)
+            name_operation(slot, number, access)
             self.name_memory(slot, <size_t> operand + done)
             post(outbox, ABSORB, there + done, theirs)
             try:

@@ -170,3 +170,26 @@ def test_long_accumulates_are_atomic(comm):
     comm.Barrier()
     assert (memory == turns * comm.size).all()
     win.Free()
+
+
+@pytest.mark.ompy(2, mca={"osc": "sm", "osc_sm_patience": "1"})
+def test_a_long_accumulate_never_takes_the_operation_of_an_order_before(comm):
+    """The target is in MPI for moments only, so that orders are withdrawn, and paused for, at every place."""
+    count, turns = 20_000, 3000
+    memory = np.zeros(count + 8, "i8")
+    win = MPI.Win.Create(memory, 8, comm=comm)
+    comm.Barrier()
+    if comm.rank == 0:
+        ones, zeros = np.ones(count, "i8"), np.zeros(8, "i8")
+        win.Lock_all()
+        for _ in range(turns):
+            win.Accumulate(zeros, 1, count, MPI.BXOR)
+            win.Accumulate(ones, 1)
+        win.Unlock_all()
+        comm.send(None, 1, 99)
+    else:
+        while not comm.Iprobe(tag=99):
+            sum(range(30))
+        comm.recv(tag=99)
+        assert (memory[:count] == turns).all()
+    win.Free()

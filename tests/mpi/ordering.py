@@ -14,7 +14,7 @@ from ompy import MPI
 PATIENT = {"osc": "sm", "osc_sm_patience": "1e7"}
 KINDS = ["put", "get", "accumulate", "fetch", "read", "replace"]
 SLOT_BYTES, SLOTS = 64, 16
-POSTED, PULL, ABSORB = 1, 7, 9
+POSTED, PULL, PUSH, ABSORB = 1, 7, 8, 9
 
 
 def counters():

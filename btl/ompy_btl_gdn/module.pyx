@@ -9,7 +9,8 @@ from libc.string cimport memcpy, memmove
 
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.core.proc cimport Proc
-from ompy.core.progress cimport events_made, waiting, wake
+from ompy.core.progress cimport waiting
+from ompy.core.progress_source cimport events_made, wake
 from ompy.mca.btl cimport FLAG_IN_ORDER, FLAG_SEND, FLAG_SENDI, INTERFACE, Btl, Descriptor, Endpoint
 from ompy_btl_gdn.endpoint cimport Assembly, GdnEndpoint
 from ompy_btl_gdn.packet cimport FIRST, MOST_WORDS, make_head, source_of, tag_of, words_of

@@ -6,7 +6,7 @@ from libc.string cimport memcpy
 from ompy.core.constants cimport OK
 from ompy.core.copying cimport copy_bytes
 from ompy.core.proc cimport Proc
-from ompy.core.progress cimport wake
+from ompy.core.progress_source cimport wake
 from ompy.mca.btl cimport (
     FLAG_ASYNCHRONOUS, FLAG_GET, FLAG_IN_ORDER, FLAG_PUT, FLAG_SEND, FLAG_SENDI, INTERFACE, Btl, Descriptor, Endpoint,
 )

@@ -14,7 +14,7 @@ from ompy.core.doorbell cimport own, ring
 from ompy.core.errors import ERR_INTERN, ERR_OTHER, ERR_RMA_RANGE, MPIError
 from ompy.core.heap cimport holds
 from ompy.core.proc cimport Proc
-from ompy.core.progress cimport exclude_watchers, goal, unregister_source
+from ompy.core.progress_source cimport exclude_watchers, goal, unregister_source
 from ompy.core.reach cimport allow_peers, can_read, has_gone, move, seen
 from ompy.core.segment cimport page_size
 from ompy.mca.btl cimport (

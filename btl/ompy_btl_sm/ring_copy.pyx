@@ -5,7 +5,7 @@ from libc.string cimport memset
 
 from ompy.core.copying cimport copy_out, stream_out
 from ompy.core.pace cimport best_of, note_pace, quickest
-from ompy.core.progress cimport clock_now
+from ompy.core.clock cimport clock_now
 
 cdef enum:
     TRIES = 8                                    # until a way is called the usual one

@@ -14,7 +14,7 @@ from libc.stdint cimport int32_t, uint32_t, uint64_t
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.core.errors import ERR_INTERN, MPIError
 from ompy.core.proc cimport Proc
-from ompy.core.progress cimport goal
+from ompy.core.progress_source cimport goal
 from ompy.mca.btl cimport FLAG_RENEWAL, Descriptor, Endpoint
 from ompy_btl_tcp.bundle cimport FARTHEST, Bundle, Link
 from ompy_btl_tcp.connection cimport Connection

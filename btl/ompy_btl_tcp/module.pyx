@@ -5,7 +5,7 @@ from libc.string cimport memset
 
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.core.errors import ERR_INTERN, MPIError
-from ompy.core.progress cimport goal
+from ompy.core.progress_source cimport goal
 from ompy.mca.btl cimport (
     FLAG_IN_ORDER, FLAG_NEEDS_REGISTRATION, FLAG_PUT, FLAG_RENEWAL, FLAG_SEND, FLAG_SENDI, INTERFACE, Btl, Descriptor, Endpoint,
 )

@@ -5,7 +5,8 @@ from select import EPOLL_CLOEXEC, epoll
 
 from ompy.core.errors import ERR_PROC_FAILED
 from ompy.core.constants cimport OK
-from ompy.core.progress cimport asleep, goal
+from ompy.core.progress cimport asleep
+from ompy.core.progress_source cimport goal
 from ompy.core.request cimport Departure, Request
 from ompy.mca.btl cimport Btl, Descriptor
 from ompy_btl_tcp.connection cimport Connection

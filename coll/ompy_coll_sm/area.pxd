@@ -20,7 +20,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from ompy.core.atomic cimport acquire, acquire32, fetch_to_write, release
 from ompy.core.communicator cimport Communicator
 from ompy.core.doorbell cimport Bell, after_publishing
-from ompy.core.progress cimport ProgressSource
+from ompy.core.progress_source cimport ProgressSource
 from ompy.core.request cimport Request
 
 cdef enum:

@@ -1,4 +1,4 @@
-from ompy.core.progress import ProgressSource
+from ompy.core.progress_source import ProgressSource
 
 class Area(ProgressSource):
     rank: int

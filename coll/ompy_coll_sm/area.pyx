@@ -5,7 +5,8 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 
 from ompy.core.atomic cimport add32, release32
 from ompy.core.doorbell cimport Bell, RemoteDoorbell
-from ompy.core.progress cimport register_source, unregister_source, wait_until
+from ompy.core.progress cimport wait_until
+from ompy.core.progress_source cimport register_source, unregister_source
 from ompy.core.progress cimport progress as poll
 from ompy.core.segment cimport page_size
 

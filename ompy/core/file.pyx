@@ -9,7 +9,8 @@ from _thread import allocate_lock
 
 from ompy.core.board cimport FILE_READ, FILE_WRITE, OPERATION_NONE
 from ompy.core.communicator cimport Communicator
-from ompy.core.progress cimport wait, wake
+from ompy.core.progress cimport wait
+from ompy.core.progress_source cimport wake
 
 from ompy.core.errors import ERR_IO, ERR_OTHER, MPIError
 

@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 # distutils: extra_compile_args=-O3
-"""The progress engine: who is polled, and how a rank waits.
+"""The progress engine: how a rank waits.
 
     spin     with the GIL         every source is polled                        `spin`, microseconds
     watch    without the GIL      `ready` functions only                        `watch`
@@ -10,63 +10,33 @@
 Where ranks outnumber cores the first three are short: whoever one waits for needs the core.
 """
 from cpython.exc cimport PyErr_CheckSignals
-from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from libc.stdint cimport INT64_MAX, int64_t, uint32_t
-from libc.stdlib cimport realloc
 
 from ompy.core.board cimport BARRIER, NEIGHBOR_ALLTOALLW, clear_wait, note_wait
+from ompy.core.clock cimport clock_now, rest_for
 from ompy.core.communicator cimport Communicator
+from ompy.core cimport progress_source as sources
 from ompy.core cimport request as life
 from ompy.core.doorbell cimport (
     ARMED_FUTEX, ARMED_PIPE, Bell, Doorbell, after_publishing, arm, disown, futex_wait, own, strike,
 )
-from ompy.core.owner cimport engine, enter, is_inside, leave, try_enter
+from ompy.core.listener cimport forget_listener, listen, listen_in_time
+from ompy.core.owner cimport engine, is_inside
 from ompy.core.proc cimport failures
+from ompy.core.progress_source cimport (
+    Descriptors, POLLIN, any_readable, any_ready, begin_watching, end_watching, entry_count, events_made, forget_all, gather,
+    may_all_sleep, never, peek, peek_long, poll_all, poll_for, poll_in_turn, poll_once, pollfd,
+)
 from ompy.core.signals cimport check_signals
 from ompy.core.trace cimport EVENT_WAITED, is_tracing, record, trace_clock
 
 from ompy.core.errors import ERR_INTERN, ERR_OTHER, MPIError
 
-cdef extern from *:
-    """
-    #include <errno.h>
-    #include <poll.h>
-    #include <sched.h>
-    #include <stdint.h>
-    #include <sys/socket.h>
-    #include <time.h>
-
-    static void ompy_begin_watching(int *count) { __atomic_fetch_add(count, 1, __ATOMIC_SEQ_CST); }
-    static void ompy_end_watching(int *count) { __atomic_fetch_sub(count, 1, __ATOMIC_SEQ_CST); }
-    static void ompy_write(int *word, int value) { __atomic_store_n(word, value, __ATOMIC_SEQ_CST); }
-    static void ompy_poll(struct pollfd *set, int count, long nanoseconds) {
-        struct timespec limit = {nanoseconds / 1000000000, nanoseconds % 1000000000};
-        ppoll(set, count, &limit, NULL);
-    }
-    static int ompy_any_readable(struct pollfd *set, int count) { return poll(set, count, 0) > 0; }
-    """
-    struct pollfd:
-        int fd
-        short events
-        short revents
-    short POLLIN
+cdef extern from "sched.h":
     int sched_yield() nogil
-    void begin_watching "ompy_begin_watching"(int *count) noexcept nogil
-    void end_watching "ompy_end_watching"(int *count) noexcept nogil
-    void write_int "ompy_write"(int *word, int value) noexcept nogil
-    void poll_for "ompy_poll"(pollfd *descriptors, int count, long nanoseconds) noexcept nogil
-    bint any_readable "ompy_any_readable"(pollfd *descriptors, int count) noexcept nogil
 
-# A source whose `ready` says no, or that has none, is asked all the same, after 1, 2, 4 ... rounds, at most this many: a
-# call may be costly (Python, a system call).  Its own events start again from 1; those of others do so where there is a
-# `ready`, since such sources are cheap to ask and may have waited for just that.
-cdef int LONGEST_PAUSE = 512
 # Rounds between looks at the clock and at signals.
 cdef int ROUNDS = 32
-# Of so many rounds that might end early one does not, so that nobody is forgotten.
-cdef enum:
-    MOST_CUT = 16
-cdef unsigned int rounds_cut = 0
 cdef int rounds = ROUNDS                         # so many now
 # A wait that is kept busy by other events gives the GIL up this often, so that other threads have their turn.
 cdef int64_t TURN = 1000000
@@ -84,35 +54,13 @@ cdef int LOOKS_BETWEEN_YIELDS = 8
 cdef int looks_between_yields = LOOKS_BETWEEN_YIELDS    # so many now
 cdef bint shares_core = False                    # with other ranks, or with threads of transports
 cdef int asked_in_vain = 0                       # tests since the last one that brought anything, or yielded
-cdef enum:
-    MOST_DESCRIPTORS = 63                        # those beyond are left to the back-stop
-
-cdef struct Entry:
-    PyObject *source                             # a reference is held
-    ReadyFunction ready                          # the source's, where threads without the GIL can read it
-    void *ready_context
-    int pause                                    # rounds between two calls while it is not known to be ready
-    int countdown
-
-cdef Entry *entries = NULL
-cdef int entry_count = 0
-cdef int entry_room = 0
-cdef int watchers = 0                            # threads that may be inside a `ready`
-cdef int eviction = 0                            # asks them to leave
-
-cdef int never = 0
-goal = &never
-
 cdef int64_t spin_time, yield_time               # nanoseconds
 cdef long shortest_sleep
+cdef unsigned int timed = 0                      # the `changes` of the sources that these times are for
 
-# Hears what the launcher says unasked; called after a sleep in vain, and now and then by who only tests.
-listener = None
 cdef unsigned int tests = 0
 cdef enum:
     TESTS_BETWEEN = 16                           # looks at the clock
-cdef int64_t LISTENING = 50000000                # nanoseconds between two times
-cdef int64_t next_listening = 0
 cdef unsigned long long sleeps = 0
 cdef unsigned long long yields = 0
 cdef Doorbell bell = None                        # from the first sleep on
@@ -125,143 +73,19 @@ cdef Bell behind
 cdef str over = None
 
 
-cdef class ProgressSource:
-    """Something to be polled; see `progress.pxd`."""
-
-    cpdef int progress(self) except -1:
-        """Do what can be done now; returns the number of events."""
-        raise NotImplementedError(f"{type(self).__name__} does not override progress")
-
-    cpdef int descriptor(self) except -2:
-        """A file descriptor that becomes readable when there is something to do, or -1."""
-        return -1
-
-    cpdef bint may_sleep(self) except -1:
-        """About to sleep: False when there is something to do after all."""
-        return True
-
-    cpdef int look_at_peers(self) except -1:
-        """Report peers that have gone, where nothing else tells of it; returns how many."""
-        return 0
-
-
-cdef int position_of(ProgressSource source) noexcept:
-    cdef int index
-    for index in range(entry_count):
-        if entries[index].source == <PyObject *> source:
-            return index
-    return -1
-
-
-cpdef int register_source(ProgressSource source) except -1:
-    """Poll this source from now on; again is harmless."""
-    global entries, entry_count, entry_room
-    cdef void *larger
-    if position_of(source) >= 0:
-        return 0
-    exclude_watchers()
-    if entry_count == entry_room:
-        larger = realloc(entries, (2 * entry_room + 8) * sizeof(Entry))
-        if larger == NULL:
-            raise MemoryError("no memory for another progress source")
-        entries = <Entry *> larger
-        entry_room = 2 * entry_room + 8
-    Py_INCREF(source)
-    entries[entry_count] = Entry(<PyObject *> source, source.ready, source.ready_context, 1, 0)
-    entry_count += 1
-    if source.ready == NULL or source.descriptor() >= 0:
-        set_times()
-    return 0
-
-
-cpdef int unregister_source(ProgressSource source) except -1:
-    """Do not poll this source any more; harmless when it was not registered."""
-    global entry_count
-    cdef int index = position_of(source)
-    if index < 0:
-        return 0
-    exclude_watchers()
-    entry_count -= 1
-    while index < entry_count:
-        entries[index] = entries[index + 1]
-        index += 1
-    if source.ready == NULL or source.descriptor() >= 0:
-        set_times()
-    Py_DECREF(source)
-    return 0
-
-
-# -- polling
-
-cdef int ask(ProgressSource source, int index) except -1:
-    """Calls one source's `progress`."""
-    global events_made
-    cdef int other
-    cdef int events = source.progress()
-    if events > 0:
-        events_made += events
-        for other in range(entry_count):
-            if entries[other].ready != NULL or other == index:
-                entries[other].pause = 1
-                entries[other].countdown = 0
-        wake()                                   # another thread's request may be among what is now complete
-    elif index < entry_count:
-        if entries[index].pause < LONGEST_PAUSE:
-            entries[index].pause *= 2
-        entries[index].countdown = entries[index].pause
-    return events
-
-
-cdef inline int poll_once() except -1:
-    """One round.  It may end early where the goal is reached: what others have to bring can wait until the next one."""
-    cdef int events
-    cdef int index = next_due(0)
-    if index == entry_count or not try_enter():
-        return 0
-    try:
-        events = poll_from(index)
-    finally:
-        leave()
-    return events
-
-
-cdef inline int next_due(int index) noexcept:
-    """The first source from this one on that is to be asked now; the pauses of those before it are a round shorter."""
-    while index < entry_count:
-        if entries[index].ready != NULL and entries[index].ready(entries[index].ready_context):
-            break
-        if entries[index].countdown <= 0:
-            break
-        entries[index].countdown -= 1
-        index += 1
-    return index
-
-
-cdef inline int poll_from(int index) except -1:
-    """Ask this source, which is due, and those after it that are."""
-    global rounds_cut
-    cdef int events = 0
-    while index < entry_count:
-        events += ask(<ProgressSource> entries[index].source, index)
-        if goal[0]:
-            rounds_cut += 1
-            if rounds_cut % MOST_CUT:
-                break
-        index = next_due(index + 1)
-    return events
-
-
 cdef int progress() except -1:
     global tests
     tests += 1
-    if tests % TESTS_BETWEEN == 0 and clock_now() >= next_listening and not is_inside():
-        listen_to_all()
+    if tests % TESTS_BETWEEN == 0:
+        listen_in_time()
     return poll_once()
 
 
 cdef int progress_or_yield() except -1:
     global asked_in_vain, yields
     cdef int events = progress()
+    if timed != sources.changes:
+        set_times()
     if events or not shares_core:
         asked_in_vain = 0
         return events
@@ -272,45 +96,6 @@ cdef int progress_or_yield() except -1:
         with nogil:
             sched_yield()
     return 0
-
-
-cdef int listen_to_all() except -1:
-    """To the launcher and to what else tells of processes that are gone."""
-    global next_listening
-    cdef int index = 0
-    next_listening = clock_now() + LISTENING
-    listen()
-    if not try_enter():
-        return 0
-    try:
-        while index < entry_count:
-            (<ProgressSource> entries[index].source).look_at_peers()
-            index += 1
-    finally:
-        leave()
-    return 0
-
-
-cdef int listen() except -1:
-    """Inside the engine: an exception from a signal handler would lose what was heard, or leave a lock behind.  Where another
-    thread is there now, the next time will do."""
-    if listener is None or not try_enter():
-        return 0
-    try:
-        listener()
-    finally:
-        leave()
-    return 0
-
-
-def hear() -> None:
-    """Call the listener, as soon as this thread may."""
-    if listener is not None:
-        enter()
-        try:
-            listener()
-        finally:
-            leave()
 
 
 cdef int check_members(Request what) except -1:
@@ -428,12 +213,13 @@ cdef int record_wait(Request what, int64_t begun) except -1:
 
 cdef bint spin(int *word, DoneFunction done, void *context) except -1:
     """Polls with the GIL held; True when the wait is over."""
-    global goal
-    goal = word
+    if timed != sources.changes:
+        set_times()
+    sources.goal = word
     try:
         return spin_towards(word, done, context)
     finally:
-        goal = &never                            # the word may be gone before the next wait
+        sources.goal = &never                    # the word may be gone before the next wait
 
 
 cdef inline bint spin_towards(int *word, DoneFunction done, void *context) except -1:
@@ -460,70 +246,9 @@ cdef inline bint spin_towards(int *word, DoneFunction done, void *context) excep
             return False
 
 
-cdef int poll_all() except -1:
-    """Like `poll_once`, and asks the sources that are pausing too."""
-    cdef int index
-    for index in range(entry_count):
-        entries[index].countdown = 0
-    return poll_once()
-
-
-cdef int poll_in_turn() except -1:
-    """Like `poll_all`, after the thread that is inside, if any: of threads that only try, each may find another one there,
-    which looks for what to wait for, again and again."""
-    cdef int index
-    for index in range(entry_count):
-        entries[index].countdown = 0
-    enter()
-    try:
-        return poll_from(next_due(0))
-    finally:
-        leave()
-
-
-cdef bint look(int *word, unsigned long long before) noexcept nogil:
+cdef inline bint is_wanted(int *word, unsigned long long before) noexcept nogil:
     """Is there anything to take the GIL for?"""
-    cdef int index
-    if peek(&eviction) or peek(word) or peek_long(&events_made) != before:
-        return True
-    for index in range(entry_count):
-        if entries[index].ready != NULL and entries[index].ready(entries[index].ready_context):
-            return True
-    return False
-
-
-cdef struct Descriptors:
-    pollfd list[MOST_DESCRIPTORS + 1]
-    int count
-    bint complete                                # every source can be watched or polled
-    bint helped                                  # one can be polled alone: it has a thread of its own
-
-
-cdef int gather(Descriptors *found) except -1:
-    """The descriptors of all sources."""
-    enter()
-    try:
-        return gather_each(found)
-    finally:
-        leave()
-
-
-cdef int gather_each(Descriptors *found) except -1:
-    cdef int index = 0
-    cdef int number
-    found.count = 0
-    found.complete = True
-    found.helped = False
-    while index < entry_count:
-        number = (<ProgressSource> entries[index].source).descriptor()
-        if number >= 0 and found.count < MOST_DESCRIPTORS:
-            found.list[found.count] = pollfd(number, POLLIN, 0)
-            found.count += 1
-            found.helped |= entries[index].ready == NULL
-        elif index < entry_count and entries[index].ready == NULL:
-            found.complete = False
-        index += 1
-    return 0
+    return peek(word) or peek_long(&events_made) != before or any_ready()
 
 
 cdef bint watch(int *word, unsigned long long before, int64_t alone, int64_t yielding) except -1:
@@ -540,12 +265,12 @@ cdef bint watch(int *word, unsigned long long before, int64_t alone, int64_t yie
     cdef bint readable = False
     gather(&descriptors)
     life.sleepers += 1
-    begin_watching(&watchers)
+    begin_watching()
     with nogil:
         start = clock_now()
         while not found:
             for _look in range(LOOKS if waited < alone else looks_between_yields):
-                if look(word, before):
+                if is_wanted(word, before):
                     found = True
                     break
             if not found:
@@ -555,26 +280,11 @@ cdef bint watch(int *word, unsigned long long before, int64_t alone, int64_t yie
                     break
                 if waited >= alone:
                     sched_yield()
-        end_watching(&watchers)
+        end_watching()
     life.sleepers -= 1
     if readable:
         poll_in_turn()
     return found
-
-
-cdef bint may_all_sleep() except -1:
-    cdef int index = 0
-    cdef bint quiet = True
-    if not try_enter():
-        return False
-    try:
-        while index < entry_count:
-            if not (<ProgressSource> entries[index].source).may_sleep():
-                quiet = False
-            index += 1
-    finally:
-        leave()
-    return quiet
 
 
 cdef int sleep(int *word, unsigned long long before, long nanoseconds, bint awaits) except -1:
@@ -608,11 +318,11 @@ cdef int sleep(int *word, unsigned long long before, long nanoseconds, bint awai
     sleeps += 1
     asleep += 1
     life.sleepers += awaits
-    begin_watching(&watchers)
+    begin_watching()
     with nogil:
         rung = arm(here, how)
-        awake = look(word, before)
-        end_watching(&watchers)
+        awake = is_wanted(word, before)
+        end_watching()
         if awake:
             pass
         elif leads:
@@ -639,8 +349,7 @@ cdef void wake_everybody() noexcept:
 
 
 cdef void wake_threads() noexcept:
-    global events_made
-    events_made += 1
+    sources.events_made += 1
     strike(&behind, -1)
     if bell is not None:
         bell.ring()
@@ -658,15 +367,6 @@ cdef int wait_in_peace(Request request) except -1:
 
 life.wake_sleepers = wake_threads
 life.outlast = wait_in_peace
-
-
-cdef void exclude_watchers() noexcept:
-    global eviction
-    if peek(&watchers):
-        write_int(&eviction, 1)
-        while peek(&watchers):
-            sched_yield()
-        write_int(&eviction, 0)
 
 
 # -- settings, and the engine seen from Python
@@ -707,8 +407,9 @@ def configure(
 
 cdef int set_times() except -1:
     """The times for the sources that are polled now."""
-    global spin_time, watch_time, yield_time, rounds, looks_between_yields, shares_core
+    global spin_time, watch_time, yield_time, rounds, looks_between_yields, shares_core, timed
     cdef Descriptors descriptors
+    timed = sources.changes
     gather(&descriptors)
     usual = HELPED if descriptors.helped and helpers_crowd else CROWDED if is_crowded else FREE
     shares_core = usual is not FREE
@@ -723,13 +424,6 @@ cdef int set_times() except -1:
 
 
 configure()
-
-
-def set_listener(action) -> None:
-    """A wait that lasts calls `action` now and then, outside of the engine, to hear what the launcher says; None: nobody says
-    anything."""
-    global listener
-    listener = action
 
 
 def counters() -> dict[str, int]:
@@ -756,12 +450,12 @@ def abandon() -> None:
 
     Nothing is told to the sources, which are kept: each of their words, the last one too, would reach the parent's peers.
     """
-    global entry_count, watchers, eviction, waiting, led, goal, listener, asleep
-    entry_count = watchers = eviction = waiting = asleep = 0
+    global waiting, led, asleep
+    forget_all()
+    forget_listener()
+    waiting = asleep = 0
     life.sleepers = 0
     led = False
-    listener = None
-    goal = &never
 
 
 def progress_once() -> int:

@@ -6,10 +6,9 @@ from libc.stdint cimport int64_t, uint32_t
 
 from ompy.core.doorbell cimport ARMED_FUTEX, arm, futex_wait
 from ompy.core.owner cimport engine
-from ompy.core.progress cimport (
-    aside, clock_now, events_made, longest_sleep, peek, peek_long, poll_all, rest_for, sleep, wake_everybody, waiting, waits,
-    watch, watch_time,
-)
+from ompy.core.clock cimport clock_now, rest_for
+from ompy.core.progress cimport aside, longest_sleep, sleep, wake_everybody, waiting, waits, watch, watch_time
+from ompy.core.progress_source cimport events_made, peek, peek_long, poll_all
 
 from ompy.core.errors import ERR_OTHER, MPIError
 

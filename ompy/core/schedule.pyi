@@ -1,6 +1,6 @@
 from ompy.core.communicator import Communicator
 from ompy.core.operation import Operation
-from ompy.core.progress import ProgressSource
+from ompy.core.progress_source import ProgressSource
 from ompy.core.request import Request
 from ompy.core.typemap import Typemap
 

@@ -10,7 +10,8 @@ from ompy.core.constants cimport MODE_STANDARD
 from ompy.core.convertor cimport copy_typed
 from ompy.core.operation cimport Operation, failures_kept, raise_failure
 from ompy.core.proc cimport failures
-from ompy.core.progress cimport ProgressSource, register_source, unregister_source, wait
+from ompy.core.progress cimport wait
+from ompy.core.progress_source cimport ProgressSource, register_source, unregister_source
 from ompy.mca cimport pml as layer
 
 from ompy.core.errors import ERR_INTERN, ERR_TRUNCATE, MPIError

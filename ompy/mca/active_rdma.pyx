@@ -10,7 +10,7 @@ from libc.string cimport memcpy, memset
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.core.convertor cimport Run, gather_blocks, scatter_blocks
 from ompy.core.copying cimport copy_bytes
-from ompy.core.progress cimport register_source, unregister_source
+from ompy.core.progress_source cimport register_source, unregister_source
 from ompy.mca.btl cimport (
     FLAG_ATOMICS, FLAG_GET, FLAG_PUT, FLAG_SEND, TAG_OSC, Btl, Descriptor, Endpoint, Receiver, atomic_names, carry_out_atomic,
 )

@@ -76,7 +76,7 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from ompy.core.proc cimport Proc
-from ompy.core.progress cimport ProgressSource
+from ompy.core.progress_source cimport ProgressSource
 from ompy.core.registration cimport RegistrationCache
 from ompy.core.request cimport Request
 

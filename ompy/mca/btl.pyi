@@ -3,7 +3,7 @@ from typing import Any
 
 from ompy.core.circle import Circle
 from ompy.core.proc import Proc
-from ompy.core.progress import ProgressSource
+from ompy.core.progress_source import ProgressSource
 
 interface: int
 SEND: int

@@ -3,7 +3,8 @@
 """Base classes of point-to-point management layers.  The contract is in `pml.pxd`."""
 from ompy.core.board cimport PROBE, RECV, SEND
 from ompy.core.constants cimport TAG_UPPER_BOUND
-from ompy.core.progress cimport progress_or_yield, wait, wait_until, wake
+from ompy.core.progress cimport progress_or_yield, wait, wait_until
+from ompy.core.progress_source cimport wake
 from ompy.core.status cimport set_empty
 
 from ompy.core.errors import ERR_OTHER, ERR_PROC_FAILED, MPIError

@@ -52,7 +52,7 @@
 #   21 quiet         A component never prints, aborts or exits, nor writes beside memory that is its own or was given to it.
 from libc.stdint cimport uint32_t, uint64_t
 
-from ompy.core.progress cimport ProgressSource
+from ompy.core.progress_source cimport ProgressSource
 from ompy.core.message_request cimport MessageRequest
 
 cdef enum:

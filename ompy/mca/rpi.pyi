@@ -1,5 +1,5 @@
 from ompy.core.message_request import MessageRequest
-from ompy.core.progress import ProgressSource
+from ompy.core.progress_source import ProgressSource
 
 interface: int
 

@@ -13,8 +13,9 @@ from ompy.mca.coll cimport (
 from ompy.mca.pml cimport closed
 from ompy.mpi.collective_calls cimport make_call
 from ompy.mpi.collective_check cimport BLOCKING, NONBLOCKING, PERSISTENT, check_level, compare_ranks
+from ompy.mpi.envelope cimport no_communicator
 from ompy.mpi.info cimport Info
-from ompy.mpi.point_to_point cimport PointToPoint, no_communicator
+from ompy.mpi.point_to_point cimport PointToPoint
 from ompy.mpi.request cimport Prequest, Request, new_prequest, new_request
 
 from ompy.core.errors import ERR_OTHER, MPIError

@@ -109,9 +109,9 @@ def instance() -> Instance:
 def set_check_level() -> None:
     """As `mpi_param_check` says."""
     from ompy.mca.params import registry
-    from ompy.mpi import collective_check, point_to_point
+    from ompy.mpi import collective_check, envelope
 
-    point_to_point.set_check_level(registry.value("mpi_param_check"))
+    envelope.set_check_level(registry.value("mpi_param_check"))
     collective_check.set_check_level(registry.value("mpi_param_check"))
 
 

@@ -12,7 +12,8 @@ from ompy.mca.pml cimport Message as CoreMessage, pml
 from ompy.mpi.buffers cimport Spec, keep, parse_recv, release
 from ompy.mpi.handle cimport Handle, predefine
 from ompy.mpi.pickling cimport unwrap
-from ompy.mpi.request cimport Request, end_call, end_object_call, new_object_request, new_request
+from ompy.mpi.completion cimport end_call, end_object_call
+from ompy.mpi.request cimport Request, new_object_request, new_request
 from ompy.mpi.status cimport Status, record_of
 
 from ompy.core.errors import ERR_REQUEST, MPIError
@@ -125,7 +126,7 @@ cdef class Message(Handle):
         if message is None:
             return None
         request = self.begin_object(message)
-        return end_object_call(new_object_request(request, None, load_received), status)
+        return end_object_call(new_object_request(request, None, load_received), record_of(status))
 
     def irecv(self) -> Request:
         """Begin to receive the message as an object, which the request's `wait` returns (MPI-4.1, 3.8.3).

@@ -26,7 +26,7 @@ from ompy.mca.pml cimport pml
 from ompy.mpi.collective_buffers cimport parse_counts
 from ompy.mpi.collective_calls cimport check_root
 from ompy.mpi.pickling cimport Parcel, block_address, flatten, unwrap, wrap, wrap_standard
-from ompy.mpi.request cimport end_call, wait_core
+from ompy.mpi.completion cimport end_call, wait_core
 
 from ompy.core.errors import ERR_OTHER, MPIError, code_of
 from ompy.mpi.pickling import new_block

@@ -6,7 +6,5 @@ cdef class PointToPoint(Handle):
     cdef Communicator comm                       # the core object; None for COMM_NULL
 
 
-# The error of a call through COMM_NULL, or through a second handle on what was freed.
-cdef object no_communicator(Communicator comm)
 # A lock of the communicator, made at first use: what keeps object collectives of several threads apart.
 cdef object lock_of(Communicator comm, object key)

@@ -2,13 +2,10 @@
 
 from typing import Any
 
-from ompy.core.request import Request as CoreRequest
 from ompy.mpi.handle import Handle
 from ompy.mpi.message import Message
 from ompy.mpi.request import Prequest, Request
 from ompy.mpi.status import Status
-
-def set_check_level(level: Any) -> Any: ...
 
 class PointToPoint(Handle):
     def Send(self, buf: Any, dest: int, tag: int = ...) -> None: ...
@@ -78,5 +75,3 @@ class PointToPoint(Handle):
 
 def _comm_lock(comm: PointToPoint, key: Any = ...) -> Any: ...
 def _comm_lock_table(comm: PointToPoint) -> dict[Any, Any]: ...
-
-class NothingToDo(CoreRequest): ...

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any, Self
 
-from ompy.mpi.handle import Handle
+from ompy.mpi.completion import RequestHandle
 from ompy.mpi.status import Status
 
-class Request(Handle):
+class Request(RequestHandle):
     def __new__(cls, request: Request | None = ...) -> Self: ...
     def Wait(self, status: Status | None = ...) -> bool: ...
     def Test(self, status: Status | None = ...) -> bool: ...

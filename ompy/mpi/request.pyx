@@ -2,27 +2,25 @@
 # cython: embedsignature=True, annotation_typing=False, binding=False, auto_pickle=False
 """Requests: handles on operations under way (MPI-4.1, 3.7, 3.9, 4.2 and 13.2)."""
 
-from cpython.object cimport PyObject
-
 from ompy.core.board cimport BARRIER, NEIGHBOR_ALLTOALLW
 from ompy.core.communicator cimport Hold
 from ompy.core.constants cimport UNDEFINED
-from ompy.core.progress cimport progress_or_yield, wait, wait_until
 from ompy.core.request cimport Request as CoreRequest
-from ompy.core.request cimport sent
-from ompy.core.status cimport StatusRecord, set_empty
-from ompy.mpi.buffers cimport keep
+from ompy.mpi.completion cimport (
+    Loader, RequestHandle, become_null, is_active, is_complete, let_go, look, require, settle, settle_object, wait_for,
+)
 from ompy.mpi.generalized cimport GeneralizedRequest
-from ompy.mpi.handle cimport Handle, forget, predefine
+from ompy.mpi.handle cimport forget, predefine
+from ompy.mpi.multiple_completion cimport NONE_COMPLETE, Selection
 from ompy.mpi.partitioned cimport PartitionedRequest
 from ompy.mpi.status cimport Status, record_of
 
-from ompy.core.errors import ERR_IN_STATUS, ERR_REQUEST, MPIError, code_of
+from ompy.core.errors import ERR_REQUEST, MPIError
 from ompy.mpi.exceptions import Exception as MPIException
 from ompy.mpi.exceptions import hand_over
 
 
-cdef class Request(Handle):
+cdef class Request(RequestHandle):
     """
     An operation that may outlast its call (MPI-4.1, 3.7).
 
@@ -38,15 +36,6 @@ cdef class Request(Handle):
 
     cdef type family(self):
         return Request
-
-    cdef object core(self):
-        return self.request
-
-    cdef int become(self, object core) except -1:
-        self.request = core
-        self.kept = None
-        self.loader = NULL
-        return 0
 
     # -- one request
 
@@ -371,8 +360,6 @@ cdef object return_kept(CoreRequest core, object kept):
     return kept
 
 
-# -- one request
-
 cdef Request new_request(CoreRequest core, object kept):
     cdef Request request = Request.__new__(Request)
     if kept is not None and not core.complete:
@@ -399,165 +386,8 @@ cdef Request new_object_request(CoreRequest core, object kept, Loader loader):
     return request
 
 
-cdef inline int become_null(Request handle) except -1:
-    handle.request = None
-    handle.kept = None
-    handle.loader = NULL
-    return 0
-
-
-cdef CoreRequest require(Request handle):
-    if handle.request is None:
-        raise MPIException(ERR_REQUEST, "a request expected, not REQUEST_NULL")
-    return handle.request
-
-
-cdef inline bint is_active(Request handle) noexcept:
-    return handle.request is not None and handle.request.active
-
-
-cdef inline int wait_for(Request handle) except -1:
-    return wait_long(handle) if is_active(handle) and not handle.request.complete else 0
-
-
-cdef int wait_long(Request handle) except -1:
-    try:
-        wait(handle.request)
-    except MPIError as error:                    # nobody can complete it any more
-        hand_over(error, handle.request.communicator)
-    return 0
-
-
-cdef inline bint is_complete(Request handle) except -1:
-    """Complete, or nothing to wait for."""
-    if not is_active(handle) or handle.request.complete:
-        return True
-    advance(handle.request)
-    return handle.request.complete
-
-
-cdef int advance(CoreRequest asked) except -1:
-    """What a test does for a request that is under way."""
-    try:
-        progress_or_yield()
-    except MPIError as error:
-        hand_over(error, asked.communicator)
-    return 0
-
-
-cdef int let_go(CoreRequest core) except -1:
-    if isinstance(core, GeneralizedRequest):
-        (<GeneralizedRequest> core).free()
-    return core.release()
-
-
-cdef int settle(Request handle, StatusRecord *status) except -1:
-    """What every wait and every successful test does to a complete (or inactive) request."""
-    cdef CoreRequest core = handle.request
-    if core is None or not core.active:
-        if status != NULL:
-            set_empty(status)
-        return 0
-    if core is sent:                             # shared by all sends that were over at once: nothing to retire or release
-        if status != NULL:
-            status[0] = sent.status
-        return become_null(handle)
-    if type(core) is GeneralizedRequest:
-        return settle_generalized(handle, <GeneralizedRequest> core, status)
-    if core.persistent:
-        wait_core(core, status)
-        return 0
-    become_null(handle)
-    wait_core(core, status)
-    return 0
-
-
-cdef int settle_generalized(Request handle, GeneralizedRequest core, StatusRecord *status) except -1:
-    forget(handle)
-    become_null(handle)
-    try:
-        core.query()
-        if status != NULL:
-            status[0] = core.status
-    finally:
-        core.retire()
-        core.free()
-    return 0
-
-
-cdef object settle_object(Request handle, StatusRecord *status):
-    cdef CoreRequest core = handle.request
-    cdef Loader loader = handle.loader
-    cdef object kept = handle.kept, block = None
-    cdef bint active = is_active(handle)
-    if loader == NULL or not active:
-        settle(handle, status)
-        return None
-    # The block leaves the request before that goes back to its pool.
-    try:
-        if core.error is None and not core.status.cancelled:
-            block = loader(core, kept)
-    finally:
-        settle(handle, status)
-    return block
-
-
-cdef bint look(Request handle, StatusRecord *status) except -1:
-    if not is_complete(handle):
-        return False
-    look_at_complete(handle, status)
-    return True
-
-
-cdef int look_at_complete(Request handle, StatusRecord *status) except -1:
-    if isinstance(handle.request, GeneralizedRequest) and is_active(handle):
-        (<GeneralizedRequest> handle.request).query()
-    if status != NULL:
-        if is_active(handle):
-            status[0] = handle.request.status
-        else:
-            set_empty(status)
-    return 0
-
-
 cdef bint is_collective(CoreRequest core) noexcept:
     return BARRIER <= core.operation <= NEIGHBOR_ALLTOALLW
-
-
-cdef int wait_core(CoreRequest core, StatusRecord *status) except -1:
-    cdef object communicator, error
-    if not core.complete:
-        wait(core)
-    communicator = core.communicator if core.error is not None else None
-    error = core.conclude(status)
-    if error is not None:
-        hand_over(error, communicator)
-    return 0
-
-
-cdef int end_begun_call(CoreRequest core, Spec *spec, object owner, StatusRecord *status) except -1:
-    cdef object error
-    if not core.complete:
-        try:
-            wait(core)
-        except BaseException:
-            core.abandon(owner if spec == NULL else keep(spec))
-            raise
-    error = core.conclude(status)
-    if error is not None:
-        raise error
-    return 0
-
-
-cdef object end_object_call(Request handle, Status status):
-    cdef CoreRequest core = handle.request
-    if not core.complete:
-        try:
-            wait(core)
-        except BaseException:
-            core.abandon(core)
-            raise
-    return handle.wait(status)
 
 
 cdef int start(Prequest handle) except -1:
@@ -585,193 +415,6 @@ cdef int mark_ready(Prequest handle, int low, int high) except -1:
     except MPIError as error:
         hand_over(error, core.communicator)
     return 0
-
-
-# -- several requests
-
-cdef enum:
-    NONE_COMPLETE = -1
-
-
-cdef bint any_complete(void *context) except -1:
-    return (<Selection> <PyObject *> context).first_complete() != NONE_COMPLETE
-
-
-cdef class Selection:
-    """The requests given to one call."""
-
-    cdef list requests
-
-    def __init__(self, requests):
-        self.requests = list(requests)
-        for request in self.requests:
-            if not isinstance(request, Request):
-                raise TypeError(f"requests: Requests expected, not {type(request).__name__}")
-
-    cdef Py_ssize_t first_complete(self) except -2:
-        """Index of a complete operation; UNDEFINED when none is active, else NONE_COMPLETE."""
-        cdef Py_ssize_t index
-        cdef bint active = False
-        cdef Request handle
-        for index in range(len(self.requests)):
-            handle = <Request> self.requests[index]
-            if is_active(handle):
-                if handle.request.complete:
-                    return index
-                active = True
-        return NONE_COMPLETE if active else UNDEFINED
-
-    cdef CoreRequest shown(self):
-        """The request that stands for all of them on the job board."""
-        cdef Request handle
-        for handle in self.requests:
-            if is_active(handle) and not handle.request.complete:
-                return handle.request
-        return None
-
-    cdef Py_ssize_t wait_any(self) except -2:
-        cdef Py_ssize_t index = self.first_complete()
-        cdef CoreRequest asked
-        if index == NONE_COMPLETE:
-            asked = self.shown()
-            try:
-                wait_until(any_complete, <void *> <PyObject *> self, asked)
-            except MPIError as error:
-                hand_over(error, asked.communicator)
-            index = self.first_complete()
-        return index
-
-    cdef Py_ssize_t test_any(self) except -2:
-        cdef Py_ssize_t index = self.first_complete()
-        if index == NONE_COMPLETE:
-            advance(self.shown())
-            index = self.first_complete()
-        return index
-
-    cdef int wait_all(self) except -1:
-        # The last first: while it is waited for, those before it are completed in one go.
-        cdef Py_ssize_t index = len(self.requests)
-        while index > 0:
-            index -= 1
-            wait_for(<Request> self.requests[index])
-        return 0
-
-    cdef bint test_all(self) except -1:
-        cdef Request handle
-        cdef bint progressed = False
-        for handle in self.requests:
-            if is_active(handle) and not handle.request.complete:
-                if not progressed:
-                    advance(handle.request)
-                    progressed = True
-                if not handle.request.complete:
-                    return False
-        return True
-
-    cdef list complete_ones(self, bint block):
-        """Indices of the complete operations; None when none is active."""
-        cdef Py_ssize_t index = self.wait_any() if block else self.test_any()
-        cdef Request handle
-        if index == UNDEFINED:
-            return None
-        indices = []
-        for index in range(len(self.requests)):
-            handle = <Request> self.requests[index]
-            if is_active(handle) and handle.request.complete:
-                indices.append(index)
-        return indices
-
-    cdef object settle_any(self, Py_ssize_t index, StatusRecord *status):
-        if index == UNDEFINED:
-            if status != NULL:
-                set_empty(status)
-            return None
-        return settle_object(<Request> self.requests[index], status)
-
-    cdef int look_any(self, Py_ssize_t index, StatusRecord *status) except -1:
-        if index == UNDEFINED:
-            if status != NULL:
-                set_empty(status)
-            return 0
-        return look_at_complete(<Request> self.requests[index], status)
-
-    cdef list settle_all(self, object statuses, bint load):
-        return self.settle_some(list(range(len(self.requests))), statuses, load)
-
-    cdef int settle_quietly(self) except -1:
-        """As `settle_all` where nobody wants a status."""
-        cdef Py_ssize_t index = 0, count = len(self.requests)
-        cdef object failure = None
-        while index < count:
-            try:
-                while index < count:
-                    index += 1
-                    settle(<Request> self.requests[index - 1], NULL)
-            except BaseException as error:
-                if failure is None:
-                    failure = in_status(error, index - 1)
-        if failure is not None:
-            raise failure
-        return 0
-
-    cdef list settle_some(self, list indices, object statuses, bint load):
-        cdef Py_ssize_t position, room = make_room(statuses, len(indices))
-        cdef Request handle
-        cdef StatusRecord record
-        cdef object failure = None
-        cdef list objects = []
-        for position in range(len(indices)):
-            handle = <Request> self.requests[<Py_ssize_t> indices[position]]
-            set_empty(&record)
-            loaded = None
-            try:
-                if load:
-                    loaded = settle_object(handle, &record)
-                else:
-                    settle(handle, &record)
-            except BaseException as error:
-                record.error = code_of(error)
-                if failure is None:
-                    failure = in_status(error, indices[position])
-            objects.append(loaded)
-            if position < room:
-                (<Status> statuses[position]).record = record
-        if failure is not None:
-            raise failure
-        return objects
-
-    cdef int look_at(self, object indices, object statuses) except -1:
-        cdef Py_ssize_t position, room = make_room(statuses, len(indices))
-        cdef StatusRecord record
-        for position in range(len(indices)):
-            look_at_complete(<Request> self.requests[<Py_ssize_t> indices[position]], &record)
-            if position < room:
-                (<Status> statuses[position]).record = record
-        return 0
-
-
-cdef object in_status(object error, Py_ssize_t index):
-    """What a call on several requests raises when all are settled; the exceptions of the program's functions go as they are."""
-    if not isinstance(error, MPIError):
-        return error
-    failure = MPIException(ERR_IN_STATUS, f"request {index}: {error}")
-    failure.__cause__ = error
-    return failure
-
-
-cdef Py_ssize_t make_room(object statuses, Py_ssize_t wanted) except -1:
-    """How many of the statuses can be filled in; a list gets what it lacks."""
-    cdef Py_ssize_t room
-    if statuses is None:
-        return 0
-    if isinstance(statuses, list):
-        while len(<list> statuses) < wanted:
-            (<list> statuses).append(Status.__new__(Status))
-    room = min(wanted, len(statuses))
-    for index in range(room):
-        if not isinstance(statuses[index], Status):
-            raise TypeError(f"statuses: Statuses expected, not {type(statuses[index]).__name__}")
-    return room
 
 
 REQUEST_NULL = predefine(Request(), "REQUEST_NULL")

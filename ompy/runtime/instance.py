@@ -15,16 +15,10 @@ from ompy.core.clock import is_simulated
 from ompy.core.communicator import Communicator
 from ompy.core.errors import ERR_OTHER, MPIError
 from ompy.core.group import make_group, set_this_process
+from ompy.core.listener import hear, set_listener
 from ompy.core.proc import process_table
-from ompy.core.progress import (
-    abandon,
-    end,
-    hear,
-    register_source,
-    set_listener,
-    shutdown,
-    unregister_source,
-)
+from ompy.core.progress import abandon, end, shutdown
+from ompy.core.progress_source import register_source, unregister_source
 from ompy.mca import coll_selection, osc_selection, selection
 from ompy.mca import pml as pml_framework
 from ompy.mca.hook import hooks

@@ -10,7 +10,8 @@ from ompy.core.convertor cimport pack_all, unpack_all
 from ompy.core.flattening cimport rebuild
 from ompy.core.operation cimport Operation, predefined as predefined_operation
 from ompy.core.proc cimport Proc, failures, table
-from ompy.core.progress cimport ProgressSource, register_source, unregister_source, wait, wake
+from ompy.core.progress cimport wait
+from ompy.core.progress_source cimport ProgressSource, register_source, unregister_source, wake
 from ompy.core.typemap cimport predefined, span
 from ompy.core.window cimport FLAVOR_DYNAMIC
 from ompy.mca.accumulate cimport combine, swap_if_equal

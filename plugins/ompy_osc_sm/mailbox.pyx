@@ -12,7 +12,8 @@ from ompy.core.copying cimport copy_bytes, is_zen_4
 from ompy.core.doorbell cimport Bell, strike
 from ompy.core.heap cimport take
 from ompy.core.operation cimport Kernel, Operation, Reduction, predefined
-from ompy.core.progress cimport ProgressSource, clock_now, register_source, unregister_source
+from ompy.core.clock cimport clock_now
+from ompy.core.progress_source cimport ProgressSource, register_source, unregister_source
 from ompy.core.reach cimport Reach, has_gone, move, seen
 from ompy.core.typemap cimport Typemap
 

@@ -11,7 +11,7 @@ from ompy.core.convertor cimport Convertor, Run, pack_all, unpack_all
 from ompy.core.copying cimport copy_bytes, turn_around
 from ompy.core.operation cimport Operation
 from ompy.core.pace cimport Pace, note_pace, quickest
-from ompy.core.progress cimport clock_now, rest_for
+from ompy.core.clock cimport clock_now, rest_for
 from ompy.core.reach cimport MOST_PIECES, Piece, Reach, has_gone, move, move_pieces
 from ompy.core.typemap cimport Typemap, predefined
 from ompy.mca.accumulate cimport NO_OP, REPLACE

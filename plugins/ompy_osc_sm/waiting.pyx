@@ -6,7 +6,8 @@ from cpython.mem cimport PyMem_Free
 from libc.stdint cimport uint32_t, uint64_t
 
 from ompy.core.atomic cimport acquire, acquire32, add32
-from ompy.core.progress cimport ProgressSource, register_source, unregister_source, wait_until, wake
+from ompy.core.progress cimport wait_until
+from ompy.core.progress_source cimport ProgressSource, register_source, unregister_source, wake
 from ompy.core.progress cimport progress as poll
 from ompy.core.reach cimport has_gone
 from ompy.core.request cimport Request

@@ -4,7 +4,7 @@
 #     acknowledgement, reply ------------------------------'  `- queue --> progress
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from ompy.core.progress cimport ProgressSource
+from ompy.core.progress_source cimport ProgressSource
 
 from ompy_puma.capability cimport Member
 from ompy_puma.events cimport Way

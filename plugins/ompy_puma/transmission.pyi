@@ -1,6 +1,6 @@
 from enum import IntEnum
 
-from ompy.core.progress import ProgressSource
+from ompy.core.progress_source import ProgressSource
 from ompy_puma.link import Wire
 
 class SendVerdict(IntEnum):

@@ -6,7 +6,7 @@ from libc.string cimport memcpy, memset
 
 from ompy.core.constants cimport OK
 from ompy.core.errors import MPIError
-from ompy.core.progress cimport register_source, unregister_source
+from ompy.core.progress_source cimport register_source, unregister_source
 from ompy_puma.capability cimport GroupCapability, PortalCapability
 from ompy_puma.descriptor cimport CHANGE
 from ompy_puma.events cimport tell, tell_drop

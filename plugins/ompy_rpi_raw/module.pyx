@@ -5,7 +5,8 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 from posix.unistd cimport usleep
 
-from ompy.core.progress cimport events_made, waiting, waits
+from ompy.core.progress cimport waiting, waits
+from ompy.core.progress_source cimport events_made
 from ompy.mca.rpi cimport INTERFACE, KIND_ACKNOWLEDGEMENT, KIND_SYNCHRONOUS, Detached, MpiLayer
 from ompy_raw.job cimport join, leave
 from ompy_raw.tile cimport FOREVER, ready

@@ -11,7 +11,7 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from ompy.core.proc cimport Proc
-from ompy.core.progress cimport ProgressSource
+from ompy.core.progress_source cimport ProgressSource
 
 from ompy_pml_dr.channel cimport Channel, Packet, Patience
 from ompy_pml_dr.path cimport Path

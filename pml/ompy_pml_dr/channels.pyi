@@ -1,4 +1,4 @@
-from ompy.core.progress import ProgressSource
+from ompy.core.progress_source import ProgressSource
 from ompy_pml_dr.helper import Helper
 from ompy_pml_dr.module import ReliableBtl
 

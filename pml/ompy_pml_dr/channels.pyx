@@ -6,7 +6,8 @@ from libc.stdint cimport int32_t, uint32_t
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.core.errors import ERR_PROC_FAILED, MPIError
 from ompy.core.proc cimport Proc
-from ompy.core.progress cimport clock_now, exclude_watchers, register_source, unregister_source
+from ompy.core.clock cimport clock_now
+from ompy.core.progress_source cimport exclude_watchers, register_source, unregister_source
 from ompy.mca.btl cimport FLAG_RENEWAL
 from ompy.mca.framed_btl cimport FramedBtl
 

@@ -19,7 +19,7 @@ from ompy.core.checksum cimport crc32c
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.core.errors import MPIError
 from ompy.core.proc cimport Proc
-from ompy.core.progress cimport clock_now
+from ompy.core.clock cimport clock_now
 from ompy.mca.btl cimport FLAG_RENEWAL, FLAG_SEND, FLAG_SENDI, Btl, Endpoint, Receiver
 from ompy.mca.btl_wrapper cimport WrapperEndpoint
 from ompy.mca.framed_btl cimport KIND_DATA, Frame, FramedBtl

@@ -8,7 +8,7 @@ from ompy.core.checksum cimport crc32c
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.core.errors import ERR_OTHER, MPIError
 from ompy.core.proc cimport Proc
-from ompy.core.progress cimport register_source, unregister_source
+from ompy.core.progress_source cimport register_source, unregister_source
 from ompy.mca.btl cimport FLAG_IN_ORDER, TAG_PML, Btl, Endpoint
 from ompy.mca.btl_wrapper cimport WrapperEndpoint
 from ompy.mca.framed_btl cimport FRAME_SIZE, KIND_CONTROL, KIND_DATA, Frame, FramedBtl

@@ -4,7 +4,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from ompy.core.convertor cimport Convertor
 from ompy.core.message_request cimport MessageRequest
 from ompy.core.proc cimport Proc
-from ompy.core.progress cimport ProgressSource
+from ompy.core.progress_source cimport ProgressSource
 from ompy.core.typemap cimport Typemap
 from ompy.mca.bml cimport Bml, PeerRoutes, Route
 

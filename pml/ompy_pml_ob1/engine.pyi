@@ -1,4 +1,4 @@
-from ompy.core.progress import ProgressSource
+from ompy.core.progress_source import ProgressSource
 from ompy.core.request import Request
 from ompy.mca.bml import Bml
 

@@ -9,7 +9,7 @@ from libc.stdint cimport uint32_t
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.core.errors import ERR_OTHER, MPIError
 from ompy.core.message_request cimport MessageRequest
-from ompy.core.progress cimport register_source, unregister_source
+from ompy.core.progress_source cimport register_source, unregister_source
 from ompy.mca.btl cimport TAG_PML
 
 from ompy_pml_ob1.header cimport ROUTE_NAME

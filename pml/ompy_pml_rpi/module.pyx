@@ -5,7 +5,8 @@ from ompy.core.board cimport IRECV, ISEND, MPROBE, MRECV, PROBE, SEND
 from ompy.core.errors import ERR_REQUEST, ERR_UNSUPPORTED_OPERATION, MPIError
 from ompy.core.owner cimport enter, leave
 from ompy.core.proc cimport Proc
-from ompy.core.progress cimport progress_or_yield, register_source, unregister_source, wait_until
+from ompy.core.progress cimport progress_or_yield, wait_until
+from ompy.core.progress_source cimport register_source, unregister_source
 from ompy.mca.pml cimport INTERFACE
 
 interface = INTERFACE

@@ -7,6 +7,7 @@ from ompy_btl_self.module import SelfBtl
 from ompy.core import progress
 from ompy.core.memory import address_of
 from ompy.core.proc import Proc
+from ompy.core.progress_source import register_source, unregister_source
 from ompy.mca.btl import Receiver
 
 TAG = 20
@@ -110,7 +111,7 @@ def test_waiting_thread_is_woken_by_another_thread_s_send():
     progress.configure(backstop_ms=600_000)
     request = Request()
     btl, endpoint = loop(Finishing(request))
-    progress.register_source(btl)
+    register_source(btl)
     asleep = progress.counters()["sleeps"]
     thread = Thread(target=progress.wait_request, args=(request,))
     thread.start()
@@ -119,6 +120,6 @@ def test_waiting_thread_is_woken_by_another_thread_s_send():
     send(btl, endpoint, b"wake up")
     thread.join(20)
     assert not thread.is_alive()
-    progress.unregister_source(btl)
+    unregister_source(btl)
     progress.configure()
     progress.shutdown()

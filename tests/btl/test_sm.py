@@ -11,6 +11,7 @@ from two_processes import run
 from ompy.core import progress
 from ompy.core.errors import ERR_PROC_FAILED, ERR_RMA_RANGE
 from ompy.core.proc import Proc
+from ompy.core.progress_source import ProgressSource, register_source, unregister_source
 from ompy.core.request import Request
 from ompy.mca.btl import GET, IN_ORDER, PUT
 
@@ -129,7 +130,7 @@ def test_no_wake_up_is_lost(with_descriptor):
     seed = random.randrange(1 << 32)
     print("seed", seed)
 
-    class Descriptor(progress.ProgressSource):
+    class Descriptor(ProgressSource):
         def __init__(self):
             self.reader, self.writer = os.pipe()
 
@@ -143,7 +144,7 @@ def test_no_wake_up_is_lost(with_descriptor):
         progress.configure(spin_us=0, watch_us=0, yield_us=0, backstop_ms=10 * 60 * 1000)
         source = Descriptor()
         if with_descriptor:
-            progress.register_source(source)
+            register_source(source)
         pauses = random.Random(seed + first)
         for number in range(count):
             if first:
@@ -153,7 +154,7 @@ def test_no_wake_up_is_lost(with_descriptor):
                 pass
             if not first:
                 side.send(b"%d" % number)
-        progress.unregister_source(source)
+        unregister_source(source)
         progress.configure()
         os.close(source.reader)
         os.close(source.writer)

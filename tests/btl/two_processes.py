@@ -12,6 +12,7 @@ from multiprocessing import Pipe
 from ompy.core import progress
 from ompy.core.doorbell import disown
 from ompy.core.proc import Proc
+from ompy.core.progress_source import register_source, unregister_source
 from ompy.core.request import Request
 from ompy.mca.btl import BACK_PRESSURE, Receiver
 
@@ -46,7 +47,7 @@ class Side:
         self.errors = []
         self.btl.register(TAG, self.mailbox)
         self.btl.register_error(lambda btl, proc, error: self.errors.append((proc, error)))
-        progress.register_source(self.btl)
+        register_source(self.btl)
         pipe.send((os.getpid(), self.btl.address()))
         self.peer_pid, card = pipe.recv()
         self.proc = Proc(1 - rank, 1 - rank, "job", "here", self.peer_pid, False, True, {self.btl.name: card})
@@ -94,7 +95,7 @@ class Side:
         assert self.pipe.recv() == "here"
 
     def close(self):
-        progress.unregister_source(self.btl)
+        unregister_source(self.btl)
         self.btl.finalize()
         progress.shutdown()
         self.pipe.close()

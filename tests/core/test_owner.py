@@ -9,7 +9,8 @@ import time
 import pytest
 
 from ompy.core import owner
-from ompy.core.progress import ProgressSource, progress_once, register_source, unregister_source
+from ompy.core.progress import progress_once
+from ompy.core.progress_source import ProgressSource, register_source, unregister_source
 
 
 class Late(Exception):

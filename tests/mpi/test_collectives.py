@@ -313,7 +313,7 @@ def test_a_rank_without_room_for_its_own_part_sends_the_others_theirs(comm, func
 @pytest.mark.ompy(2, mca={"coll": "sm,basic", "btl": "self,sm"})
 def test_what_is_under_way_goes_on_in_collectives_that_wait_for_nobody(comm):
     """What the root has put up is there before the other one comes for it, who would never poll."""
-    from ompy.core.progress import ProgressSource, register_source, unregister_source
+    from ompy.core.progress_source import ProgressSource, register_source, unregister_source
 
     class Busy(ProgressSource):
         asked = 0

@@ -11,7 +11,7 @@ import pytest
 
 from ompy import MPI
 from ompy.core.errors import ERR_OTHER, MPIError
-from ompy.core.progress import ProgressSource, register_source, unregister_source
+from ompy.core.progress_source import ProgressSource, register_source, unregister_source
 
 SELF = MPI.COMM_SELF
 

@@ -6,7 +6,7 @@ from ompy_pml_cm.module import Cm
 from wire import Side
 
 from ompy.core.proc import Proc, process_table
-from ompy.core.progress import ProgressSource, register_source, unregister_source
+from ompy.core.progress_source import ProgressSource, register_source, unregister_source
 from ompy.mca.mtl import Mtl, MtlSend
 
 BODY = b"as it was" * 100

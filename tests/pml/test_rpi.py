@@ -9,7 +9,7 @@ import numpy
 import pytest
 from ompy_raw.diagnosis import WORDS_OF
 
-from ompy.core.progress import ProgressSource, register_source, unregister_source
+from ompy.core.progress_source import ProgressSource, register_source, unregister_source
 
 RAW = {"pml": "rpi", "rpi_base_verbose": -1}
 # Around the first packet's payload (24, 26 or 27 words), several packets, and bytes that are no whole words.

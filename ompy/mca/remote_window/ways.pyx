@@ -12,7 +12,8 @@ from ompy.core.checksum cimport crc32c
 from ompy.core.constants cimport OK
 from ompy.core.heap cimport Block
 from ompy.core.owner cimport enter, leave
-from ompy.core.progress cimport clock_now, progress, rest_for, wait_until
+from ompy.core.clock cimport clock_now, rest_for
+from ompy.core.progress cimport progress, wait_until
 from ompy.core.request cimport Request
 from ompy.core.signals cimport keep_exceptions, raise_kept
 from ompy.mca.active_rdma cimport ActiveRdma, around, close_region, let_go, open_region

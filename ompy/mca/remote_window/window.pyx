@@ -6,7 +6,8 @@ from libc.stdint cimport int64_t
 
 from ompy.core.atomic cimport full_fence
 from ompy.core.board cimport WIN_FENCE, WIN_FREE, WIN_LOCK, WIN_START, WIN_WAIT
-from ompy.core.progress cimport clock_now, progress, progress_or_yield, wait_for, wait_until
+from ompy.core.clock cimport clock_now
+from ompy.core.progress cimport progress, progress_or_yield, wait_for, wait_until
 from ompy.core.request cimport Request
 from ompy.core.signals cimport keep_exceptions, raise_kept
 from ompy.core.window cimport ASSERT_NOCHECK, ASSERT_NOSUCCEED, LOCK_EXCLUSIVE, LOCK_SHARED, Window

@@ -10,7 +10,7 @@
 # The provider leaves locking to us (FI_THREAD_DOMAIN): one thread at a time is inside the engine, and all of this is.
 from libc.stdint cimport uint64_t
 
-from ompy.core.progress cimport ProgressSource
+from ompy.core.progress_source cimport ProgressSource
 
 from ompy_mtl_ofi.fabric cimport fi_info, fid, fid_av, fid_cq, fid_domain, fid_ep, fid_fabric
 

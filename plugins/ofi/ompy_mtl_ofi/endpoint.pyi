@@ -1,6 +1,6 @@
 from collections.abc import Iterable
 
-from ompy.core.progress import ProgressSource
+from ompy.core.progress_source import ProgressSource
 
 class Unavailable(Exception): ...
 

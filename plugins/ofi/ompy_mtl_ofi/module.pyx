@@ -8,7 +8,7 @@ from ompy.core.constants cimport OUT_OF_RESOURCE as NO_ROOM
 from ompy.core.errors import ERR_REQUEST, MPIError
 from ompy.core.owner cimport enter, leave
 from ompy.core.proc cimport Proc
-from ompy.core.progress cimport register_source, unregister_source
+from ompy.core.progress_source cimport register_source, unregister_source
 from ompy.core.status cimport StatusRecord
 from ompy.mca.layout cimport LAYOUT
 from ompy.mca.mtl cimport INTERFACE, MtlRecv, MtlSend, wait_for_departures

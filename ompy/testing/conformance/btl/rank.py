@@ -15,6 +15,7 @@ from zlib import crc32
 from ompy.core import progress
 from ompy.core.group import set_this_process
 from ompy.core.proc import Proc, process_table
+from ompy.core.progress_source import register_source, unregister_source
 from ompy.mca import discovery, loading, selection
 from ompy.mca.btl import BACK_PRESSURE, FREE_TAGS, TAKEN, Btl, Descriptor, Endpoint, Receiver
 from ompy.mca.component import Component
@@ -187,7 +188,7 @@ class BtlRank:
             self.btl.register(tag, Mailbox(self, tag))
         self.btl.register_error(lambda btl, proc, error: self.reported.append((proc.rank, error)))
         for module in self.modules:
-            progress.register_source(module)
+            register_source(module)
         self.peers: dict[int, Endpoint] = {}
         self.sources: list[int] = []
 
@@ -203,7 +204,7 @@ class BtlRank:
     def leave(self) -> None:
         """Leave, without a trace."""
         for module in self.modules:
-            progress.unregister_source(module)
+            unregister_source(module)
         self.btl.del_procs(list(self.peers.values()))
         for module in self.modules:
             module.finalize()

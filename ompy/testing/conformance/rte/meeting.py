@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from ompy.core.errors import MPIError
-from ompy.core.progress import ProgressSource, register_source, unregister_source
+from ompy.core.progress_source import ProgressSource, register_source, unregister_source
 from ompy.testing.conformance.check import Breach, Collection
 from ompy.testing.conformance.coll.clocks import BEGUN, LOOKED, Clocks
 from ompy.testing.conformance.rte.rank import PAUSE, RteRank

@@ -9,7 +9,8 @@ from typing import ClassVar
 
 from ompy.core.memory import address_of, view
 from ompy.core.operation import predefined as operation
-from ompy.core.progress import ProgressSource, register_source, wait_request
+from ompy.core.progress import wait_request
+from ompy.core.progress_source import ProgressSource, register_source
 from ompy.core.request import CompletedRequest
 from ompy.core.typemap import predefined
 from ompy.mca.coll import FUNCTIONS, CollectiveCall

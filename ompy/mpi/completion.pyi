@@ -1,0 +1,3 @@
+from ompy.mpi.handle import Handle
+
+class RequestHandle(Handle): ...

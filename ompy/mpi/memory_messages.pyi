@@ -1,0 +1,3 @@
+from ompy.core.request import Request as CoreRequest
+
+class NothingToDo(CoreRequest): ...

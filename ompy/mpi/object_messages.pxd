@@ -1,0 +1,13 @@
+# Messages that are Python objects, whichever call begins them: parcels of `pickling.pxd`.
+from ompy.core.communicator cimport Communicator
+from ompy.mpi.request cimport Request
+from ompy.mpi.status cimport Status
+
+# Calls as a whole, with the communicator's error handler.
+cdef int send_object(Communicator comm, object obj, int dest, int tag, int mode) except -1
+cdef Request isend_object(Communicator comm, object obj, int dest, int tag, int mode)
+cdef object receive_object(Communicator comm, object buf, int source, int tag, Status status)
+
+# Parts of calls, which raise MPIError.  The caller has checked the envelope of what is sent.
+cdef int send_parcel(Communicator comm, object obj, int dest, int tag, int mode) except -1
+cdef Request begin_receive_object(Communicator comm, object buf, int source, int tag)

@@ -55,7 +55,9 @@ MACHINE_MODELS = {"ompy_puma", "ompy_raw"}
 PROGRAMS = {"ompy_raw_experiments", "ompy_tune"}
 # What a C compiler gets as it is: programs that are no part of ompy.
 WRITTEN_IN_C = {TOP / "tools" / "bench" / "bare.c"}
-CYTHON_IMPORT = re.compile(r"^\s*(?:from\s+(\.*[\w.]+)\s+c?import\s+\(?([\w\s,]*)|c?import\s+([\w.]+))", re.MULTILINE)
+CYTHON_IMPORT = r"from\s+(\.*[\w.]+)\s+c?import\s+(?:\(([^)]*)\)|([^\n(#]*))|c?import\s+([\w.]+)"
+# What an endpoint's engine and its requests do to each other is one protocol.
+CIRCLES = {frozenset({"ompy_mtl_ofi.engine", "ompy_mtl_ofi.requests"})}
 
 
 def sources(folder: Path, *suffixes: str) -> list[Path]:
@@ -79,12 +81,12 @@ def imports_of_python(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def imports_of_cython(path: Path) -> Iterator[str]:
-    for package, names, module in CYTHON_IMPORT.findall(path.read_text()):
+def imports_of_cython(path: Path, begins: str = r"^[ \t]*") -> Iterator[str]:
+    for package, listed, rest, module in re.findall(f"{begins}(?:{CYTHON_IMPORT})", path.read_text(), re.MULTILINE):
         assert not package.startswith("."), f"{path}: relative import; write the whole name"
         if module:
             yield module
-        for name in names.split(","):
+        for name in (listed or rest).split(","):
             if package and name.split():
                 yield f"{package}.{name.split()[0]}"
 
@@ -198,6 +200,41 @@ def test_lines_fit() -> None:
     for path in (path for folder in folders for path in sources(folder, ".py", ".pyx", ".pxd", ".pyi")):
         for number, line in enumerate(path.read_text().splitlines(), 1):
             assert len(line) <= 128, f"{path}:{number} has {len(line)} columns"
+
+
+def imports_at_once(path: Path) -> Iterator[str]:
+    """What is imported when the module is, not by a call of its functions."""
+    if path.suffix != ".py":
+        yield from imports_of_cython(path, "^")
+        return
+    left = list(ast.parse(path.read_text(), str(path)).body)
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            left += node.orelse
+        elif isinstance(node, (ast.If, ast.Try, ast.With, ast.ClassDef)):
+            left += [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)]
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_there_are_no_circles_of_imports() -> None:
+    modules: dict[str, set[str]] = {}
+    names = {module_name(path) for path in {*CORE_SOURCES, *COMPONENT_SOURCES}}
+    for path in {*CORE_SOURCES, *COMPONENT_SOURCES}:
+        if path.suffix != ".pyi":
+            found = {name if name in names else name.rpartition(".")[0] for name in imports_at_once(path)}
+            modules.setdefault(module_name(path), set()).update(found & names - {module_name(path)})
+    # Whoever imports nothing that is left, or is imported by nobody that is left, is in no circle.
+    while True:
+        imported = set().union(*modules.values())
+        gone = {name for name, wanted in modules.items() if not wanted & modules.keys() or name not in imported}
+        if not gone:
+            break
+        modules = {name: wanted for name, wanted in modules.items() if name not in gone}
+    assert modules.keys() == set().union(*CIRCLES), "these import one another; or a circle that was allowed is none any more"
 
 
 @pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md"])

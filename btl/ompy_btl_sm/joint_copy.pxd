@@ -38,5 +38,8 @@ ctypedef bint (*GoneFunction)(void *peer) noexcept nogil
 # The receiver's part, from offer to withdrawal; 0, or an errno: then what is in the target is undefined.
 cdef int receive_jointly(JointCopy *joint, uint64_t source, size_t target, size_t size, void *peer, MoveFunction move,
                          GoneFunction gone) noexcept nogil
-# The sender's; returns the number of pieces that it took.
+# The sender's: whether there is an offer, which stays the same one until `end_helping`.
+cdef bint begin_helping(JointCopy *joint) noexcept nogil
+# Between the two; returns the number of pieces that it took.
 cdef int help_along(JointCopy *joint, void *peer, MoveFunction move) noexcept nogil
+cdef void end_helping(JointCopy *joint) noexcept nogil

@@ -58,18 +58,23 @@ cdef int receive_jointly(JointCopy *joint, uint64_t source, size_t target, size_
     return error
 
 
+cdef bint begin_helping(JointCopy *joint) noexcept nogil:
+    # Said before the offer is looked at again, as the receiver withdraws it before it looks at this.
+    set_word(&joint.helping, 1)
+    return word_at(&joint.open) != 0
+
+
+cdef void end_helping(JointCopy *joint) noexcept nogil:
+    release32(&joint.helping, 0)
+
+
 cdef int help_along(JointCopy *joint, void *peer, MoveFunction move) noexcept nogil:
     cdef uint64_t offset
     cdef int pieces = 0
-    # Said before the offer is looked at again, as the receiver withdraws it before it looks at this.
-    set_word(&joint.helping, 1)
-    if word_at(&joint.open):
-        while True:
-            offset = draw(&joint.next) * joint.piece
-            if offset >= joint.size:
-                break
-            if move(peer, joint.source + offset, joint.target + offset, min(joint.piece, joint.size - offset), False):
-                joint.failed = 1
-            pieces += 1
-    release32(&joint.helping, 0)
-    return pieces
+    while True:
+        offset = draw(&joint.next) * joint.piece
+        if offset >= joint.size:
+            return pieces
+        if move(peer, joint.source + offset, joint.target + offset, min(joint.piece, joint.size - offset), False):
+            joint.failed = 1
+        pieces += 1

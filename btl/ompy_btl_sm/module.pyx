@@ -27,7 +27,7 @@ from ompy_btl_sm.ring cimport (
     HEAD, LINE, Reader, RingHeader, Writer, acquire32, begin_writing, end_writing, has_space, is_good, lines, offered,
     own_ahead, peek, publish, reserve, restore as restore_memory, round_size, withdraw as withdraw_memory,
 )
-from ompy_btl_sm.joint_copy cimport JointCopy, help_along, receive_jointly
+from ompy_btl_sm.joint_copy cimport JointCopy, begin_helping, end_helping, help_along, receive_jointly
 from ompy_btl_sm.ring_copy cimport CACHED, LONG, MEASURED, STREAMING, LongWrites, cost_of, open_long_writes, write_long
 from ompy.core.reach import host_identity
 from ompy_btl_sm.endpoint import PROBE
@@ -571,9 +571,12 @@ cdef class SmBtl(Btl):
         cdef SmEndpoint peer = incoming.endpoint
         cdef uint32_t offer = offered(&incoming.reader)
         cdef int pieces = 0
-        if peer is not None and self.still_sends(peer, joint.source, joint.size) \
-                and (peer.sees(joint.target, joint.size) or self.kernel_copies):
-            pieces = help_along(joint, &peer.reach, move)
+        try:
+            if begin_helping(joint) and peer is not None and self.still_sends(peer, joint.source, joint.size) \
+                    and (peer.sees(joint.target, joint.size) or self.kernel_copies):
+                pieces = help_along(joint, &peer.reach, move)
+        finally:
+            end_helping(joint)
         incoming.reader.spent = offer
         self.pieces_helped += pieces
         return pieces

@@ -29,7 +29,7 @@ cdef class BundledTcpBtl(TcpBtl):
     cdef uint64_t links_lost, sent_again
 
     cdef int open_bundle(self, BundleEndpoint endpoint) except -1
-    cdef int see_to(self, Bundle bundle) except -1
+    cdef int update_links(self, Bundle bundle) except -1
     cdef bint take(self, Link link, const Frame *frame) except -1
     cdef int take_arrived(self, Link link) except -1
     cdef int hand_over_early(self, Bundle bundle) except -1

@@ -136,7 +136,7 @@ cdef class BundledTcpBtl(TcpBtl):
             return OUT_OF_RESOURCE
         self.sent += 1
         self.bytes_sent += sizeof(Frame) + header_size + payload_size
-        return self.see_to(peer.bundle)
+        return self.update_links(peer.bundle)
 
     cpdef int send(self, Endpoint endpoint, Descriptor descriptor, int tag) except -1:
         if (<TcpEndpoint> endpoint).failure is not None:
@@ -159,7 +159,7 @@ cdef class BundledTcpBtl(TcpBtl):
         self.sent += 1
         self.bytes_sent += sizeof(PutFrame) + descriptor.size
         self.bytes_put += descriptor.size
-        return self.see_to(peer.bundle)
+        return self.update_links(peer.bundle)
 
     cpdef int flush(self, Endpoint endpoint) except -1:
         cdef Bundle bundle
@@ -171,7 +171,7 @@ cdef class BundledTcpBtl(TcpBtl):
                 return OUT_OF_RESOURCE
         return OK
 
-    cdef int see_to(self, Bundle bundle) except -1:
+    cdef int update_links(self, Bundle bundle) except -1:
         """Links were given something: room is to be told of where one is in the middle of a frame, and answers come soon."""
         cdef Link link
         cdef bint first = True
@@ -181,7 +181,7 @@ cdef class BundledTcpBtl(TcpBtl):
                 self.watched.writers += 1 if link.awaits_room else -1
                 watch(self.watched.epoll, link.wire.number, link.awaits_room, False)
             if not link.is_hot and (first or self.watched.hot_count < HOT):
-                self.heat(link)
+                self.poll_directly(link)
             first = False
         self.watched.in_vain = 0
         if self.done:
@@ -192,7 +192,7 @@ cdef class BundledTcpBtl(TcpBtl):
         """There is room in a link; the number of events."""
         cdef Link link = <Link> connection
         link.bundle.pump(link)
-        self.see_to(link.bundle)
+        self.update_links(link.bundle)
         return link.bundle.has_room_again()
 
     # -- what comes
@@ -229,7 +229,7 @@ cdef class BundledTcpBtl(TcpBtl):
         if bundle in self.ripe:
             events += self.hand_over_early(bundle)
         bundle.spread()
-        self.see_to(bundle)
+        self.update_links(bundle)
         events += bundle.has_room_again()
         if link.wire.over and not link.wire.fresh:
             events += self.lose(link)
@@ -418,15 +418,15 @@ cdef class BundledTcpBtl(TcpBtl):
         bundle.turns[number] = how.turn + 1      # as the peer has it, which may not have heard of one that stood here
         bundle.missing_since = bundle.denied_since = 0
         bundle.must_tell = True
-        self.heat(made)
+        self.poll_directly(made)
         bundle.pump(made)
-        self.see_to(bundle)
+        self.update_links(bundle)
         return 1
 
     cdef int close_link(self, Link link) except -1:
         """What it had goes over others."""
         cdef Bundle bundle = link.bundle
-        self.cool(link)
+        self.leave_to_epoll(link)
         if link.awaits_room:
             self.watched.writers -= 1
         forget(self.watched.epoll, link.wire.number)
@@ -447,7 +447,7 @@ cdef class BundledTcpBtl(TcpBtl):
             return self.give_up(bundle, f"{link.where} sent what is no frame", True)
         if bundle.links:
             bundle.spread()
-            self.see_to(bundle)
+            self.update_links(bundle)
         else:
             bundle.missing_since = now
         if bundle.departed:
@@ -543,7 +543,7 @@ cdef class BundledTcpBtl(TcpBtl):
         if not bundle.is_over:
             bundle.is_over = True
             bundle.send(FRAME_GOODBYE, 0, NULL, 0, NULL, 0, True)
-            self.see_to(bundle)
+            self.update_links(bundle)
         return 0
 
     cpdef int finalize(self) except -1:

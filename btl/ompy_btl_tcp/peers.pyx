@@ -187,7 +187,7 @@ cdef class Peers(Poller):
                 if not connection.wire.fresh:
                     pull(&connection.wire)
                 if not connection.is_hot:
-                    self.heat(connection)
+                    self.poll_directly(connection)
                     self.watched.in_vain = 0
                 if connection.wire.fresh:
                     events += self.consume(connection)
@@ -320,12 +320,12 @@ cdef class Peers(Poller):
             connection.endpoint = endpoint
             endpoint.connection = connection
             endpoint.failure = None
-        self.heat(connection)
+        self.poll_directly(connection)
         return 1
 
     cdef int close_connection(self, Connection connection) except -1:
         cdef TcpEndpoint endpoint = connection.endpoint
-        self.cool(connection)
+        self.leave_to_epoll(connection)
         if connection.gathers:
             self.gathering.remove(connection)
         if connection.queued and not connection.is_broken:
@@ -379,7 +379,7 @@ cdef class Peers(Poller):
         if connection.send(head, head_size, data, size, payload, payload_size, descriptor, must, later) != OK:
             self.refused += 1
             if connection.is_broken and not connection.is_hot:
-                self.heat(connection)            # epoll knows nothing of a socket that the program has closed
+                self.poll_directly(connection)            # epoll knows nothing of a socket that the program has closed
             return OUT_OF_RESOURCE
         self.sent += 1
         self.bytes_sent += head_size + size + payload_size
@@ -387,7 +387,7 @@ cdef class Peers(Poller):
             self.watched.work = True
         self.watched.in_vain = 0
         if not connection.is_hot:
-            self.heat(connection)
+            self.poll_directly(connection)
         if connection.queued and not queued:
             self.queue_begun(connection)
         return OK

@@ -49,9 +49,9 @@ cdef class Poller(Btl):
     cdef int finish_done(self) except -1
     cdef int refuse(self, Descriptor descriptor) except -1
     cdef int set_aside(self, Connection connection) except -1
-    cdef int heat(self, Connection connection) except -1
+    cdef int poll_directly(self, Connection connection) except -1
     cdef int heat_unread(self) except -1
-    cdef int cool(self, Connection connection) except -1
+    cdef int leave_to_epoll(self, Connection connection) except -1
     cdef int attend(self) except -1
     cdef int queue_begun(self, Connection connection) except -1
     cdef int flush_queue(self, Connection connection) except -1

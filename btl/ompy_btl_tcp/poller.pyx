@@ -193,14 +193,14 @@ cdef class Poller(Btl):
 
     # -- hot connections
 
-    cdef int heat(self, Connection connection) except -1:
+    cdef int poll_directly(self, Connection connection) except -1:
         """It is looked at each time from now on, in the place of the one that has been for longest."""
         cdef Connection coldest
         if not self.inside:
             lock(&self.watched.busy)
         if self.watched.hot_count == HOT:
             coldest = <Connection> self.hot[0]
-            self.cool(coldest)
+            self.leave_to_epoll(coldest)
             if coldest.wire.fresh:               # neither epoll nor a look at what is hot would tell of it
                 self.unread.append(coldest)
                 self.watched.work = True
@@ -218,10 +218,10 @@ cdef class Poller(Btl):
         some, self.unread = self.unread, []
         for connection in some:
             if self.by_number.get(connection.wire.number) is connection and not connection.is_hot:
-                self.heat(connection)
+                self.poll_directly(connection)
         return 0
 
-    cdef int cool(self, Connection connection) except -1:
+    cdef int leave_to_epoll(self, Connection connection) except -1:
         cdef int index
         if connection.is_hot:
             take_back(&self.watched)

@@ -18,4 +18,5 @@ cdef class HanModule(CollModule):
 
     cdef bint keeps_order(self, Operation operation) noexcept
     cdef int set_up(self, Communicator comm) except -1
+    cdef int run_levels(self, int function, CollectiveCall call, Communicator comm, Py_ssize_t segment) except -1
     cdef Decision decision(self, int function, Communicator comm)

@@ -4,6 +4,7 @@
 from ompy.core.board import OPERATIONS
 from ompy.core.host import host_number
 from ompy.core.schedule cimport Schedule, recycle, take_schedule
+from ompy.core.signals cimport keep_exceptions, raise_kept
 from ompy.mca.agreement import gathered
 from ompy.mca.coll import FUNCTIONS
 from ompy.mca.coll cimport (
@@ -42,13 +43,21 @@ cdef class HanModule(CollModule):
     cpdef int run(self, int function, CollectiveCall call, Communicator comm) except -1:
         """Carry the collective out; returns when this rank's part is done."""
         cdef Candidate chosen
-        cdef Schedule schedule
-        cdef Steps steps
         if self.settled and self.levels is None:
             return self.hand_on(function, call, comm)
         chosen = self.decision(function, comm).choose(call, comm)
         if chosen is None:
             return self.hand_on(function, call, comm)
+        keep_exceptions()
+        try:
+            return self.run_levels(function, call, comm, chosen.segment)
+        finally:
+            raise_kept()
+
+    cdef int run_levels(self, int function, CollectiveCall call, Communicator comm, Py_ssize_t segment) except -1:
+        """Level by level: the others count on this rank's part in each."""
+        cdef Schedule schedule
+        cdef Steps steps
         if not self.settled:
             # Calls come in the same order on every rank, and each is judged alike there.
             self.calls += 1
@@ -63,11 +72,11 @@ cdef class HanModule(CollModule):
         steps.levels, steps.comm, steps.schedule = self.levels, comm, schedule
         steps.show(operations[function])
         if function == ALLREDUCE:
-            allreduce(steps, call, chosen.segment)
+            allreduce(steps, call, segment)
         elif function == BARRIER:
             barrier(steps)
         elif function == BCAST:
-            bcast(steps, call, chosen.segment)
+            bcast(steps, call, segment)
         elif function == REDUCE:
             reduce(steps, call)
         elif function == ALLGATHER:

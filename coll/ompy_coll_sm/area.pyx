@@ -179,7 +179,7 @@ cdef class Area(ProgressSource):
     cdef char *claim_long(self, size_t nbytes) except NULL:
         """`claim` in the ring, in one run, behind what was put up last: once that which stood there is not needed."""
         cdef size_t used = self.taken % self.ring_size
-        cdef uint64_t begin = self.taken
+        cdef uint64_t taken = self.taken, begin = taken, first = self.kept_first
         cdef uint64_t needed = self.step - LINES if self.step > LINES else 0
         cdef Kept *oldest
         # Not all of the ring where less will do: what was used a moment ago is in the cache.
@@ -195,9 +195,21 @@ cdef class Area(ProgressSource):
         self.kept[self.kept_end % LINES] = Kept(self.step, begin)
         self.kept_end += 1
         if needed > self.floor:
-            self.raise_floor(needed, nbytes <= SHORT)
+            try:
+                self.raise_floor_or_stay(needed, nbytes <= SHORT)
+            except BaseException:
+                self.kept_first, self.kept_end, self.taken = first, self.kept_end - 1, taken
+                raise
         self.begin = begin % self.ring_size
         return self.rings + self.rank * self.ring_size + self.begin
+
+    cdef int raise_floor_or_stay(self, uint64_t needed, bint short) except -1:
+        """Where an exception ends the wait, the call has begun nothing: this step is the next one's."""
+        try:
+            return self.raise_floor(needed, short)
+        except BaseException:
+            self.step -= 1
+            raise
 
     cdef int raise_floor(self, uint64_t needed, bint short) except -1:
         """Wait until every rank is done with the step that is needed.

@@ -1,6 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 # distutils: extra_compile_args=--param=max-inline-insns-single=200 --param=max-inline-insns-auto=30
 """Where communicators get their shared memory from; `arena.pxd` has the picture."""
+from weakref import WeakValueDictionary
+
 from libc.string cimport memset
 
 from ompy.core.atomic cimport acquire32, add32
@@ -22,9 +24,10 @@ cdef size_t taken = 0                            # bytes of it that were ever le
 cdef size_t alone = 0                            # bytes lent in segments of their own
 cdef list returned = []                          # rooms of it that are not used, but perhaps by those who are slow
 
-# Slabs of others, by location, and their doorbells, by card: as many as there are peers.
-cdef dict mapped = {}
-cdef dict doorbells = {}
+# Slabs of others, by location, and their doorbells, by card, as long as a communicator uses them: of two processes that were
+# here one after the other, both may have had the same number.
+mapped = WeakValueDictionary()
+doorbells = WeakValueDictionary()
 
 
 cdef class Room:

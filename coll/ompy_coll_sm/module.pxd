@@ -18,3 +18,4 @@ cdef class SmModule(CollModule):
 
     cdef bint serves(self, int function, CollectiveCall call, Communicator comm) except -1
     cdef int set_up(self, Communicator comm) except -1
+    cdef int carry_out(self, Area area, int function, CollectiveCall call, Communicator comm) except -1

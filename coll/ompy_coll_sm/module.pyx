@@ -6,6 +6,7 @@ from ompy.core.board import OPERATIONS
 from ompy.core.doorbell cimport own as own_doorbell
 from ompy.core.errors import MPIError
 from ompy.core.progress cimport progress as poll
+from ompy.core.signals cimport keep_exceptions, raise_kept
 from ompy.core.typemap cimport Typemap, predefined
 from ompy.mca.coll import FUNCTIONS
 from ompy.mca.coll cimport (
@@ -31,6 +32,20 @@ cdef enum:
 cdef int operations[FUNCTION_COUNT]
 for function, name in enumerate(FUNCTIONS):
     operations[function] = OPERATIONS.index(name.capitalize())
+
+
+cdef bint is_one_step(int function, CollectiveCall call, Area area) noexcept:
+    """Whether the others count on no more of this rank, once it waits, than it has put up: what a signal handler raises may end
+    the call at once."""
+    cdef Py_ssize_t most = SHORT // area.size
+    if function == BARRIER:
+        return True
+    if function == GATHERV:
+        return area.rank != call.root
+    if function in (REDUCE_SCATTER, ALLGATHERV, ALLTOALLV, ALLTOALLW, SCATTERV):
+        return False
+    return (call.send_type is None or call.send_count * call.send_type.size <= most) \
+        and (call.recv_type is None or call.recv_count * call.recv_type.size <= most)
 
 
 cdef bint move_on() except -1:
@@ -84,11 +99,18 @@ cdef class SmModule(CollModule):
         cdef Area area = self.area
         if not self.serves(function, call, comm):
             return self.hand_on(function, call, comm)
-        if area is None:
-            self.set_up(comm)
-            area = self.area
+        if area is not None and is_one_step(function, call, area):
+            return self.carry_out(area, function, call, comm)
+        keep_exceptions()
+        try:
             if area is None:
-                return self.hand_on(function, call, comm)
+                self.set_up(comm)
+                area = self.area
+            return self.hand_on(function, call, comm) if area is None else self.carry_out(area, function, call, comm)
+        finally:
+            raise_kept()
+
+    cdef int carry_out(self, Area area, int function, CollectiveCall call, Communicator comm) except -1:
         area.shown.operation = operations[function]
         self.calls_left -= 1
         if self.calls_left <= 0:

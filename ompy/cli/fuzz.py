@@ -101,7 +101,7 @@ def fuzz(
     wish = campaign.Wish(seed, 0 if operations else seconds, operations, chosen, absent, shrinking=shrink)
     console = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
     if program is not None:
-        sys.exit(replayed(console, program, mca, python, launcher, silence, repeat))
+        sys.exit(replayed(program, mca, python, launcher, silence, repeat))
     planned = list(plan(wish, mca, ranks, rows if matrix or rows else None, python, launcher, silence))
     if not planned:
         raise click.UsageError(f"--rows {rows}: no row of the matrix has that in its name")
@@ -162,9 +162,7 @@ def plan(
             yield row.name, Place(count, (*row.mca, *mca), python, launcher, silence), wanted
 
 
-def replayed(
-    console: object, file: Path, mca: tuple[tuple[str, str], ...], python: str, launcher: str, silence: float, repeat: int
-) -> int:
+def replayed(file: Path, mca: tuple[tuple[str, str], ...], python: str, launcher: str, silence: float, repeat: int) -> int:
     """Run a saved program; the exit status."""
     from ompy.testing.fuzz import campaign
     from ompy.testing.fuzz.program import Program

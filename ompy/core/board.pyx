@@ -219,8 +219,8 @@ cdef class Board:
             mine.state = STATE_FINALIZED
             end_write()
 
-    def row(self, int rank):
-        """The record of a rank, whole: read again while its writer is at it."""
+    cdef Record record(self, int rank) except *:
+        """Whole: read again while its writer is at it."""
         cdef Record copy
         cdef uint32_t before
         if not 0 <= rank < self.size:
@@ -233,6 +233,16 @@ cdef class Board:
             ompy_fence()
             if before % 2 == 0 and before == self.records[rank].sequence:
                 break
+        return copy
+
+    def copy(self, int rank):
+        """The record of a rank as it is here, for a board elsewhere."""
+        cdef Record copy = self.record(rank)
+        return (<char *> &copy)[: sizeof(Record)]
+
+    def row(self, int rank):
+        """The record of a rank, for people."""
+        cdef Record copy = self.record(rank)
         row = Row()
         row.rank = rank
         row.pid = copy.pid
@@ -257,11 +267,6 @@ def show_call(str operation not None, str name not None):
     """Write the record of this rank as one that waits for processes that it does not know yet (`Comm_accept`)."""
     if mine != NULL:
         write_wait(OPERATIONS.index(operation), ANY_SOURCE, -1, 0, 0, shortened(name.encode("utf-8", "replace")))
-
-
-def show_wait(Request request):
-    """Write the record of this rank as a wait for the request does (for engines in plain Python)."""
-    note_wait(request)
 
 
 def show_running():

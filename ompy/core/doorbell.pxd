@@ -46,6 +46,7 @@ cdef class RemoteDoorbell:
     cdef Segment segment
     cdef Bell *bell
     cdef int writer
+    cdef object __weakref__
 
     cdef void ring_now(self) noexcept nogil
     cpdef int close(self) except -1
@@ -58,7 +59,7 @@ cdef void futex_wait(Bell *bell, uint32_t word, long nanoseconds) noexcept nogil
 
 # Wakes whoever sleeps behind the bell, with a byte for the pipe if that is how it was armed; of several who ring, the
 # first does it.
-cdef void strike(Bell *bell, int writer) noexcept nogil
+cdef void ring_bell(Bell *bell, int writer) noexcept nogil
 
 cdef bint peers_fence
 

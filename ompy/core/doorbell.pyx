@@ -6,6 +6,8 @@ from libc.stdint cimport uint32_t
 
 from ompy.core.segment cimport attach, create
 
+cdef extern from "<unistd.h>" nogil:
+    int close_descriptor "close"(int descriptor)
 cdef extern from *:
     """
     #include <limits.h>
@@ -64,7 +66,7 @@ cdef void futex_wait(Bell *bell, uint32_t word, long nanoseconds) noexcept nogil
     wait_on_word(&bell.word, word, nanoseconds)
 
 
-cdef void strike(Bell *bell, int writer) noexcept nogil:
+cdef void ring_bell(Bell *bell, int writer) noexcept nogil:
     cdef uint32_t how = exchange(&bell.armed, ARMED_NOT)
     if how == ARMED_NOT:
         return
@@ -102,12 +104,16 @@ cdef class Doorbell:
         drain_pipe(self.reader)
 
     cdef void ring(self) noexcept nogil:
-        strike(self.bell, self.writer)
+        ring_bell(self.bell, self.writer)
 
 
 cdef class RemoteDoorbell:
     def __cinit__(self):
         self.writer = -1
+
+    def __dealloc__(self):
+        if self.writer >= 0:
+            close_descriptor(self.writer)
 
     def __init__(self, bytes card):
         bell, pipe = card.split(b" ")
@@ -120,7 +126,7 @@ cdef class RemoteDoorbell:
             pass                                 # a peer that sleeps in poll(2) then waits for its back-stop
 
     cdef void ring_now(self) noexcept nogil:
-        strike(self.bell, self.writer)
+        ring_bell(self.bell, self.writer)
 
     cpdef int close(self) except -1:
         if self.bell != NULL:
@@ -130,11 +136,6 @@ cdef class RemoteDoorbell:
                 os.close(self.writer)
                 self.writer = -1
         return 0
-
-    def ring_bell(self) -> None:
-        """Wakes the peer if it sleeps."""
-        ring(self)
-
 
 cdef Doorbell mine = None
 

@@ -128,6 +128,7 @@ def open_heap() -> tuple[bytes, int, int] | None:
         kinds = <uint8_t *> lazy_table(pages)
         links = <uint32_t *> lazy_table(pages * sizeof(uint32_t))
         if kinds == NULL or links == NULL:
+            own = None
             return None
         keep_out_of_dumps(own.address, pages * page_size)
         span = pages * page_size

@@ -59,7 +59,9 @@ cdef class MessageRequest(Request):
             self.wanted = capacity
             if self.error is None:
                 self.status.error = ERR_TRUNCATE
-                self.error = MPIError(ERR_TRUNCATE, f"message of {length} bytes from rank {source} with tag {tag}, but the "
+                # The tags of the library's own messages tell the program nothing.
+                with_tag = f" with tag {tag}" if tag >= 0 else ""
+                self.error = MPIError(ERR_TRUNCATE, f"message of {length} bytes from rank {source}{with_tag}, but the "
                                                     f"receive buffer holds {capacity} bytes")
         self.status.nbytes = self.wanted
         self.convertor = None

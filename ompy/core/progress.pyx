@@ -9,16 +9,15 @@
 
 Where ranks outnumber cores the first three are short: whoever one waits for needs the core.
 """
-from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport INT64_MAX, int64_t, uint32_t
 
 from ompy.core.board cimport BARRIER, NEIGHBOR_ALLTOALLW, clear_wait, note_wait
 from ompy.core.clock cimport clock_now, rest_for
 from ompy.core.communicator cimport Communicator
 from ompy.core cimport progress_source as sources
-from ompy.core cimport request as life
+from ompy.core cimport request as requests
 from ompy.core.doorbell cimport (
-    ARMED_FUTEX, ARMED_PIPE, Bell, Doorbell, after_publishing, arm, disown, futex_wait, own, strike,
+    ARMED_FUTEX, ARMED_PIPE, Bell, Doorbell, after_publishing, arm, disown, futex_wait, own, ring_bell,
 )
 from ompy.core.listener cimport forget_listener, listen, listen_in_time
 from ompy.core.owner cimport engine, is_inside
@@ -27,7 +26,7 @@ from ompy.core.progress_source cimport (
     Descriptors, POLLIN, any_readable, any_ready, begin_watching, end_watching, entry_count, events_made, forget_all, gather,
     may_all_sleep, never, peek, peek_long, poll_all, poll_for, poll_in_turn, poll_once, pollfd,
 )
-from ompy.core.signals cimport check_signals
+from ompy.core.signals cimport check_signals, handle_signals
 from ompy.core.trace cimport EVENT_WAITED, is_tracing, record, trace_clock
 
 from ompy.core.errors import ERR_INTERN, ERR_OTHER, MPIError
@@ -142,7 +141,8 @@ cdef int wait_long(int *word, DoneFunction done, void *context, Request what) ex
     if over is not None:
         raise MPIError(ERR_OTHER, over)
     if is_inside():
-        raise MPIError(ERR_INTERN, "a wait inside the engine, from a callback or a receiver, would never end: nobody polls")
+        raise MPIError(ERR_INTERN, "a wait inside the engine, from a callback, a receiver, or a finaliser (__del__) that the "
+                                   "garbage collector runs there, would never end: nobody polls")
     waiting += 1
     waits += 1
     try:
@@ -200,7 +200,7 @@ cdef inline void end_wait() noexcept:
     if waiting == 0:
         after_publishing()
         if aside.armed:
-            strike(&aside, -1)
+            ring_bell(&aside, -1)
 
 
 cdef int record_wait(Request what, int64_t begun) except -1:
@@ -264,7 +264,7 @@ cdef bint watch(int *word, unsigned long long before, int64_t alone, int64_t yie
     cdef bint found = False
     cdef bint readable = False
     gather(&descriptors)
-    life.sleepers += 1
+    requests.sleepers += 1
     begin_watching()
     with nogil:
         start = clock_now()
@@ -281,7 +281,7 @@ cdef bint watch(int *word, unsigned long long before, int64_t alone, int64_t yie
                 if waited >= alone:
                     sched_yield()
         end_watching()
-    life.sleepers -= 1
+    requests.sleepers -= 1
     if readable:
         poll_in_turn()
     return found
@@ -317,7 +317,7 @@ cdef int sleep(int *word, unsigned long long before, long nanoseconds, bint awai
     led |= leads
     sleeps += 1
     asleep += 1
-    life.sleepers += awaits
+    requests.sleepers += awaits
     begin_watching()
     with nogil:
         rung = arm(here, how)
@@ -331,31 +331,31 @@ cdef int sleep(int *word, unsigned long long before, long nanoseconds, bint awai
         else:
             futex_wait(here, rung, nanoseconds)
     asleep -= 1
-    life.sleepers -= awaits
+    requests.sleepers -= awaits
     if leads:
         bell.drain()
         led = False
-        strike(&behind, -1)
+        ring_bell(&behind, -1)
     if asleep == 0:
         bell.disarm()
     return 0
 
 
 cdef void wake_everybody() noexcept:
-    strike(&aside, -1)
-    strike(&behind, -1)
+    ring_bell(&aside, -1)
+    ring_bell(&behind, -1)
     if bell is not None:
         bell.ring()
 
 
 cdef void wake_threads() noexcept:
     sources.events_made += 1
-    strike(&behind, -1)
+    ring_bell(&behind, -1)
     if bell is not None:
         bell.ring()
 
 
-cdef int wait_in_peace(Request request) except -1:
+cdef int wait_and_drop_exceptions(Request request) except -1:
     """Until the request is complete; what signal handlers raise meanwhile is dropped."""
     while not request.complete:
         try:
@@ -365,8 +365,8 @@ cdef int wait_in_peace(Request request) except -1:
     return 0
 
 
-life.wake_sleepers = wake_threads
-life.outlast = wait_in_peace
+requests.wake_sleepers = wake_threads
+requests.wait_uninterrupted = wait_and_drop_exceptions
 
 
 # -- settings, and the engine seen from Python
@@ -434,7 +434,7 @@ def counters() -> dict[str, int]:
 def shutdown() -> None:
     """Gives back the doorbell, once no transport is left that uses it; a thread that still waits keeps it."""
     global bell
-    if life.sleepers == 0 and asleep == 0:
+    if requests.sleepers == 0 and asleep == 0:
         bell = None
         disown()
 
@@ -454,7 +454,7 @@ def abandon() -> None:
     forget_all()
     forget_listener()
     waiting = asleep = 0
-    life.sleepers = 0
+    requests.sleepers = 0
     led = False
 
 
@@ -499,6 +499,6 @@ def serve_until_readable(int descriptor, double seconds=-1) -> None:
                     poll_for(descriptors.list, descriptors.count + 1, nanoseconds)
                 nanoseconds = min(2 * nanoseconds, longest_sleep)
                 listen()
-            PyErr_CheckSignals()
+            handle_signals()
     finally:
         end_wait()

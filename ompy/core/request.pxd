@@ -96,4 +96,4 @@ cdef int sleepers
 ctypedef void (*WakeFunction)() noexcept
 ctypedef int (*WaitFunction)(Request request) except -1
 cdef WakeFunction wake_sleepers
-cdef WaitFunction outlast
+cdef WaitFunction wait_uninterrupted

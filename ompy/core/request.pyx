@@ -44,7 +44,7 @@ cdef class Request:
             if memory is not None:
                 self.buffer = memory if self.buffer is None else (self.buffer, memory)
             elif self.buffer is None:
-                outlast(self)
+                wait_uninterrupted(self)
         return 0
 
     cdef int begin(self) except -1:

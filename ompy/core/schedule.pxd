@@ -73,6 +73,8 @@ cdef class Schedule(Request):
     cdef int persist(self) except -1
     # Carry it out and return when this rank's part is done.  `start` is the other way: the engine advances it.
     cpdef int run(self) except -1
+    cdef bint has_rounds(self) noexcept
+    cdef int run_through(self) except -1
 
     cdef Step *append(self, StepKind kind, int peer, Typemap typemap, object other) except NULL
     cdef int post(self) except -1
@@ -90,8 +92,9 @@ cdef class Schedule(Request):
     cdef int clear(self) except -1
 
 
-# A schedule on a communicator, with a fresh tag of it; `operation` is what the job board calls it.
-cdef Schedule make_schedule(Communicator comm, int operation)
-# The same from a pool, for those who run it once, blocking, and give it back with `recycle`.
+# A schedule on a communicator, with a fresh tag of it, from a pool, for those who run it once, blocking, and give it back with
+# `recycle`; `operation` is what the job board calls it.
 cdef Schedule take_schedule(Communicator comm, int operation)
+# The same without a tag: that is taken once all is written, as an exception before would leave this rank a tag ahead.
+cdef Schedule blank_schedule(Communicator comm, int operation, bint pooled=*)
 cdef int recycle(Schedule schedule) except -1

@@ -12,6 +12,7 @@ from ompy.core.operation cimport Operation, failures_kept, raise_failure
 from ompy.core.proc cimport failures
 from ompy.core.progress cimport wait
 from ompy.core.progress_source cimport ProgressSource, register_source, unregister_source
+from ompy.core.signals cimport keep_exceptions, raise_kept
 from ompy.mca cimport pml as layer
 
 from ompy.core.errors import ERR_INTERN, ERR_TRUNCATE, MPIError
@@ -335,8 +336,28 @@ cdef class Schedule(Request):
                 raise step_error(request.error, request.peer)
         return self.land()
 
+    cdef bint has_rounds(self) noexcept:
+        """Several of them."""
+        cdef int index
+        for index in range(self.length - 1):
+            if self.steps[index].last:
+                return True
+        return False
+
     cpdef int run(self) except -1:
-        """Carry the schedule out, blocking.  Errors: that of the first step that fails, its peer named."""
+        """Carry the schedule out, blocking.  Errors: that of the first step that fails, its peer named.
+
+        Where there are several rounds the others count on those that are to come: what a signal handler raises is raised then.
+        """
+        if not self.has_rounds():
+            return self.run_through()
+        keep_exceptions()
+        try:
+            return self.run_through()
+        finally:
+            raise_kept()
+
+    cdef int run_through(self) except -1:
         self.cursor = 0
         try:
             while self.cursor < self.length:
@@ -485,22 +506,16 @@ def step_error(error, peer):
     return wrapped
 
 
-cdef Schedule make_schedule(Communicator comm, int operation):
-    cdef Schedule schedule = Schedule.__new__(Schedule)
-    schedule.communicator = comm
-    schedule.operation = operation
+cdef Schedule take_schedule(Communicator comm, int operation):
+    cdef Schedule schedule = blank_schedule(comm, operation)
     schedule.tag = comm.collective_tag()
     return schedule
 
 
-cdef Schedule take_schedule(Communicator comm, int operation):
-    cdef Schedule schedule
-    if not pool:
-        return make_schedule(comm, operation)
-    schedule = <Schedule> pool.pop()
+cdef Schedule blank_schedule(Communicator comm, int operation, bint pooled=True):
+    cdef Schedule schedule = <Schedule> pool.pop() if pooled and pool else Schedule.__new__(Schedule)
     schedule.communicator = comm
     schedule.operation = operation
-    schedule.tag = comm.collective_tag()
     return schedule
 
 

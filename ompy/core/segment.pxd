@@ -18,6 +18,7 @@ cdef class Segment:
     cdef int descriptor                          # of the memfd or file, -1 once let go
     cdef readonly str path                       # of the file, "" for a memfd
     cdef bint owner
+    cdef object __weakref__
 
     cdef int map(self, size_t mirror) except -1
     # What peers pass to `attach`.  Of use only while the descriptor is held (memfd) or until `unlink` (file).

@@ -1,5 +1,4 @@
 FILE_DIRECTORY: str
-BACKINGS: tuple[str, ...]
 
 class Segment:
     @property

@@ -16,7 +16,6 @@ cdef extern from "<unistd.h>" nogil:
     int close_descriptor "close"(int descriptor)
 
 FILE_DIRECTORY = "/dev/shm"
-BACKINGS = ("auto", "memfd", "file")
 
 # The job whose name files carry, so that its launcher can sweep what a killed rank has left.
 cdef str job_name = ""

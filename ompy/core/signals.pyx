@@ -66,3 +66,18 @@ cdef int check_signals() except -1:
         if kept is None:
             kept = exception
     return 0
+
+
+class KeptExceptions:
+    """`keep_exceptions` and `raise_kept`, for calls in plain Python."""
+
+    def __enter__(self):
+        keep_exceptions()
+        return self
+
+    def __exit__(self, *problem):
+        raise_kept()
+
+    def first(self):
+        """`exception_kept`."""
+        return exception_kept()

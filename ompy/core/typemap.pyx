@@ -293,7 +293,7 @@ cdef class Typemap:
             16 elements over 2 processes, process 1      block:      ........########
                                                          cyclic(3):  ...###...###...#
         """
-        cdef Py_ssize_t gsize, psize, argument, block, owned, first, coordinate, stride = self.extent, offset = 0
+        cdef Py_ssize_t gsize, psize, argument, block, owned, first, period, coordinate, stride = self.extent, offset = 0
         cdef int remaining = size, below = rank
         cdef Typemap part = self
         for name, values in (("distribs", distributions), ("dargs", arguments), ("psizes", psizes)):
@@ -314,9 +314,9 @@ cdef class Typemap:
             if gsize < 1:
                 raise MPIError(ERR_ARG, f"gsizes: {gsize} elements in a dimension")
             block = block_of(gsize, distribution, argument, psize)
-            first = coordinate * block
-            owned = max(0, gsize - first) // (psize * block) * block + min(block, max(0, gsize - first) % (psize * block))
-            part = part.cyclic(owned, block, stride, times(psize * block, stride))
+            first, period = times(coordinate, block), times(psize, block)
+            owned = max(0, gsize - first) // period * block + min(block, max(0, gsize - first) % period)
+            part = part.cyclic(owned, block, stride, times(period, stride))
             offset = plus(offset, times(first, stride))
             stride = times(gsize, stride)
         return part.moved(offset, stride)
@@ -327,7 +327,7 @@ cdef class Typemap:
         cdef Py_ssize_t blocks = owned // block
         if blocks:
             made.place(self.create_hvector(block, 1, stride), 0, blocks, block_stride)
-        made.place(self, blocks * block_stride, owned % block, stride)
+        made.place(self, times(blocks, block_stride), owned % block, stride)
         return made.finish()
 
     cpdef Py_ssize_t elements_in(self, Py_ssize_t nbytes) except -2:
@@ -355,10 +355,10 @@ cdef Py_ssize_t block_of(Py_ssize_t gsize, distribution, Py_ssize_t argument, Py
     if distribution not in (DISTRIBUTE_BLOCK, DISTRIBUTE_CYCLIC):
         raise MPIError(ERR_ARG, f"distribs: {distribution} is none of DISTRIBUTE_BLOCK, DISTRIBUTE_CYCLIC, DISTRIBUTE_NONE")
     if argument == DISTRIBUTE_DFLT_DARG:
-        return (gsize + psize - 1) // psize if distribution == DISTRIBUTE_BLOCK else 1
-    if argument < 1 or (distribution == DISTRIBUTE_BLOCK and argument * psize < gsize):
+        return (gsize - 1) // psize + 1 if distribution == DISTRIBUTE_BLOCK else 1
+    if argument < 1 or (distribution == DISTRIBUTE_BLOCK and argument <= (gsize - 1) // psize):
         raise MPIError(ERR_ARG, f"dargs: blocks of {argument} do not distribute {gsize} elements over {psize} processes")
-    return argument
+    return min(argument, gsize)
 
 
 cdef entries(unit):

@@ -47,7 +47,7 @@ cdef class PeerRoutes:
     cdef readonly list rdma                      # Route that can put or get
     cdef readonly list verdicts                  # (component, chosen: bool, reason), for `ompy explain`
     cdef readonly Route first                    # eager[0], what the fast path takes
-    cdef size_t next_eager, next_send
+    cdef size_t next_eager
 
     cdef Route eager_route(self)                 # round robin
 

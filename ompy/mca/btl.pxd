@@ -99,7 +99,6 @@ cdef enum:
 cdef enum:
     TAG_PML = 1
     TAG_OSC = 2
-    TAG_COLL = 3
     TAG_COUNT = 256
 
 

@@ -12,7 +12,7 @@ from ompy.core.owner cimport enter, leave
 from ompy.core.proc cimport failures
 from ompy.core.memory import view
 from ompy.core.progress cimport wait_until
-from ompy.core.request cimport Request, outlast
+from ompy.core.request cimport Request, wait_uninterrupted
 
 interface = INTERFACE
 
@@ -111,7 +111,7 @@ cdef class MtlSend(MessageRequest):
         finally:
             leave()
         if waits:
-            outlast(self)
+            wait_uninterrupted(self)
         return 0
 
     cdef object set_aside(self):

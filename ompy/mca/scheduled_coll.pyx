@@ -5,7 +5,7 @@ from cpython.mem cimport PyMem_Malloc
 from ompy.core.basic cimport BASIC_BYTE
 from ompy.core.communicator cimport Communicator
 from ompy.core.request cimport Request
-from ompy.core.schedule cimport Schedule, make_schedule, recycle, take_schedule
+from ompy.core.schedule cimport Schedule, blank_schedule, recycle
 from ompy.core.typemap cimport Typemap, predefined
 from ompy.mca.coll cimport (
     ALLGATHER, ALLGATHERV, ALLREDUCE, ALLTOALL, BCAST, EXSCAN, FUNCTION_COUNT, GATHER, NEIGHBOR_ALLGATHER, REDUCE,
@@ -58,21 +58,23 @@ cdef class ScheduledColl(CollModule):
 
     cpdef int run(self, int function, CollectiveCall call, Communicator comm) except -1:
         """Carry the collective out; returns when this rank's part is done."""
-        cdef Schedule schedule = take_schedule(comm, operations[function])
+        cdef Schedule schedule = blank_schedule(comm, operations[function])
         self.fill(schedule, function, call, comm)
+        schedule.tag = comm.collective_tag()
         schedule.run()
         return recycle(schedule)
 
     cpdef Request start(self, int function, CollectiveCall call, Communicator comm):
         """Start the collective; the progress engine advances it."""
-        cdef Schedule schedule = make_schedule(comm, operations[function])
+        cdef Schedule schedule = blank_schedule(comm, operations[function], False)
         self.fill(schedule, function, call, comm)
+        schedule.tag = comm.collective_tag()
         schedule.start()
         return schedule
 
     cpdef Request init(self, int function, CollectiveCall call, Communicator comm):
         """The collective as a persistent request, inactive."""
-        cdef Schedule schedule = make_schedule(comm, operations[function])
+        cdef Schedule schedule = blank_schedule(comm, operations[function], False)
         self.fill(schedule, function, call, comm)
         schedule.persist()
         return schedule

@@ -21,6 +21,8 @@ cdef class AttachedBuffer:
     cdef int reap(self) except -1
     # Take a gap for a message.
     cdef BufferedMessage reserve(self, Py_ssize_t nbytes)
+    # None where there is none for so many bytes.
+    cdef BufferedMessage place_for(self, Py_ssize_t nbytes)
     cdef int send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, Communicator comm) except -1
     # Wait until all messages have left.
     cdef int flush(self) except -1

@@ -11,7 +11,7 @@ Messages under way occupy runs of the attached memory; a new one takes the first
 from ompy.core.basic cimport BASIC_BYTE
 from ompy.core.constants cimport MODE_STANDARD
 from ompy.core.convertor cimport pack_all
-from ompy.core.progress cimport wait
+from ompy.core.progress cimport progress, wait
 from ompy.core.typemap cimport predefined
 from ompy.mca.pml cimport pml
 from ompy.mpi.combined cimport combine
@@ -27,6 +27,10 @@ from ompy.mpi.exceptions import Exception as MPIException
 BSEND_OVERHEAD = 64
 
 cdef Typemap byte_typemap = predefined(BASIC_BYTE)
+
+# Rounds of the engine without news after which there is no more to learn about messages.
+cdef enum:
+    IDLE_ROUNDS = 64
 
 # The buffer of the process, for communicators that have none of their own.
 cdef dict process_attributes = {}
@@ -60,12 +64,26 @@ cdef class AttachedBuffer:
         return 0
 
     cdef BufferedMessage reserve(self, Py_ssize_t nbytes):
+        """Room for a message.  Where there is none at first, what has been received meanwhile leaves."""
+        cdef BufferedMessage taken
+        cdef int idle = 0
+        self.reap()
+        taken = self.place_for(nbytes)
+        while taken is None and idle < IDLE_ROUNDS and nbytes <= self.nbytes:
+            idle = 0 if progress() else idle + 1
+            self.reap()
+            taken = self.place_for(nbytes)
+        if taken is None:
+            what = f"a message of {nbytes} bytes does not fit into the attached {self.nbytes} bytes"
+            raise MPIError(ERR_BUFFER, f"{what} besides {len(self.messages)} others: attach a larger buffer, or flush it")
+        return taken
+
+    cdef BufferedMessage place_for(self, Py_ssize_t nbytes):
         cdef BufferedMessage message, taken = BufferedMessage.__new__(BufferedMessage)
         cdef buffer own
         cdef size_t end = self.address
         cdef Py_ssize_t position = 0
         taken.nbytes = nbytes
-        self.reap()
         if self.memory is None:
             own = allocate_buffer(nbytes, False)
             taken.memory = own
@@ -80,8 +98,7 @@ cdef class AttachedBuffer:
             position += 1
         else:
             if self.address + self.nbytes - end < <size_t> nbytes:
-                what = f"a message of {nbytes} bytes does not fit into the attached {self.nbytes} bytes"
-                raise MPIError(ERR_BUFFER, f"{what} besides {len(self.messages)} others: attach a larger buffer, or flush it")
+                return None
         taken.start = end
         self.messages.insert(position, taken)
         return taken

@@ -5,7 +5,8 @@
 
 from ompy.core.communicator cimport ANYWHERE, TOGETHER, Communicator
 from ompy.core.constants cimport PROC_NULL, TAG_UPPER_BOUND, UNDEFINED
-from ompy.core.request cimport CompletedRequest, Request as CoreRequest
+from ompy.core.request cimport Request as CoreRequest
+from ompy.core.signals cimport keep_exceptions, raise_kept
 from ompy.mpi.errhandler cimport (
     Errhandler, call_errhandler, create_errhandler, get_errhandler, handle_makers, set_errhandler,
 )
@@ -189,9 +190,10 @@ cdef class Comm(ObjectCollectives):
         """
         cdef Communicator parent
         cdef Comm made
+        keep_exceptions()
         try:
             parent = self.live()
-            made = self.heir(duplicate(parent, self.kept_by_duplicate()), type(self), info)
+            made = self.new_handle(duplicate(parent, self.kept_by_duplicate()), type(self), info)
             if parent.attributes and "keyvals" in parent.attributes:
                 try:
                     attributes.copy_attrs(self, parent.attributes, made.comm.attributes)
@@ -200,6 +202,8 @@ cdef class Comm(ObjectCollectives):
                     raise
         except MPIError as error:
             hand_over(error, self.comm)
+        finally:
+            raise_kept()
         return made
 
     def Dup_with_info(self, Info info) -> Comm:
@@ -227,7 +231,7 @@ cdef class Comm(ObjectCollectives):
 
         try:
             parent = self.live()
-            inherited = self.bequest(info)
+            inherited = self.inherited_settings(info)
             try:
                 attributes.copy_attrs(self, parent.attributes, inherited)
             except BaseException as error:
@@ -237,7 +241,7 @@ cdef class Comm(ObjectCollectives):
                 raise failure
         except MPIError as error:
             hand_over(error, self.comm)
-        return made, new_request(CompletedRequest() if request is None else request, made)
+        return made, new_request(request, made)
 
     def Idup_with_info(self, Info info) -> tuple:
         """As `Idup` with hints (MPI-4.1, 7.4.2)."""
@@ -248,10 +252,13 @@ cdef class Comm(ObjectCollectives):
 
         Every process of the communicator calls it; disjoint groups may be given at the same time.
         """
+        keep_exceptions()
         try:
-            return self.heir(communicators.create(self.live(), checked(group, "group")), None, None)
+            return self.new_handle(communicators.create(self.live(), checked(group, "group")), None, None)
         except MPIError as error:
             hand_over(error, self.comm)
+        finally:
+            raise_kept()
 
     def Split(self, int color=0, int key=0) -> Comm:
         """One communicator for each color (MPI-4.1, 7.4.2).
@@ -260,12 +267,15 @@ cdef class Comm(ObjectCollectives):
             color: not negative, or UNDEFINED to be in none, which returns COMM_NULL.
             key: orders the ranks of the new communicator; equal keys keep their order.
         """
+        keep_exceptions()
         try:
             if color < 0 and color != UNDEFINED:
                 raise MPIError(ERR_ARG, f"color: a number that isn't negative, or UNDEFINED, expected, got {color}")
-            return self.heir(split(self.live(), color, key), None, None)
+            return self.new_handle(split(self.live(), color, key), None, None)
         except MPIError as error:
             hand_over(error, self.comm)
+        finally:
+            raise_kept()
 
     def Split_type(self, int split_type, int key=0, Info info=None) -> Comm:
         """One communicator for each set of processes that share hardware (MPI-4.1, 7.4.2).
@@ -287,6 +297,7 @@ cdef class Comm(ObjectCollectives):
         cdef object failure = None
         cdef dict colors = {}
         cdef int placement = TOGETHER
+        keep_exceptions()
         try:
             self.live()
             if split_type not in (COMM_TYPE_SHARED, COMM_TYPE_HW_UNGUIDED, COMM_TYPE_HW_GUIDED, COMM_TYPE_RESOURCE_GUIDED,
@@ -316,9 +327,11 @@ cdef class Comm(ObjectCollectives):
             made = split(self.comm, UNDEFINED if color is None else color, key, None, placement)
             if failure is not None:
                 raise failure
-            return self.heir(made, None, None)
+            return self.new_handle(made, None, None)
         except MPIError as error:
             hand_over(error, self.comm)
+        finally:
+            raise_kept()
 
     def Free(self) -> None:
         """Let go of the communicator on every process; the handle becomes COMM_NULL (MPI-4.1, 7.4.3).
@@ -504,17 +517,17 @@ cdef class Comm(ObjectCollectives):
             return {"topology": self.comm.attributes["topology"]}
         return None
 
-    cdef Comm heir(self, Communicator core, object cls, object info):
+    cdef Comm new_handle(self, Communicator core, object cls, object info):
         cdef Comm made
         if core is None:
             return blank(cls or classes["inter" if self.comm.is_inter else "intra"])
         made = new_comm(core) if cls is None else blank(cls)
         made.comm = core
         if self.comm.attributes or info is not None:
-            core.attributes.update(self.bequest(info))
+            core.attributes.update(self.inherited_settings(info))
         return made
 
-    cdef dict bequest(self, object info):
+    cdef dict inherited_settings(self, object info):
         """Attributes of a communicator that is made from this one now."""
         cdef dict given = {}
         if "errhandler" in self.comm.attributes:
@@ -526,7 +539,7 @@ cdef class Comm(ObjectCollectives):
         return given
 
 
-cdef int equip(Communicator core, Group group, Info info, Errhandler errhandler) except -1:
+cdef int set_up(Communicator core, Group group, Info info, Errhandler errhandler) except -1:
     if group.session is not None:
         core.attributes["session"] = group.session
     if errhandler is not None:

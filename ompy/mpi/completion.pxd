@@ -18,7 +18,7 @@ cdef class RequestHandle(Handle):
     cdef Loader loader                           # NULL: lower-case waits return None
 
 
-# The request; an error for a null handle.
+# The request; an error for a null handle, and after Finalize.
 cdef CoreRequest require(RequestHandle handle)
 
 cdef inline int become_null(RequestHandle handle) except -1:

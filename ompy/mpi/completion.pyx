@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 # cython: auto_pickle=False
 """How one operation is completed (MPI-4.1, 3.7.3): waits and tests."""
 
@@ -6,11 +6,12 @@ from ompy.core.progress cimport progress_or_yield, wait
 from ompy.core.request cimport Request as CoreRequest
 from ompy.core.request cimport sent
 from ompy.core.status cimport StatusRecord, set_empty
+from ompy.mca.pml cimport closed
 from ompy.mpi.buffers cimport Spec, keep
 from ompy.mpi.generalized cimport GeneralizedRequest
 from ompy.mpi.handle cimport Handle, forget
 
-from ompy.core.errors import ERR_REQUEST, MPIError
+from ompy.core.errors import ERR_OTHER, ERR_REQUEST, MPIError
 from ompy.mpi.exceptions import Exception as MPIException
 from ompy.mpi.exceptions import hand_over
 
@@ -31,6 +32,8 @@ cdef class RequestHandle(Handle):
 cdef CoreRequest require(RequestHandle handle):
     if handle.request is None:
         raise MPIException(ERR_REQUEST, "a request expected, not REQUEST_NULL")
+    if closed is not None:
+        raise MPIException(ERR_OTHER, closed)
     return handle.request
 
 

@@ -3,7 +3,8 @@
 # distutils: extra_compile_args=-Os
 """Inter-communicators: two groups that talk to each other (MPI-4.1, 7.6)."""
 
-from ompy.mpi.comm cimport Comm, classes, equip
+from ompy.core.signals cimport keep_exceptions, raise_kept
+from ompy.mpi.comm cimport Comm, classes, set_up
 from ompy.mpi.errhandler cimport Errhandler
 from ompy.mpi.group cimport Group, checked, new_group
 from ompy.mpi.info cimport Info
@@ -38,7 +39,7 @@ cdef class Intercomm(Comm):
             made.comm = communicators.from_groups(checked(local_group, "local_group"), local_leader,
                                                   checked(remote_group, "remote_group"), remote_leader, stringtag)
             if made.comm is not None:
-                equip(made.comm, local_group, info, errhandler)
+                set_up(made.comm, local_group, info, errhandler)
         except MPIError as error:
             hand_over(error, None)
         return made
@@ -71,10 +72,13 @@ cdef class Intercomm(Comm):
         Parameters:
             high: of the group that comes second; the same in all processes of a group.
         """
+        keep_exceptions()
         try:
-            return self.heir(intercommunicators.merge(self.live(), high), classes["intra"], None)
+            return self.new_handle(intercommunicators.merge(self.live(), high), classes["intra"], None)
         except MPIError as error:
             hand_over(error, self.comm)
+        finally:
+            raise_kept()
 
 
 classes["inter"] = Intercomm

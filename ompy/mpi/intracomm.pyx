@@ -7,8 +7,10 @@ from cpython.object cimport PyObject
 
 from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport TAG_UPPER_BOUND, UNDEFINED
+from ompy.core.signals cimport keep_exceptions, raise_kept
+from ompy.mca.agreement cimport agree
 from ompy.mca.coll cimport EXSCAN, SCAN
-from ompy.mpi.comm cimport Comm, classes, equip
+from ompy.mpi.comm cimport Comm, classes, set_up
 from ompy.mpi.errhandler cimport Errhandler
 from ompy.mpi.group cimport Group, checked
 from ompy.mpi.handle cimport predefine
@@ -26,7 +28,7 @@ from ompy.mpi.topology import (
     CART, DIST_GRAPH, GRAPH, Cartesian, DistributedGraph, Graph, checked_graph, checked_grid, checked_ranks,
     checked_weights, product, repeated,
 )
-from ompy.runtime import communicators, intercommunicators
+from ompy.runtime import communicators, intercommunicators, internal_messages
 
 __all__ = ["COMM_SELF", "COMM_WORLD", "Intracomm"]
 
@@ -58,11 +60,14 @@ cdef class Intracomm(Comm):
         Parameters:
             tag: keeps apart the calls that threads make at the same time.
         """
+        keep_exceptions()
         try:
             check_tag(tag)
-            return self.heir(create_group(self.live(), checked(group, "group"), tag), None, None)
+            return self.new_handle(create_group(self.live(), checked(group, "group"), tag), None, None)
         except MPIError as error:
             hand_over(error, self.comm)
+        finally:
+            raise_kept()
 
     @classmethod
     def Create_from_group(cls, Group group not None, str stringtag="org.mpi4py", Info info=None,
@@ -77,7 +82,7 @@ cdef class Intracomm(Comm):
         try:
             made.comm = communicators.from_group(checked(group, "group"), stringtag)
             if made.comm is not None:
-                equip(made.comm, group, info, errhandler)
+                set_up(made.comm, group, info, errhandler)
         except MPIError as error:
             hand_over(error, None)
         return made
@@ -94,7 +99,7 @@ cdef class Intracomm(Comm):
         try:
             check_tag(tag)
             made = intercommunicators.connect(self.live(), local_leader, peer_comm.comm, remote_leader, tag)
-            return self.heir(made, None, None)
+            return self.new_handle(made, None, None)
         except MPIError as error:
             hand_over(error, self.comm)
 
@@ -112,6 +117,7 @@ cdef class Intracomm(Comm):
             a Cartcomm; COMM_NULL for the processes left over.
         """
         cdef Communicator parent
+        keep_exceptions()
         try:
             parent = self.live()
             extents, rings = checked_grid(dims, periods, parent.size)
@@ -120,6 +126,8 @@ cdef class Intracomm(Comm):
             return self.arranged(topology, count, CART)
         except MPIError as error:
             hand_over(error, self.comm)
+        finally:
+            raise_kept()
 
     def Create_graph(self, index, edges, bint reorder=False):
         """Arrange the first processes in a graph that all of them know (MPI-4.1, 8.5.3).
@@ -133,6 +141,7 @@ cdef class Intracomm(Comm):
             a Graphcomm; COMM_NULL for the processes left over.
         """
         cdef Communicator parent
+        keep_exceptions()
         try:
             parent = self.live()
             ends, targets = checked_graph(index, edges, parent.size)
@@ -140,6 +149,8 @@ cdef class Intracomm(Comm):
             return self.arranged(topology, len(ends), GRAPH)
         except MPIError as error:
             hand_over(error, self.comm)
+        finally:
+            raise_kept()
 
     def Create_dist_graph_adjacent(self, sources, destinations, sourceweights=None, destweights=None, Info info=None,
                                    bint reorder=False):
@@ -151,6 +162,7 @@ cdef class Intracomm(Comm):
             reorder: whether ranks may change; they don't.
         """
         cdef Communicator parent
+        keep_exceptions()
         try:
             parent = self.live()
             incoming = checked_ranks(sources, parent.size, "sources")
@@ -163,6 +175,8 @@ cdef class Intracomm(Comm):
             return self.arranged(topology, parent.size, DIST_GRAPH, info)
         except MPIError as error:
             hand_over(error, self.comm)
+        finally:
+            raise_kept()
 
     def Create_dist_graph(self, sources, degrees, destinations, weights=None, Info info=None, bint reorder=False):
         """A graph of which each process gives any edges (MPI-4.1, 8.5.4).
@@ -175,17 +189,25 @@ cdef class Intracomm(Comm):
             reorder: whether ranks may change; they don't.
         """
         cdef Communicator parent
+        cdef object edges = None, problem = None
+        keep_exceptions()
         try:
             parent = self.live()
-            starts = repeated(checked_ranks(sources, parent.size, "sources"), degrees)
-            ends = checked_ranks(destinations, parent.size, "destinations")
-            if len(starts) != len(ends):
-                raise ValueError(f"destinations: {len(starts)} expected, as degrees say, got {len(ends)}")
-            costs = checked_weights(weights, len(ends), "weights")
-            everyones = self.allgather((starts, ends, costs))
+            try:
+                starts = repeated(checked_ranks(sources, parent.size, "sources"), degrees)
+                ends = checked_ranks(destinations, parent.size, "destinations")
+                if len(starts) != len(ends):
+                    raise ValueError(f"destinations: {len(starts)} expected, as degrees say, got {len(ends)}")
+                edges = starts, ends, checked_weights(weights, len(ends), "weights")
+            except BaseException as error:
+                problem = error
+            agree(parent, problem, "the graph can't be made")
+            everyones = internal_messages.share_value(parent, internal_messages.gather_values(parent, edges, 0), 0)
             return self.arranged(own_edges(everyones, parent.rank), parent.size, DIST_GRAPH, info)
         except MPIError as error:
             hand_over(error, self.comm)
+        finally:
+            raise_kept()
 
     def Cart_map(self, dims, periods=None) -> int:
         """Rank that this process would have in a grid, or UNDEFINED (MPI-4.1, 8.5.8)."""
@@ -206,7 +228,7 @@ cdef class Intracomm(Comm):
     cdef object arranged(self, topology, int count, kind, info=None):
         """A communicator of the first `count` processes, which have a topology (MPI-4.1, 8.5)."""
         core = first_ranks(self.live(), count, {"topology": topology})
-        return self.heir(core, None if core is None else classes[kind], info)
+        return self.new_handle(core, None if core is None else classes[kind], info)
 
     # --- prefix reductions
 
@@ -252,11 +274,14 @@ cdef class Intracomm(Comm):
         Parameters:
             op: an Op or a function of two objects; associative.
         """
+        keep_exceptions()
         try:
             self.compare(SCAN, op, 0)
             return prefix(sendobj, op, self.live(), True)
         except MPIError as error:
             hand_over(error, self.comm)
+        finally:
+            raise_kept()
 
     def exscan(self, sendobj, op=SUM):
         """Combine the objects of the ranks before this one; None on rank 0 (MPI-4.1, 6.11.2).
@@ -264,11 +289,14 @@ cdef class Intracomm(Comm):
         Parameters:
             op: an Op or a function of two objects; associative.
         """
+        keep_exceptions()
         try:
             self.compare(EXSCAN, op, 0)
             return prefix(sendobj, op, self.live(), False)
         except MPIError as error:
             hand_over(error, self.comm)
+        finally:
+            raise_kept()
 
     # --- processes that come and meet
 
@@ -288,7 +316,7 @@ cdef class Intracomm(Comm):
             made, codes = dynamic_processes.spawn(self.live(), [command], [args], [maxprocs], [info], root)
             if errcodes is not None:
                 errcodes[:] = codes[0]
-            return self.heir(made, None, None)
+            return self.new_handle(made, None, None)
         except MPIError as error:
             hand_over(error, self.comm)
 
@@ -309,7 +337,7 @@ cdef class Intracomm(Comm):
             made, codes = dynamic_processes.spawn(self.comm, *programs, root)
             if errcodes is not None:
                 errcodes[:] = codes
-            return self.heir(made, None, None)
+            return self.new_handle(made, None, None)
         except MPIError as error:
             hand_over(error, self.comm)
 
@@ -320,7 +348,7 @@ cdef class Intracomm(Comm):
             info: hint `timeout`: seconds after which to give up; without it the wait has no end.
         """
         try:
-            return self.heir(dynamic_processes.accept(self.live(), port_name, info, root), None, None)
+            return self.new_handle(dynamic_processes.accept(self.live(), port_name, info, root), None, None)
         except MPIError as error:
             hand_over(error, self.comm)
 
@@ -331,7 +359,7 @@ cdef class Intracomm(Comm):
             info: hint `timeout`: seconds after which to give up, instead of `mpi_connect_timeout`.
         """
         try:
-            return self.heir(dynamic_processes.connect(self.live(), port_name, info, root), None, None)
+            return self.new_handle(dynamic_processes.connect(self.live(), port_name, info, root), None, None)
         except MPIError as error:
             hand_over(error, self.comm)
 

@@ -17,6 +17,11 @@ cdef Prequest recv_init(Communicator comm, object buf, int source, int tag)
 cdef int send_memory(Communicator comm, object buf, int dest, int tag, int mode) except -1
 cdef CoreRequest begin_send(Communicator comm, object buf, int dest, int tag, int mode)
 cdef CoreRequest begin_receive(Communicator comm, object buf, int source, int tag)
+# A message out, and another one in: what is wrong with the first is found before the second is taken from the queues.  The
+# first one sends, and returns the receive; the other returns both as one.
+cdef CoreRequest send_and_begin_receive(Communicator comm, object sendbuf, int dest, int sendtag, object recvbuf, int source,
+                                        int recvtag)
+cdef CoreRequest begin_both(Communicator comm, object sendbuf, int dest, int sendtag, object recvbuf, int source, int recvtag)
 # The call that this receive belongs to has failed; the program's memory is the request's as long as it is used.
 cdef int give_up(CoreRequest receive) except -1
 # The packed data of a message, which is about to be overwritten; None for one to PROC_NULL.

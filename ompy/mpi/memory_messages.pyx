@@ -6,7 +6,7 @@ from libc.string cimport memcpy
 
 from ompy.core.basic cimport BASIC_BYTE
 from ompy.core.communicator cimport Communicator
-from ompy.core.constants cimport MODE_BUFFERED, PROC_NULL
+from ompy.core.constants cimport MODE_BUFFERED, MODE_STANDARD, PROC_NULL
 from ompy.core.convertor cimport pack_all
 from ompy.core.request cimport CompletedRequest
 from ompy.core.request cimport Request as CoreRequest
@@ -14,6 +14,7 @@ from ompy.core.typemap cimport Typemap, predefined
 from ompy.mca.pml cimport pml
 from ompy.mpi.buffered cimport buffered_init, send_buffered
 from ompy.mpi.buffers cimport Spec, keep, parse_recv, parse_send, release
+from ompy.mpi.combined cimport combine
 from ompy.mpi.completion cimport end_call
 from ompy.mpi.envelope cimport check_dest, check_source, is_dest, wrong_dest
 from ompy.mpi.memory cimport allocate_buffer, buffer
@@ -51,6 +52,44 @@ cdef int send_memory(Communicator comm, object buf, int dest, int tag, int mode)
     return 0
 
 
+cdef CoreRequest send_and_begin_receive(Communicator comm, object sendbuf, int dest, int sendtag, object recvbuf, int source,
+                                        int recvtag):
+    cdef CoreRequest receive
+    cdef Spec spec
+    if dest == PROC_NULL:
+        return begin_receive(comm, recvbuf, source, recvtag)
+    parse_send(sendbuf, &spec)
+    try:
+        receive = begin_receive(comm, recvbuf, source, recvtag)
+        try:
+            end_call(pml.send(spec.address, spec.count, <Typemap> spec.typemap, dest, sendtag, MODE_STANDARD, comm),
+                     &spec, None, NULL)
+        except BaseException:
+            give_up(receive)
+            raise
+    finally:
+        release(&spec)
+    return receive
+
+
+cdef CoreRequest begin_both(Communicator comm, object sendbuf, int dest, int sendtag, object recvbuf, int source, int recvtag):
+    cdef CoreRequest receive, sending
+    cdef Spec spec
+    if dest == PROC_NULL:
+        return begin_receive(comm, recvbuf, source, recvtag)
+    parse_send(sendbuf, &spec)
+    try:
+        receive = begin_receive(comm, recvbuf, source, recvtag)
+        try:
+            sending = begin_parsed_send(comm, &spec, dest, sendtag, MODE_STANDARD)
+        except BaseException:
+            give_up(receive)
+            raise
+    finally:
+        release(&spec)
+    return combine([sending, receive], receive, True)
+
+
 cdef Request isend(Communicator comm, object buf, int dest, int tag, int mode):
     try:
         check_dest(comm, dest, tag)
@@ -61,20 +100,24 @@ cdef Request isend(Communicator comm, object buf, int dest, int tag, int mode):
 
 cdef CoreRequest begin_send(Communicator comm, object buf, int dest, int tag, int mode):
     cdef Spec spec
-    cdef CoreRequest request
     if dest == PROC_NULL:
         return CompletedRequest.__new__(CompletedRequest)
     parse_send(buf, &spec)
     try:
-        if mode == MODE_BUFFERED:
-            send_buffered(spec.address, spec.count, <Typemap> spec.typemap, dest, tag, comm)
-            return CompletedRequest.__new__(CompletedRequest)
-        pml.deferrable = True
-        request = pml.isend(spec.address, spec.count, <Typemap> spec.typemap, dest, tag, mode, comm)
-        if not request.complete:
-            request.buffer = keep(&spec)
+        return begin_parsed_send(comm, &spec, dest, tag, mode)
     finally:
         release(&spec)
+
+
+cdef CoreRequest begin_parsed_send(Communicator comm, Spec *spec, int dest, int tag, int mode):
+    cdef CoreRequest request
+    if mode == MODE_BUFFERED:
+        send_buffered(spec.address, spec.count, <Typemap> spec.typemap, dest, tag, comm)
+        return CompletedRequest.__new__(CompletedRequest)
+    pml.deferrable = True
+    request = pml.isend(spec.address, spec.count, <Typemap> spec.typemap, dest, tag, mode, comm)
+    if not request.complete:
+        request.buffer = keep(spec)
     return request
 
 

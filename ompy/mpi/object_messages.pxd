@@ -8,6 +8,5 @@ cdef int send_object(Communicator comm, object obj, int dest, int tag, int mode)
 cdef Request isend_object(Communicator comm, object obj, int dest, int tag, int mode)
 cdef object receive_object(Communicator comm, object buf, int source, int tag, Status status)
 
-# Parts of calls, which raise MPIError.  The caller has checked the envelope of what is sent.
-cdef int send_parcel(Communicator comm, object obj, int dest, int tag, int mode) except -1
+# Part of calls, which raises MPIError.
 cdef Request begin_receive_object(Communicator comm, object buf, int source, int tag)

@@ -145,7 +145,7 @@ cdef class OneSided(Handle):
             Exception: ERR_RANK, ERR_DISP, ERR_RMA_RANGE (not in the target's memory), ERR_RMA_SYNC (outside an epoch).
         """
         try:
-            begin(self.window, PUT, self.access(origin, False, target_rank, target))
+            begin(self, PUT, self.access(origin, False, target_rank, target))
         except MPIError as error:
             hand_over(error, self.window)
 
@@ -155,7 +155,7 @@ cdef class OneSided(Handle):
         Parameters and errors as in `Put`.
         """
         try:
-            begin(self.window, GET, self.access(origin, True, target_rank, target))
+            begin(self, GET, self.access(origin, True, target_rank, target))
         except MPIError as error:
             hand_over(error, self.window)
 
@@ -169,14 +169,14 @@ cdef class OneSided(Handle):
             Exception: as `Put`, and ERR_OP.
         """
         try:
-            begin(self.window, ACCUMULATE, with_reduction(self.access(origin, False, target_rank, target), op))
+            begin(self, ACCUMULATE, with_reduction(self.access(origin, False, target_rank, target), op))
         except MPIError as error:
             hand_over(error, self.window)
 
     def Get_accumulate(self, origin, result, target_rank: int, target=None, Op op=None) -> None:
         """As `Accumulate`; `result` receives what was there before (MPI-4.1, 12.3.4).  `op` may be NO_OP too."""
         try:
-            begin(self.window, GET_ACCUMULATE,
+            begin(self, GET_ACCUMULATE,
                   with_result(with_operation(self.access(origin, False, target_rank, target), op), result))
         except MPIError as error:
             hand_over(error, self.window)
@@ -188,7 +188,7 @@ cdef class OneSided(Handle):
             ValueError: `origin` or `result` isn't one element, or they differ in datatype.
         """
         try:
-            begin(self.window, GET_ACCUMULATE,
+            begin(self, GET_ACCUMULATE,
                   with_operation(self.fetching(origin, result, None, target_rank, target_disp), op))
         except MPIError as error:
             hand_over(error, self.window)
@@ -202,35 +202,35 @@ cdef class OneSided(Handle):
             ValueError: one of the three isn't one element, or they differ in datatype.
         """
         try:
-            begin(self.window, COMPARE_AND_SWAP, self.fetching(origin, result, compare, target_rank, target_disp))
+            begin(self, COMPARE_AND_SWAP, self.fetching(origin, result, compare, target_rank, target_disp))
         except MPIError as error:
             hand_over(error, self.window)
 
     def Rput(self, origin, target_rank: int, target=None) -> Request:
         """As `Put`; once the request is complete `origin` may change (MPI-4.1, 12.3.5)."""
         try:
-            return request_of(self.window, PUT, self.access(origin, False, target_rank, target))
+            return request_of(self, PUT, self.access(origin, False, target_rank, target))
         except MPIError as error:
             hand_over(error, self.window)
 
     def Rget(self, origin, target_rank: int, target=None) -> Request:
         """As `Get`; once the request is complete the data is there (MPI-4.1, 12.3.5)."""
         try:
-            return request_of(self.window, GET, self.access(origin, True, target_rank, target))
+            return request_of(self, GET, self.access(origin, True, target_rank, target))
         except MPIError as error:
             hand_over(error, self.window)
 
     def Raccumulate(self, origin, target_rank: int, target=None, Op op=None) -> Request:
         """As `Accumulate`; once the request is complete `origin` may change (MPI-4.1, 12.3.5)."""
         try:
-            return request_of(self.window, ACCUMULATE, with_reduction(self.access(origin, False, target_rank, target), op))
+            return request_of(self, ACCUMULATE, with_reduction(self.access(origin, False, target_rank, target), op))
         except MPIError as error:
             hand_over(error, self.window)
 
     def Rget_accumulate(self, origin, result, target_rank: int, target=None, Op op=None) -> Request:
         """As `Get_accumulate`; once the request is complete the result is there (MPI-4.1, 12.3.5)."""
         try:
-            return request_of(self.window, GET_ACCUMULATE,
+            return request_of(self, GET_ACCUMULATE,
                               with_result(with_operation(self.access(origin, False, target_rank, target), op), result))
         except MPIError as error:
             hand_over(error, self.window)
@@ -243,8 +243,10 @@ cdef class OneSided(Handle):
         Parameters:
             assertion: MODE_NOSTORE, MODE_NOPUT, MODE_NOPRECEDE, MODE_NOSUCCEED or'ed together.
         """
+        cdef int asserted
         try:
-            (<OscModule> self.live().module).fence(checked_assertion(assertion))
+            asserted = checked_assertion(assertion)
+            (<OscModule> self.live().module).fence(asserted)
         except MPIError as error:
             hand_over(error, self.window)
 
@@ -254,8 +256,13 @@ cdef class OneSided(Handle):
         Parameters:
             assertion: MODE_NOCHECK: they have called it already, and said the same.
         """
+        cdef int asserted
+        cdef list ranks
         try:
-            (<OscModule> self.live().module).start(self.ranks_of(group), checked_assertion(assertion))
+            asserted = checked_assertion(assertion)
+            self.live()
+            ranks = self.ranks_of(group)
+            (<OscModule> self.window.module).start(ranks, asserted)
         except MPIError as error:
             hand_over(error, self.window)
 
@@ -272,8 +279,13 @@ cdef class OneSided(Handle):
         Parameters:
             assertion: MODE_NOCHECK, MODE_NOSTORE, MODE_NOPUT or'ed together.
         """
+        cdef int asserted
+        cdef list ranks
         try:
-            (<OscModule> self.live().module).post(self.ranks_of(group), checked_assertion(assertion))
+            asserted = checked_assertion(assertion)
+            self.live()
+            ranks = self.ranks_of(group)
+            (<OscModule> self.window.module).post(ranks, asserted)
         except MPIError as error:
             hand_over(error, self.window)
 
@@ -301,26 +313,32 @@ cdef class OneSided(Handle):
             lock_type: LOCK_EXCLUSIVE or LOCK_SHARED.
             assertion: MODE_NOCHECK: nobody holds or asks for a lock that would conflict.
         """
+        cdef int target, kind, asserted
         try:
+            target, kind, asserted = rank, lock_type, checked_assertion(assertion)
             self.live()
-            if self.checked_rank(rank) != PROC_NULL:
-                (<OscModule> self.window.module).lock(rank, lock_type, checked_assertion(assertion))
+            if self.checked_rank(target) != PROC_NULL:
+                (<OscModule> self.window.module).lock(target, kind, asserted)
         except MPIError as error:
             hand_over(error, self.window)
 
     def Unlock(self, rank: int) -> None:
         """End the accesses; they are complete here and at the target (MPI-4.1, 12.5.3)."""
+        cdef int target
         try:
+            target = rank
             self.live()
-            if self.checked_rank(rank) != PROC_NULL:
-                (<OscModule> self.window.module).unlock(rank)
+            if self.checked_rank(target) != PROC_NULL:
+                (<OscModule> self.window.module).unlock(target)
         except MPIError as error:
             hand_over(error, self.window)
 
     def Lock_all(self, assertion: int = 0) -> None:
         """A shared lock of every process of the window (MPI-4.1, 12.5.3).  Not collective."""
+        cdef int asserted
         try:
-            (<OscModule> self.live().module).lock_all(checked_assertion(assertion))
+            asserted = checked_assertion(assertion)
+            (<OscModule> self.live().module).lock_all(asserted)
         except MPIError as error:
             hand_over(error, self.window)
 
@@ -373,11 +391,12 @@ cdef enum Kind:
     PUT, GET, ACCUMULATE, GET_ACCUMULATE, COMPARE_AND_SWAP
 
 
-cdef CoreRequest begin(Window window, Kind kind, Access access):
+cdef CoreRequest begin(OneSided handle, Kind kind, Access access):
     cdef OscModule module
     if access is None:
         return None
-    module = <OscModule> window.module
+    # Asked again: what the arguments were read by is the program's, and may have freed the window.
+    module = <OscModule> handle.live().module
     if kind == PUT:
         return module.put(access)
     if kind == GET:
@@ -391,11 +410,11 @@ cdef CoreRequest begin(Window window, Kind kind, Access access):
     return module.compare_and_swap(access)
 
 
-cdef Request request_of(Window window, Kind kind, Access access):
+cdef Request request_of(OneSided handle, Kind kind, Access access):
     cdef CoreRequest request
     if access is not None:
         access.requested = True
-    request = begin(window, kind, access)
+    request = begin(handle, kind, access)
     return new_request(CompletedRequest() if request is None else request, None)
 
 

@@ -76,6 +76,11 @@ cdef inline Py_ssize_t padding(Py_ssize_t length) noexcept:
     return (ALIGNMENT - length % ALIGNMENT) % ALIGNMENT
 
 
+cdef inline bint is_plain_memory(object exporter) noexcept:
+    """What pickle makes bytes or a bytearray of, where it is in the pickle."""
+    return type(exporter) is bytes or type(exporter) is bytearray or type(exporter) is memoryview
+
+
 # Of this class and the next one object a message is made, and neither can be part of a cycle: the garbage collector need not
 # hear of them.
 @cython.freelist(8)
@@ -85,12 +90,13 @@ cdef class Collector:
 
     cdef list buffers
     cdef Py_ssize_t threshold
+    cdef bint for_wire                           # what is bytes here is to be bytes there, however long
 
     def __call__(self, picklebuffer):
         cdef buffer view = buffer.__new__(buffer)
         PyObject_GetBuffer(picklebuffer, &view.view, PyBUF_ANY_CONTIGUOUS)
         view.held = True
-        if view.view.len < self.threshold:
+        if view.view.len < self.threshold or self.for_wire and is_plain_memory(<object> view.view.obj):
             return True
         if self.buffers is None:
             self.buffers = []
@@ -232,6 +238,7 @@ cdef Parcel wrap_pickle(object obj):
     if not current.has_buffers:
         return wrap_bytes(custom_dump(current, obj))
     collector = new_collector(min(WIRE_THRESHOLD, <Py_ssize_t> current.threshold))
+    collector.for_wire = True
     data = dumps_around(obj, collector)
     return wrap_bytes(data) if collector.buffers is None else wrap_buffers(data, collector.buffers)
 

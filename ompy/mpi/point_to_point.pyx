@@ -29,11 +29,12 @@ from ompy.mpi.envelope cimport check_dest, check_source, is_source, no_communica
 from ompy.mpi.handle cimport Handle
 from ompy.mpi.memory cimport buffer
 from ompy.mpi.memory_messages cimport (
-    begin_receive, begin_send, byte_typemap, copy_of, give_up, isend, recv_init, send, send_init, send_memory,
+    begin_both, begin_receive, byte_typemap, copy_of, give_up, isend, recv_init, send, send_and_begin_receive, send_init,
 )
 from ompy.mpi.message cimport Message, new_message
-from ompy.mpi.object_messages cimport begin_receive_object, isend_object, receive_object, send_object, send_parcel
+from ompy.mpi.object_messages cimport begin_receive_object, isend_object, receive_object, send_object
 from ompy.mpi.partitioned cimport new_channel, new_partitioned
+from ompy.mpi.pickling cimport Parcel, wrap
 from ompy.mpi.request cimport Prequest, Request, new_prequest, new_request
 from ompy.mpi.status cimport Status, record_of
 
@@ -114,12 +115,8 @@ cdef class PointToPoint(Handle):
         cdef CoreRequest receive
         try:
             check_dest(self.comm, dest, sendtag)
-            receive = begin_receive(self.comm, recvbuf, source, recvtag)
-            try:
-                send_memory(self.comm, sendbuf, dest, sendtag, MODE_STANDARD)
-            except BaseException:
-                give_up(receive)
-                raise
+            check_source(self.comm, source, recvtag)
+            receive = send_and_begin_receive(self.comm, sendbuf, dest, sendtag, recvbuf, source, recvtag)
             end_call(receive, NULL, receive, record_of(status))
         except MPIError as error:
             hand_over(error, self.comm)
@@ -174,16 +171,10 @@ cdef class PointToPoint(Handle):
     def Isendrecv(self, sendbuf: BufSpec, int dest, int sendtag=0, recvbuf: BufSpec | None = None, int source=ANY_SOURCE,
                   int recvtag=ANY_TAG) -> Request:
         """Begin to send one message and to receive another (MPI-4.1, 3.10)."""
-        cdef CoreRequest receive, sending
         try:
             check_dest(self.comm, dest, sendtag)
-            receive = begin_receive(self.comm, recvbuf, source, recvtag)
-            try:
-                sending = begin_send(self.comm, sendbuf, dest, sendtag, MODE_STANDARD)
-            except BaseException:
-                give_up(receive)
-                raise
-            return new_request(combine([sending, receive], receive, True), None)
+            check_source(self.comm, source, recvtag)
+            return new_request(begin_both(self.comm, sendbuf, dest, sendtag, recvbuf, source, recvtag), None)
         except MPIError as error:
             hand_over(error, self.comm)
 
@@ -362,11 +353,17 @@ cdef class PointToPoint(Handle):
                  int recvtag=ANY_TAG, Status status=None) -> object:
         """Send one object and receive another, without deadlock (MPI-4.1, 3.10)."""
         cdef Request receive
+        cdef Parcel parcel
         try:
             check_dest(self.comm, dest, sendtag)
+            check_source(self.comm, source, recvtag)
+            # What is wrong with it is found before a message is taken from the queues.
+            parcel = None if dest == PROC_NULL else wrap(sendobj)
             receive = begin_receive_object(self.comm, recvbuf, source, recvtag)
             try:
-                send_parcel(self.comm, sendobj, dest, sendtag, MODE_STANDARD)
+                if parcel is not None:
+                    end_call(pml.send(parcel.address, parcel.count, parcel.typemap, dest, sendtag, MODE_STANDARD, self.comm),
+                             NULL, parcel, NULL)
             except BaseException:
                 give_up(receive.request)
                 raise

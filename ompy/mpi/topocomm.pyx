@@ -4,6 +4,7 @@
 """Communicators with a topology, and their neighbourhood collectives (MPI-4.1, chapter 8)."""
 
 from ompy.core cimport board
+from ompy.core.signals cimport keep_exceptions, raise_kept
 from ompy.mca.coll cimport (
     NEIGHBOR_ALLGATHER, NEIGHBOR_ALLGATHERV, NEIGHBOR_ALLTOALL, NEIGHBOR_ALLTOALLV, NEIGHBOR_ALLTOALLW,
 )
@@ -157,6 +158,7 @@ cdef class Topocomm(Intracomm):
         Returns:
             the in-neighbours' objects; None in place of MPI.PROC_NULL's.
         """
+        keep_exceptions()
         try:
             topology = self.topology_as(object, "topology")
             targets = topology.out_neighbors
@@ -164,6 +166,8 @@ cdef class Topocomm(Intracomm):
                             board.NEIGHBOR_ALLGATHER)
         except MPIError as error:
             hand_over(error, self.comm)
+        finally:
+            raise_kept()
 
     def neighbor_alltoall(self, sendobj) -> list:
         """Object i to neighbour i (MPI-4.1, 8.6.2).
@@ -174,6 +178,7 @@ cdef class Topocomm(Intracomm):
         Returns:
             the in-neighbours' objects; None in place of MPI.PROC_NULL's.
         """
+        keep_exceptions()
         try:
             topology = self.topology_as(object, "topology")
             objects = items_of(sendobj, len(topology.out_neighbors), self.comm)
@@ -181,6 +186,8 @@ cdef class Topocomm(Intracomm):
                             board.NEIGHBOR_ALLTOALL)
         except MPIError as error:
             hand_over(error, self.comm)
+        finally:
+            raise_kept()
 
 
 cdef class Cartcomm(Topocomm):
@@ -237,6 +244,7 @@ cdef class Cartcomm(Topocomm):
         Parameters:
             remain_dims: for each dimension whether it stays.
         """
+        keep_exceptions()
         try:
             grid = self.grid()
             stays = [bool(remains) for remains in remain_dims]
@@ -244,9 +252,11 @@ cdef class Cartcomm(Topocomm):
                 raise ValueError(f"remain_dims: {len(grid.dims)} expected, one a dimension, got {len(stays)}")
             inner, ranks, parts, number = grid.split(stays)
             core = communicators.part(self.live(), parts, number, ranks, {"topology": inner})
-            return self.heir(core, classes[CART], None)
+            return self.new_handle(core, classes[CART], None)
         except MPIError as error:
             hand_over(error, self.comm)
+        finally:
+            raise_kept()
 
     @property
     def dim(self) -> int:

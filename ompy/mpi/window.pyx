@@ -3,7 +3,7 @@
 # distutils: extra_compile_args=-Os
 """Windows: memory that processes open to one another (MPI-4.1, chapter 12)."""
 
-from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, Py_buffer, PyBuffer_FillInfo
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, Py_buffer, PyObject_GetBuffer
 
 from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport PROC_NULL
@@ -206,7 +206,11 @@ cdef class Win(OneSided):
         cdef Window window = self.window
         if window is None or window.freed:
             raise BufferError("WIN_NULL, or a window that was freed, has no memory")
-        PyBuffer_FillInfo(view, self, <void *> window.base, window.size, 0, flags)
+        # Of what holds the memory, which is there as long as the view is, also once the window is freed.
+        PyObject_GetBuffer(self.tomemory(), view, flags)
+
+    def __releasebuffer__(self, Py_buffer *view):
+        """NumPy keeps a view, rather than this handle, of what has such a method."""
 
     # -- group
 

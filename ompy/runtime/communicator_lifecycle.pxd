@@ -9,3 +9,6 @@ cdef Communicator make_communicator(uint64_t context, Group group, dict attribut
 cdef Group members_of(Group group, object ranks)
 
 cpdef int free_communicator(Communicator comm) except -1
+cpdef int settle(Communicator comm) except -1
+cpdef int disconnect(Communicator comm) except -1
+cpdef int give_up(Communicator comm) except -1

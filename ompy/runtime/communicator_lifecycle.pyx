@@ -6,11 +6,14 @@ Who is to be a member of a new one, and in which context, is agreed on before (`
 """
 
 from cpython.array cimport array
+from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
+from ompy.core.board cimport COMM_DISCONNECT
 from ompy.core.communicator cimport ANYWHERE, Communicator, new_communicator
+from ompy.core.constants cimport ANY_SOURCE
 from ompy.core.group cimport Group, subgroup
-from ompy.core.progress cimport wait
+from ompy.core.progress cimport wait, wait_until
 from ompy.core.request cimport Request
 from ompy.mca.coll cimport BARRIER, CollectiveCall, CollModule, CollTable, ready_table, release
 from ompy.mca.pml cimport pml
@@ -136,13 +139,20 @@ cdef set foreigners(Communicator comm):
     return {index for index in {*comm.group.indices(), *comm.remote_group.indices()} if index >= world.size}
 
 
-def settle(Communicator comm not None) -> None:
-    """Wait until every member is here, and with it whatever it had under way (MPI-4.1, 11.10.4).
+cdef bint is_quiet(void *comm) except -1:
+    return (<Communicator> <PyObject *> comm).under_way == 0
+
+
+cpdef int settle(Communicator comm) except -1:
+    """Wait until nothing is under way here, and every member says the same (MPI-4.1, 11.10.4).
 
     Who returns may end at once, and take along what it sent last.  So all meet once more, and this time one that is gone is
     none that anybody waits for: it was here.
     """
     cdef CollModule module = (<CollTable> comm.coll).of(BARRIER)
+    cdef Request shown = Request()
+    shown.communicator, shown.operation, shown.peer = comm, COMM_DISCONNECT, ANY_SOURCE
+    wait_until(is_quiet, <void *> <PyObject *> comm, shown)
     module.run(BARRIER, CollectiveCall.__new__(CollectiveCall), comm)
     if comm.spans_jobs:
         try:
@@ -150,12 +160,24 @@ def settle(Communicator comm not None) -> None:
         except MPIError as error:
             if error.code != ERR_PROC_FAILED:
                 raise
+    return 0
 
 
-def disconnect(Communicator comm not None) -> None:
+cpdef int disconnect(Communicator comm) except -1:
     """After `settle`: let go of a communicator, and of the processes of other jobs with which none is left."""
     comm.mark_freed()
-    end_communicator(comm)
+    return end_communicator(comm)
+
+
+cpdef int give_up(Communicator comm) except -1:
+    """A window's or a file's own communicator, when all its members give theirs up: what it connected is connected no more
+    (MPI-4.1, 11.10.4)."""
+    try:
+        if comm.spans_jobs:
+            settle(comm)
+    finally:
+        disconnect(comm)
+    return 0
 
 
 def settle_all() -> None:

@@ -44,7 +44,7 @@ def begin(instance) -> None:
     identity.begin(instance)
     contexts.begin(instance.rte.job, instance.world.rank)
     communicator_lifecycle.begin(instance)
-    parts.employ(part, communicator_lifecycle.free_communicator)
+    parts.employ(part, communicator_lifecycle.disconnect)
 
 
 # --- from one communicator
@@ -100,16 +100,12 @@ cdef int duplication_arrived(object state, Request request) except -1:
 
 
 def iduplicate(Communicator comm not None, made, dict attributes=None):
-    """`duplicate` as a request; `made(communicator)` is called on completion.
-
-    An inter-communicator is duplicated at once; the result is then (None, the request is complete).
-    """
+    """`duplicate` as a request; `made(communicator)` is called on completion."""
     cdef CollectiveCall call
     cdef Duplication duplication
     cdef Request request
     if comm.is_inter:
-        made(duplicate(comm, attributes))
-        return None
+        return intercommunicators.iduplicate(comm, made, attributes)
     duplication = Duplication.__new__(Duplication)
     duplication.parent, duplication.attributes, duplication.made = comm, attributes, made
     duplication.context = array("q", [new_context() if comm.rank == 0 else 0])
@@ -189,7 +185,12 @@ def create(Communicator comm not None, Group group not None):
 
 
 cpdef Communicator create_group(Communicator comm, Group group, int tag):
-    """`create`, called by the members of the group alone; `tag` keeps concurrent calls apart (MPI-4.1, 7.4.2)."""
+    """`create`, called by the members of the group alone; `tag` keeps concurrent calls apart (MPI-4.1, 7.4.2).
+
+    None, without a word to the others, for who is not among them.
+    """
+    if group.rank == UNDEFINED:
+        return None
     return make_communicator(lead(comm, group, tag), group, None, SPAN - 1, comm.placement)
 
 
@@ -198,8 +199,6 @@ cdef uint64_t lead(Communicator comm, Group group, int tag) except 0:
     cdef uint64_t context = 0
     cdef int below = agreement_tag(tag), rank
     check_members(comm.group, group)
-    if group.rank == UNDEFINED:
-        raise MPIError(ERR_GROUP, "group: this process must be a member")
     if group.rank != 0:
         conclude(pml.recv(<size_t> &context, sizeof(context), predefined(BASIC_BYTE), comm.group.rank_of(group.members[0]),
                           below, comm, NULL))

@@ -11,7 +11,7 @@ from ompy.core.signals cimport exception_kept, keep_exceptions, raise_kept
 from ompy.core.typemap cimport predefined
 from ompy.core.view cimport View
 from ompy.mca.agreement cimport agree
-from ompy.runtime.communicator_lifecycle cimport free_communicator
+from ompy.runtime.communicator_lifecycle cimport give_up
 from ompy.runtime.communicators cimport duplicate
 
 from ompy.core.errors import ERR_AMODE, ERR_BAD_FILE, ERR_COMM, ERR_FILE, ERR_NOT_SAME, MPIError
@@ -72,7 +72,7 @@ cdef File opened(Communicator comm, str path, int mode, dict hints, problem):
             file.module.close()
             raise
     except BaseException:
-        free_communicator(own)
+        give_up(own)
         raise
     own.purpose = OPERATION_NONE
     return file
@@ -94,7 +94,7 @@ def close_file(File file not None) -> None:
         file.module = None
         file.parts.clear()
         try:
-            free_communicator(file.communicator)
+            give_up(file.communicator)
         finally:
             raise_kept()
 

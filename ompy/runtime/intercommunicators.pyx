@@ -11,6 +11,7 @@ import marshal
 from cpython.array cimport array
 from libc.stdint cimport uint64_t
 
+from ompy.core.board cimport COMM_DUP
 from ompy.core.communicator cimport ANYWHERE, Communicator
 from ompy.core.constants cimport TAG_CONTEXT, UNDEFINED
 from ompy.core.group cimport Group, make_group
@@ -20,9 +21,9 @@ from ompy.mca.pml cimport pml
 from ompy.runtime.communicator_lifecycle cimport make_communicator, members_of
 from ompy.runtime.contexts cimport new_context
 from ompy.runtime.identity cimport identity, index_of
-from ompy.runtime.internal_messages cimport agreement_tag, allgather, bcast, send, swap
+from ompy.runtime.internal_messages cimport agreement_tag, allgather, bcast, receive, send, swap
 
-from ompy.core.errors import ERR_COMM, ERR_GROUP, ERR_RANK, MPIError
+from ompy.core.errors import ERR_COMM, ERR_GROUP, ERR_OTHER, ERR_RANK, MPIError
 
 
 # --- from one inter-communicator
@@ -66,6 +67,76 @@ cdef object paired(Communicator comm, tuple sides, taken, dict attributes, order
 
 def duplicate(Communicator comm not None, dict attributes):
     return paired(comm, meet(comm, [new_context(), new_context()]), lambda row: True, attributes)
+
+
+cdef class Duplication(Request):
+    """`duplicate` under way.
+
+        leader:    offers to the other leader, and its offer from there          then both contexts to each of its group
+        others:                                                                  both contexts from the leader
+    """
+    cdef object attributes, made
+    cdef array offer, answer                     # a leader's context, and the other's
+    cdef array contexts                          # of the new communicator, and of its local communicator; 0 for an error
+    cdef Request coming
+    cdef int tag                                 # of the messages within the group
+
+
+cdef int send_and_leave(Communicator comm, array data, int dest, int tag) except -1:
+    """Nobody waits for it."""
+    cdef Request leaving = send(comm, data, dest, tag)
+    if not leaving.complete:
+        leaving.buffer = data
+    leaving.release()
+    return 0
+
+
+cdef int duplication_arrived(object state, Request coming) except -1:
+    cdef Duplication duplication = state
+    cdef Communicator comm = duplication.communicator, local = comm.local_communicator, made
+    cdef int rank
+    duplication.coming = None
+    try:
+        if comm.rank == 0:
+            if coming.error is None:
+                duplication.contexts[0] = min(duplication.offer[0], duplication.answer[0])
+            for rank in range(1, local.size):
+                send_and_leave(local, duplication.contexts, rank, duplication.tag)
+        if coming.error is not None:
+            return duplication.fail(coming.error)
+        if duplication.contexts[0] == 0:
+            raise MPIError(ERR_OTHER, "the leaders of the two groups could not agree: rank 0 has the reason")
+        made = make_communicator(duplication.contexts[1], comm.group)
+        made = make_communicator(duplication.contexts[0], comm.group, duplication.attributes, 0, ANYWHERE, None,
+                                 comm.remote_group, made)
+        duplication.made(made)
+    except BaseException as error:
+        return duplication.fail(error)
+    return duplication.finish()
+
+
+def iduplicate(Communicator comm not None, made, dict attributes) -> Request:
+    """`duplicate` as a request; `made(communicator)` is called on completion."""
+    cdef Duplication duplication = Duplication.__new__(Duplication)
+    cdef Communicator local = comm.local_communicator
+    duplication.communicator, duplication.operation = comm, COMM_DUP
+    duplication.made, duplication.attributes = made, attributes
+    # The order of calls is the same in all of the group, and so is the tag.
+    duplication.tag = local.collective_tag()
+    duplication.begin()
+    if comm.rank == 0:
+        duplication.offer, duplication.answer = array("Q", [new_context()]), array("Q", [0])
+        duplication.contexts = array("Q", [0, new_context()])
+        send_and_leave(comm, duplication.offer, 0, TAG_CONTEXT)
+        duplication.coming = receive(comm, duplication.answer, 0, TAG_CONTEXT)
+    else:
+        duplication.contexts = array("Q", [0, 0])
+        duplication.coming = receive(local, duplication.contexts, 0, duplication.tag)
+    if duplication.coming.complete:
+        duplication_arrived(duplication, duplication.coming)
+    else:
+        duplication.coming.watch(duplication_arrived, duplication)
+    return duplication
 
 
 def split(Communicator comm not None, long long color, int key):

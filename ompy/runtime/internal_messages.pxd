@@ -9,6 +9,7 @@ cdef object bcast(Communicator comm, object value, int root)
 
 # An array.array, which must live until the request is complete.
 cdef Request send(Communicator comm, object data, int dest, int tag)
+cdef Request receive(Communicator comm, object data, int source, int tag)
 # A value for the peer's, which does the same.
 cdef object swap(Communicator comm, object value, int peer, int tag)
 # The end of a blocking call of the PML, whose memory is the caller's.

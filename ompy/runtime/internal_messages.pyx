@@ -95,6 +95,12 @@ cdef Request send(Communicator comm, object data, int dest, int tag):
     return pml.isend(address, length * data.itemsize, predefined(BASIC_BYTE), dest, tag, MODE_STANDARD, comm)
 
 
+cdef Request receive(Communicator comm, object data, int source, int tag):
+    """`data` is an array.array, and must live until the request is complete."""
+    address, length = data.buffer_info()
+    return pml.irecv(address, length * data.itemsize, predefined(BASIC_BYTE), source, tag, comm)
+
+
 cdef object recv(Communicator comm, int source, int tag):
     cdef Request request = pml.irecv_object(bytearray, source, tag, comm)
     complete(request)

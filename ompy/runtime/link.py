@@ -128,25 +128,27 @@ class Link:
         self.heard = time.monotonic()
         self.partial += data
         at = 0
-        while self.is_open and len(self.partial) - at >= 4 + FRAME_PROOF:
-            length = int.from_bytes(self.partial[at : at + 4], "big")
-            begin = at + 4 + FRAME_PROOF
-            if length > LONGEST_BODY:
-                self.lose("what came from there is not its own")
-                return
-            if len(self.partial) < begin + length:
-                break
-            body = bytes(self.partial[begin : begin + length])
-            if not hmac.compare_digest(self.partial[at + 4 : begin], self.proof_of(self.incoming, self.received, body)):
-                self.lose("what came from there is not its own")
-                return
-            self.received += 1
-            at = begin + length
-            head, _, rest = body.partition(b"\n")
-            header = json.loads(head)
-            if header["cmd"] != "beat":
-                self.on_frame(header, rest)
-        del self.partial[:at]
+        try:
+            while self.is_open and len(self.partial) - at >= 4 + FRAME_PROOF:
+                length = int.from_bytes(self.partial[at : at + 4], "big")
+                begin = at + 4 + FRAME_PROOF
+                if length > LONGEST_BODY:
+                    self.lose("what came from there is not its own")
+                    return
+                if len(self.partial) < begin + length:
+                    break
+                body = bytes(self.partial[begin : begin + length])
+                if not hmac.compare_digest(self.partial[at + 4 : begin], self.proof_of(self.incoming, self.received, body)):
+                    self.lose("what came from there is not its own")
+                    return
+                self.received += 1
+                at = begin + length
+                head, _, rest = body.partition(b"\n")
+                header = json.loads(head)
+                if header["cmd"] != "beat":
+                    self.on_frame(header, rest)
+        finally:
+            del self.partial[:at]
 
     # -- signs of life
 

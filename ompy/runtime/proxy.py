@@ -49,7 +49,6 @@ OWN = ("HOSTNAME", "HOST", "SSH_", "XDG_", "DBUS_", "TERM_SESSION", "SLURM_", "S
 # Each of the launcher's addresses has so many seconds to answer.
 CALL = 5.0
 PROGRAM = "ompy.runtime.proxy"
-BOARD_LOOKS = 4
 # What is asked of the launcher of the whole job.
 COMMON = ("publish_name", "lookup_name", "unpublish_name", "get_universe_size", "spawn", "connected")
 
@@ -215,7 +214,7 @@ class Proxy:
         self.link = Link(self.loop, connection, up, down, self.told["limit"], self.take, self.leave)
         self.streams.link = self.link
         self.local = LocalRanks(self.loop, self.streams, self, self.told["name"])
-        self.link.send("hello", topology=Topology.here().as_data(), pid=os.getpid())
+        self.link.send("hello", topology=Topology.here().as_data())
         try:
             if behind := self.told["behind"].get(self.name):
                 self.start_children(behind)
@@ -340,15 +339,16 @@ class Proxy:
         """What the board and the system tell of the ranks here; and their Python stacks."""
         import time
 
-        from ompy.core.board import RECORD_BYTES, Board
+        from ompy.core.board import Board
         from ompy.runtime.report import processor_time
 
         ranks = [process.rank for process in self.local.processes if process.job == 0]
-        board = self.local.boards.get(0)
+        descriptor = self.local.boards.get(0)
         records, used = b"", {}
-        if board is not None:
-            records = b"".join(os.pread(board, RECORD_BYTES, rank * RECORD_BYTES) for rank in ranks)
-            used = processor_time(Board(board), ranks)
+        if descriptor is not None:
+            board = Board(descriptor)
+            records = b"".join(board.copy(rank) for rank in ranks)
+            used = processor_time(board, ranks)
         texts = [(job, rank, text.decode("utf-8", "replace")) for job, rank, text in self.local.stacks()] if stacks else []
         now = time.monotonic_ns()
         self.link.send("board", records, ticket=ticket, ranks=ranks, now=now, used=list(used.items()), stacks=texts)

@@ -110,7 +110,7 @@ class RemoteRanks:
         self.end_input()
         return not self.is_done
 
-    def hear_hello(self, topology: dict[str, list[str]], pid: int) -> None:
+    def hear_hello(self, topology: dict[str, list[str]]) -> None:
         self.topology = Topology.from_data(topology)
 
     def hear_lost(self, hosts: list[str], reason: str) -> None:

@@ -9,7 +9,7 @@ from ompy.core.segment cimport Segment, page_size
 from ompy.core.signals cimport exception_kept, keep_exceptions, raise_kept
 from ompy.core.window cimport FLAVOR_ALLOCATE, FLAVOR_SHARED, Window
 from ompy.mca.agreement cimport agree, shared_memory
-from ompy.runtime.communicator_lifecycle cimport free_communicator
+from ompy.runtime.communicator_lifecycle cimport give_up
 from ompy.runtime.communicators cimport duplicate
 from ompy.runtime.internal_messages cimport allgather
 
@@ -80,7 +80,7 @@ def free_window(Window window not None) -> None:
     """All members meet, then what the window held is given back (MPI-4.1, 12.2.5)."""
     window.module.free()
     window.mark_freed()
-    free_communicator(window.communicator)
+    give_up(window.communicator)
     Py_XDECREF(<PyObject *> window.memory)
     # Memory of the library's lives on while the program has views of it.
     window.module = window.memory = None

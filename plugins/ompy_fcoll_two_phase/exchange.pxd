@@ -55,7 +55,7 @@ cdef class Exchange:
     cdef Py_ssize_t run(self, int64_t start, int64_t end, Py_ssize_t size, bint told) except -1
 
     # Tell the others what this rank has between two offsets, and learn what there is to move.
-    cdef int agree_on(self, int64_t start, int64_t stop) except -1
+    cdef int agree_on(self, int64_t stop) except -1
     # What there is to move, by all ranks' rows.
     cdef int sum_up(self) noexcept nogil
     cdef int write_together(self) except -1

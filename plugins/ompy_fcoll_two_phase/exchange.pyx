@@ -69,7 +69,7 @@ cdef class Exchange:
                 self.mine = self.access.nbytes
                 self.sum_up()
             else:
-                self.agree_on(start, min(self.origin + size, end))
+                self.agree_on(min(self.origin + size, end))
             if not self.access.writing:
                 self.read_together()
             elif self.tiled or self.manner.fills_holes:
@@ -82,7 +82,7 @@ cdef class Exchange:
             self.tell(0)
         return self.done
 
-    cdef int agree_on(self, int64_t start, int64_t stop) except -1:
+    cdef int agree_on(self, int64_t stop) except -1:
         cdef Access access = self.access
         cdef Row mine
         cdef char *place = NULL

@@ -16,5 +16,5 @@ cdef class LockQueue:
     cdef list release(self, int rank)
     # Some ranks are gone, and give nothing back.  Returns the (rank, number) of those who wait for them, and wait no more, and
     # of those who are granted it in their place.
-    cdef tuple mourn(self, gone)
+    cdef tuple note_failures(self, gone)
     cdef list grant(self)

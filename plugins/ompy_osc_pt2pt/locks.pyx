@@ -23,7 +23,7 @@ cdef class LockQueue:
         self.holders.discard(rank)
         return answered + self.grant()
 
-    cdef tuple mourn(self, gone):
+    cdef tuple note_failures(self, gone):
         cdef list refused = [], granted = []
         self.waiting = [asked for asked in self.waiting if asked[0] not in gone]
         while self.waiting:

@@ -5,6 +5,7 @@ from ompy.core.board cimport WIN_FENCE, WIN_FREE, WIN_LOCK, WIN_START, WIN_WAIT
 from ompy.core.atomic cimport full_fence
 from ompy.core.progress cimport progress, progress_or_yield, wait as wait_for
 from ompy.core.request cimport Request
+from ompy.core.signals cimport keep_exceptions, raise_kept
 from ompy.core.window cimport (
     ASSERT_NOCHECK, ASSERT_NOPRECEDE, ASSERT_NOSUCCEED, FLAVOR_DYNAMIC, LOCK_SHARED, Window,
 )
@@ -121,12 +122,17 @@ cdef class Pt2pt(Accesses):
     cpdef int complete(self) except -1:
         """Accesses are complete here; each target learns when they are there."""
         cdef list ranks = self.end_started()
+        # The targets wait for it, whatever a signal handler raises.
+        keep_exceptions()
         try:
-            self.tell_each(ranks, KIND_COMPLETE)
+            try:
+                self.tell_each(ranks, KIND_COMPLETE)
+            finally:
+                self.complete_at(ranks, self.window.flavor != FLAVOR_DYNAMIC)
+            for rank in ranks:
+                self.rely_on(rank)
         finally:
-            self.complete_at(ranks, self.window.flavor != FLAVOR_DYNAMIC)
-        for rank in ranks:
-            self.rely_on(rank)
+            raise_kept()
         return 0
 
     cpdef int wait(self) except -1:
@@ -174,7 +180,7 @@ cdef class Pt2pt(Accesses):
             for target in targets:
                 asked.append((target, self.ask(target, KIND_LOCK, flags, WIN_LOCK)))
             for target, answer in asked:
-                self.heed(target, answer)
+                self.check_answer(target, answer)
         except BaseException:
             for target, _ in asked:
                 try:

@@ -49,7 +49,7 @@ cdef class Orders(Epochs):
     # Send one that has no answer.
     cdef int tell(self, int target, int kind) except -1
     # Wait for an answer; raises what went wrong at the target.
-    cdef int heed(self, int target, Request answer) except -1
+    cdef int check_answer(self, int target, Request answer) except -1
     # The target was told the end of the epoch: it sees to all that it was ordered so far.
     cdef inline void rely_on(self, int target) noexcept:
         self.settled[target] = self.ordered[target]

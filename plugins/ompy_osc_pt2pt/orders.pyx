@@ -28,7 +28,7 @@ cdef enum:
     FIRST_LOOK = 64
 
 
-cdef int kept_promise(object context, Request request) except -1:
+cdef int complete_program_request(object context, Request request) except -1:
     """The hook on a request of our own that stands behind one of the program's."""
     cdef Request promised = <Request> context
     if request.error is not None:
@@ -172,7 +172,7 @@ cdef class Orders(Epochs):
         promised.operation = request.operation
         promised.peer = access.target
         promised.communicator = self.window.communicator
-        request.watch(kept_promise, promised)
+        request.watch(complete_program_request, promised)
         return promised
 
     # -- questions and answers ----------------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ cdef class Orders(Epochs):
         """The same to several; the first error when all that live have it."""
         self.for_each(ranks, lambda rank: self.tell(rank, kind))
 
-    cdef int heed(self, int target, Request answer) except -1:
+    cdef int check_answer(self, int target, Request answer) except -1:
         """Wait for an answer; raises what went wrong at the target."""
         if not answer.complete:
             wait(answer)
@@ -302,7 +302,7 @@ cdef class Orders(Epochs):
             while answers:
                 target, answer, ordered = answers[len(answers) - 1]
                 try:
-                    self.heed(target, answer)
+                    self.check_answer(target, answer)
                 except MPIError as error:
                     first = first or error
                 self.settled[target] = max(self.settled[target], <int64_t> ordered)

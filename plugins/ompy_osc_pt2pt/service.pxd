@@ -79,7 +79,7 @@ cdef class Service:
 
     cdef int attend(self) except -1
     # Some process has failed.  Who waits here for one of this window's is told.
-    cdef int mourn(self) except -1
+    cdef int note_failures(self) except -1
     cdef int pass_locks_on(self) except -1
     cdef int listen(self) except -1
     cdef int take(self, Request request) except -1

@@ -73,7 +73,7 @@ cdef class ServiceEngine(ProgressSource):
         if failures != failures_seen:
             failures_seen = failures
             for service in list(open_services):
-                service.mourn()
+                service.note_failures()
         services = due
         if not services:
             return 0
@@ -103,7 +103,7 @@ cdef int message_complete(object context, Request request) except -1:
 
 
 cdef bytes told(object error):
-    """An error as its origin is told of it; `Orders.heed` reads it."""
+    """An error as its origin is told of it; `Orders.check_answer` reads it."""
     known = isinstance(error, MPIError)
     return f"{error.code if known else ERR_OTHER} {error.detail if known else error}".encode()
 
@@ -158,7 +158,7 @@ cdef class Service:
             register_source(engine)
         open_services.append(self)
         if failures:
-            self.mourn()
+            self.note_failures()
         return self.listen()
 
     cdef int close(self) except -1:
@@ -318,7 +318,7 @@ cdef class Service:
                 self.drain(origin)
         return 0
 
-    cdef int mourn(self) except -1:
+    cdef int note_failures(self) except -1:
         cdef Proc proc
         cdef int rank
         for proc in table.known():
@@ -328,15 +328,15 @@ cdef class Service:
                     self.gone[rank] = self.communicator.named(proc.failure)
         if not self.gone:
             return 0
-        self.posts.mourn()
-        self.completes.mourn()
-        self.fences.mourn()
+        self.posts.note_failures()
+        self.completes.note_failures()
+        self.fences.note_failures()
         self.catch_up()
         return self.pass_locks_on()
 
     cdef int pass_locks_on(self) except -1:
         """What a rank that is gone holds is refused to whoever waits for it; where it only waited, others have their turn."""
-        refused, granted = self.locks.mourn(self.gone)
+        refused, granted = self.locks.note_failures(self.gone)
         for rank, number in granted:
             self.answer(rank, number, b"")
         if refused:

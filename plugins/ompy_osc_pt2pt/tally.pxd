@@ -19,7 +19,7 @@ cdef class Tally:
     # The `need` under way is over before they came: the words of those who did are there for the next one.
     cdef int put_back(self, list ranks) except -1
     # The `need` under way ends with an error where a rank that it waits for is gone: at once, or when the others' are here.
-    cdef int mourn(self) except -1
+    cdef int note_failures(self) except -1
     # It ends with this error, whoever it waits for.
     cdef int fail(self, object error) except -1
     # It has ended with an error, and the words that have come for it are used up.

@@ -52,7 +52,7 @@ cdef class Tally:
         request.communicator = self.communicator
         request.peer = next(iter(self.missing))
         self.request = request
-        self.mourn()
+        self.note_failures()
         return request
 
     cdef int put_back(self, list ranks) except -1:
@@ -63,7 +63,7 @@ cdef class Tally:
         self.request = None
         return 0
 
-    cdef int mourn(self) except -1:
+    cdef int note_failures(self) except -1:
         for rank, error in self.gone.items():
             if rank not in self.missing:
                 continue

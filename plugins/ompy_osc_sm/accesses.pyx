@@ -178,9 +178,10 @@ cdef class Accesses(ActiveTarget):
             finally:
                 self.give_word_back(access.target)
             return 0
-        self.settle_order(access.target)
         self.take_word(access.target)
         try:
+            # While this waited for the word, a signal handler or another thread may have left an order in the slot.
+            self.settle_order(access.target)
             if not self.order_update(access, fetch, modify, packed, compare):
                 self.update_here(access, fetch, modify, packed, compare)
         finally:

@@ -184,12 +184,12 @@ cdef class ActiveTarget(Remote):
         self.ring()
         for rank in ranks:
             fetch_to_write(completion_at(&self.room, rank, self.rank, self.completes[rank] + 1))
-        return self.breathe()
+        return self.poll_now_and_then()
 
     cdef int await_count(self, uint32_t *word, uint32_t value, int peer, int operation) except -1:
         cdef Condition condition
         cdef int _look
-        for _look in range(1 if self.crowded or self.attending else LOOKS):
+        for _look in range(1 if self.crowded or self.serving else LOOKS):
             if has_reached(acquire32(word), value):
                 return 0
         condition.what = REACHED32

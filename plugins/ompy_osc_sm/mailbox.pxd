@@ -140,9 +140,9 @@ cdef enum Outcome:
 # The address of this process's own, made at the first call; 0 where there is no room in the heap.
 cdef uint64_t own_mailbox() noexcept
 # From the first to the second this process looks into it when it polls; counted.
-cdef int attend() except -1
-cdef int leave_alone() except -1
-# Carries out what there is; how many orders that was.  Between `attend` and `leave_alone`.
+cdef int start_serving() except -1
+cdef int stop_serving() except -1
+# Carries out what there is; how many orders that was.  Between `start_serving` and `stop_serving`.
 cdef int serve() noexcept nogil
 # No order that is there now will be carried out.
 cdef void refuse() noexcept nogil

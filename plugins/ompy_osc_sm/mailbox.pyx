@@ -9,7 +9,7 @@ from ompy.core.atomic cimport acquire32, exchange_if32, fetch_to_write, relax, r
 from ompy.core.basic cimport BASIC_TYPES, basics
 from ompy.core.convertor cimport Run, gather_blocks, scatter_blocks
 from ompy.core.copying cimport copy_bytes, is_zen_4
-from ompy.core.doorbell cimport Bell, strike
+from ompy.core.doorbell cimport Bell, ring_bell
 from ompy.core.heap cimport take
 from ompy.core.operation cimport Kernel, Operation, Reduction, predefined
 from ompy.core.clock cimport clock_now
@@ -192,7 +192,7 @@ cdef void refuse() noexcept nogil:
             exchange_if32(&mine.slots[slot].state, POSTED, WITHDRAWN)
 
 
-cdef class Attendance(ProgressSource):
+cdef class MailboxSource(ProgressSource):
     """Has the engine look into the mailbox."""
 
     def __cinit__(self):
@@ -207,17 +207,17 @@ cdef class Attendance(ProgressSource):
         return events
 
 
-cdef Attendance attendance = Attendance()
+cdef MailboxSource attendance = MailboxSource()
 
 
-cdef int attend() except -1:
+cdef int start_serving() except -1:
     global windows
     register_source(attendance)
     windows += 1
     return 0
 
 
-cdef int leave_alone() except -1:
+cdef int stop_serving() except -1:
     global windows
     windows -= 1
     if windows == 0:
@@ -250,7 +250,7 @@ cdef void call(Outbox *outbox, int64_t now) noexcept:
     outbox.in_vain.length = LEAST_IN_VAIN
     outbox.in_vain.end = now + LEAST_BETWEEN_CALLS
     release32(&outbox.mailbox.called, 1)
-    strike(outbox.bell, outbox.writer)
+    ring_bell(outbox.bell, outbox.writer)
 
 
 cdef bint take_slot(Outbox *outbox) noexcept:

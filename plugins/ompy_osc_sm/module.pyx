@@ -74,7 +74,7 @@ cdef class SmWindow(Accesses):
             word = met_by(&self.room, rank, turn)
             if rank == self.rank:
                 continue
-            for _look in range(1 if self.crowded or self.attending else PAUSES):
+            for _look in range(1 if self.crowded or self.serving else PAUSES):
                 relax()                          # a line that is looked at while it is written comes later
                 if acquire(word) >= turn:
                     break
@@ -86,7 +86,7 @@ cdef class SmWindow(Accesses):
                 self.await_(&condition, operation)
         self.met = turn
         fetch_to_write(met_by(&self.room, self.rank, turn + 1))
-        return self.breathe()
+        return self.poll_now_and_then()
 
     # -- locks --------------------------------------------------------------------------------------------------------
 
@@ -135,7 +135,7 @@ cdef class SmWindow(Accesses):
             else:
                 give_up(&self.room, target)
                 self.ring()
-        return self.breathe()
+        return self.poll_now_and_then()
 
     cpdef int lock_all(self, int assertion) except -1:
         """Returns when every rank's memory is shared with us."""
@@ -167,7 +167,7 @@ cdef class SmWindow(Accesses):
                 for target in range(self.ranks):
                     give_up(&self.room, target)
                 self.ring()
-        return self.breathe()
+        return self.poll_now_and_then()
 
     cpdef int flush(self, int target, bint local) except -1:
         """Wait for the orders that are left, and for the processor's order."""
@@ -175,7 +175,7 @@ cdef class SmWindow(Accesses):
         self.settle_orders(target)
         if not local:
             full_fence()
-        return self.breathe()
+        return self.poll_now_and_then()
 
     cpdef int sync(self) except -1:
         """Public and private copy are one; only the processor's order of accesses is left to see to."""

@@ -22,3 +22,5 @@ cdef class Neighbour:
 cdef bytes own_card()
 # The process that the card is of; raises MPIError where its memory can't be mapped.
 cdef Neighbour meet(bytes card)
+# Those of a window that is freed, with members of other jobs, which may be connected no more; other windows keep theirs.
+cdef int forget(list neighbours) except -1

@@ -72,3 +72,9 @@ cdef Neighbour meet(bytes card):
     neighbour.by_kernel = refusal() is None and can_read(neighbour.reach.pid, int(probe), PROBE)
     met[card] = neighbour
     return neighbour
+
+
+cdef int forget(list neighbours) except -1:
+    global met
+    met = {card: neighbour for card, neighbour in met.items() if neighbour not in neighbours}
+    return 0

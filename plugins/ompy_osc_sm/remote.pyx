@@ -81,9 +81,9 @@ cdef class Remote(Attached):
             elif slot.kind == GET:
                 copy_bytes(outbox.here, data, slot.size)
         finally:
-            # The last thing, as what goes with it may make accesses, too.
             (<Neighbour> self.neighbours[target]).origin = None
-        return 0
+        # What has gone with that may have made accesses, too.
+        return self.settle_order(target)
 
     cdef int complete_orders(self, int target) except -1:
         cdef int owed

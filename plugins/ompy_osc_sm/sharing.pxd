@@ -27,4 +27,4 @@ cdef class Sharing(Waits):
 
     cdef int leave(self) except -1
     # No process will touch this one's memory for an order any more.
-    cdef int stop_attending(self) except -1
+    cdef int leave_mailbox(self) except -1

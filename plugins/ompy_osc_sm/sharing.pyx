@@ -13,8 +13,8 @@ from ompy.core.reach cimport Reach, seen
 from ompy.core.window cimport FLAVOR_DYNAMIC, FLAVOR_SHARED
 from ompy.mca.agreement cimport gather
 from ompy_osc_sm.rank_state cimport Header, bytes_needed, lay_out
-from ompy_osc_sm.mailbox cimport attend, leave_alone, open_outbox, own_mailbox, refuse
-from ompy_osc_sm.neighbours cimport CARD_SIZE, Neighbour, meet, own_card
+from ompy_osc_sm.mailbox cimport start_serving, stop_serving, open_outbox, own_mailbox, refuse
+from ompy_osc_sm.neighbours cimport CARD_SIZE, Neighbour, forget, meet, own_card
 from ompy_osc_sm.waiting cimport Waits
 
 from ompy.core.errors import MPIError
@@ -83,7 +83,7 @@ cdef class Sharing(Waits):
     def __dealloc__(self):
         if not self.opened:
             drop(self.words)
-        self.stop_attending()
+        self.leave_mailbox()
         PyMem_Free(self.places)
         PyMem_Free(self.remote)
         PyMem_Free(self.owed)
@@ -121,7 +121,7 @@ cdef class Sharing(Waits):
             mine.problem = 0 if card else NO_HEAP
             if card and self.patience and self.is_outside():
                 mine.mailbox = <int64_t> own_mailbox()
-                self.attending = mine.mailbox != 0
+                self.serving = mine.mailbox != 0
             if self.rank == 0 and card:
                 sweep()
                 self.words = <char *> room_for(bytes_needed(ranks), True)
@@ -190,20 +190,20 @@ cdef class Sharing(Waits):
     cpdef int open(self) except -1:
         """This component serves the window."""
         self.opened = True
-        if self.attending:
-            attend()
+        if self.serving:
+            start_serving()
         return 0
 
-    cdef int stop_attending(self) except -1:
-        if self.attending and self.opened:
+    cdef int leave_mailbox(self) except -1:
+        if self.serving and self.opened:
             refuse()
-            leave_alone()
-        self.attending = False
+            stop_serving()
+        self.serving = False
         return 0
 
     cdef int leave(self) except -1:
         """This rank uses the words no more."""
-        self.stop_attending()
+        self.leave_mailbox()
         if self.rank == 0 and self.ranks > 1:
             leaving.append((<size_t> self.words, self.ranks - 1))
             self.words = NULL
@@ -213,4 +213,6 @@ cdef class Sharing(Waits):
             self.words = NULL
         else:
             add32(&self.room.header.left, 1)
+        if self.window.communicator.spans_jobs:
+            forget(self.neighbours)
         return 0

@@ -28,7 +28,7 @@ cdef class Waits(Epochs):
     cdef Bell **bells                            # theirs; NULL for this one
     cdef int spins
     cdef bint crowded                            # ranks outnumber cores
-    cdef bint attending                          # to orders of others (`mailbox.pxd`)
+    cdef bint serving                          # to orders of others (`mailbox.pxd`)
     cdef unsigned int breaths
 
     # Wake those who sleep until something here changes.
@@ -39,14 +39,14 @@ cdef class Waits(Epochs):
         return 0
 
     # A program that only looks at memory still serves who waits for its messages.
-    cdef inline int breathe(self) except -1:
+    cdef inline int poll_now_and_then(self) except -1:
         self.breaths += 1
         if self.breaths % 64 == 0:
-            self.breathe_deeply()
+            self.poll_engine()
         return 0
 
     cdef int ring_all(self) except -1
-    cdef int breathe_deeply(self) except -1
+    cdef int poll_engine(self) except -1
     # Until it is so.  `operation` is what the job board calls it.  ERR_PROC_FAILED once a process that it depends on has died.
     cdef int await_(self, Condition *condition, int operation) except -1
     cdef bint spin(self, Condition *condition) except -1

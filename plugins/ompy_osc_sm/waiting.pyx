@@ -87,7 +87,7 @@ cdef class Waits(Epochs):
                 (<Neighbour> self.neighbours[rank]).doorbell.ring_now()
         return 0
 
-    cdef int breathe_deeply(self) except -1:
+    cdef int poll_engine(self) except -1:
         poll()
         return 0
 
@@ -109,7 +109,7 @@ cdef class Waits(Epochs):
             for _look in range(LOOKS):
                 if is_so(condition):
                     return True
-                if self.attending and _look % LOOKS_AT_A_WORD == 0:
+                if self.serving and _look % LOOKS_AT_A_WORD == 0:
                     serve()
             poll()
         return False

@@ -1,6 +1,4 @@
 # What an owner is told: counters first, then its `arrived`.
-from libc.stdint cimport uint64_t
-
 from ompy_puma.header cimport Header
 from ompy_puma.placement cimport Placement
 from ompy_puma.process cimport DropReason, EventKind, Process

@@ -14,7 +14,7 @@
 # program posts then happens in the chip's present, and cycles depend on the host.
 #
 # Of several processes, whoever posts last runs the chip, under its lock, for all of them; the others sleep.
-from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint32_t
 
 from ompy.core.doorbell cimport Bell
 from ompy.core.segment cimport Segment

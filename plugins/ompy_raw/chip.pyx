@@ -9,7 +9,7 @@ from libc.string cimport memset
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
 from ompy.core.atomic cimport acquire32, relax
-from ompy.core.doorbell cimport ARMED_FUTEX, RemoteDoorbell, futex_wait, ring, strike
+from ompy.core.doorbell cimport ARMED_FUTEX, RemoteDoorbell, futex_wait, ring, ring_bell
 from ompy.core.owner cimport enter
 from ompy.core.owner cimport leave as leave_engine
 from ompy_raw.header cimport MOST_TILES_ASIDE, SIDES, final_of, length_of, x_of, y_of
@@ -290,7 +290,7 @@ cdef class Chip:
             for index in range(count):
                 state = &self.tile_states[self.ended[index]]
                 if self.ended[index] != tile:
-                    strike(&state.bell, -1)
+                    ring_bell(&state.bell, -1)
                     in_engine |= state.behind_doorbell
         if not in_engine:
             self.release_lock()
@@ -332,7 +332,7 @@ cdef class Chip:
         for other in range(self.tiles):
             if self.tile_states[other].activity > RUNNING:
                 self.end(other, DIED)
-                strike(&self.tile_states[other].bell, -1)
+                ring_bell(&self.tile_states[other].bell, -1)
         return 0
 
     cdef void release_lock(self) noexcept nogil:

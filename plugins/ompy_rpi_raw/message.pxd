@@ -1,7 +1,7 @@
 # A message that no receive has asked for yet, or whose receive waits for its last word.
 from libc.stdint cimport uint32_t, uint64_t
 
-from ompy.mca.rpi cimport Detached, Envelope, Incoming
+from ompy.mca.rpi cimport Detached, Incoming
 
 
 cdef class Stored(Detached):

@@ -15,6 +15,7 @@
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from ompy.core.proc cimport Proc
+from ompy.mca.btl_wrapper cimport WrapperEndpoint
 
 cdef enum:
     WINDOW = 64                     # packets under way at most; the bits of Frame.received
@@ -36,6 +37,13 @@ cdef struct Patience:
     int64_t ack_delay
     int64_t failover                # without any path
     int retry_limit
+
+
+# What a pair's acknowledgements tell of one of its paths.
+cdef class PathRecord(WrapperEndpoint):
+    cdef int misses                 # packets whose time was over here, since one was acknowledged at its first try
+    cdef int64_t refuses_since      # it has taken nothing, nor was anything acknowledged; 0: it takes what it is given
+    cdef int64_t confirmed          # when a packet was last acknowledged that had gone here
 
 
 cdef class Channel:
@@ -66,4 +74,4 @@ cdef class Channel:
     cdef bint note_arrival(self, uint32_t sequence) noexcept
     # The peer has told what it has; returns how many packets were settled.
     cdef int settle(self, uint32_t acknowledged, uint64_t received, int64_t now, const Patience *patience) noexcept
-    cdef void measure(self, int64_t sample, const Patience *patience) noexcept
+    cdef void measure(self, int64_t sample) noexcept

@@ -1,7 +1,9 @@
 from ompy.core.proc import Proc
-from ompy_pml_dr.path import Path
+from ompy.mca.btl_wrapper import WrapperEndpoint
+
+class PathRecord(WrapperEndpoint): ...
 
 class Channel:
     proc: Proc
-    paths: list[Path]
+    paths: list[PathRecord]
     def __init__(self, proc: Proc) -> None: ...

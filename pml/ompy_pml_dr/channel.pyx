@@ -5,11 +5,14 @@ from libc.stdint cimport int32_t
 from libc.stdlib cimport free, malloc
 
 from ompy.core.proc cimport Proc
-
-from ompy_pml_dr.path cimport Path
+from ompy.mca.btl_wrapper cimport WrapperEndpoint
 
 # A packet's memory above this goes back once it is acknowledged.
 cdef size_t KEPT = 4096
+
+
+cdef class PathRecord(WrapperEndpoint):
+    """What acknowledgements tell of a path."""
 
 
 cdef class Channel:
@@ -67,7 +70,7 @@ cdef class Channel:
         cdef uint32_t sequence = self.oldest
         cdef int32_t behind
         cdef Packet *packet
-        cdef Path path
+        cdef PathRecord path
         cdef int settled = 0
         if <int32_t> (acknowledged - self.oldest) < 0 or <int32_t> (self.next_sequence - acknowledged) < 0:
             return 0                                 # an old one, overtaken by a newer
@@ -76,14 +79,14 @@ cdef class Channel:
             behind = <int32_t> (sequence - acknowledged)
             if packet.waiting and (behind < 0 or received >> behind & 1):
                 if packet.path != NOWHERE:
-                    path = <Path> self.paths[packet.path]
+                    path = <PathRecord> self.paths[packet.path]
                     path.confirmed = now
                     path.refuses_since = 0
                     if packet.tries == 1:
                         path.misses = 0
                 if packet.tries == 1:
                     # Of a packet that was sent twice nobody knows which one was answered (Karn, Partridge, 1987).
-                    self.measure(now - packet.sent, patience)
+                    self.measure(now - packet.sent)
                 self.release(packet)
                 settled += 1
             sequence += 1
@@ -94,7 +97,7 @@ cdef class Channel:
             self.deadline = now + self.timeout if self.bytes_under_way else 0
         return settled
 
-    cdef void measure(self, int64_t sample, const Patience *patience) noexcept:
+    cdef void measure(self, int64_t sample) noexcept:
         """Mean and mean deviation of the round trip (Jacobson: Congestion Avoidance and Control, 1988)."""
         cdef int64_t error = sample - self.round_trip
         if self.round_trip == 0:

@@ -43,7 +43,7 @@ cdef class Channels(ProgressSource):
     cdef int heard(self, Path path, bint asks, bint answers, int64_t now) except -1
     cdef int lose(self, Path path, object error) except -1
     cdef int stand_by(self, Channel channel) except -1
-    cdef int see_to(self, Path path, int64_t now) except -1
+    cdef int advance_path(self, Path path, int64_t now) except -1
     cdef int attend(self, Channel channel, int64_t now) except -1
     cdef int wait_for_path(self, Channel channel, int64_t now) except -1
     cdef int time_out(self, Channel channel, int64_t now) except -1

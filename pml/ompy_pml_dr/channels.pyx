@@ -279,7 +279,7 @@ cdef class Channels(ProgressSource):
                 btl.add_procs([channel.proc])
         return 0
 
-    cdef int see_to(self, Path path, int64_t now) except -1:
+    cdef int advance_path(self, Path path, int64_t now) except -1:
         """Answer, and try to have a lost path stand again; the number of events."""
         cdef int events = 0
         if path.owes_answer:
@@ -371,7 +371,7 @@ cdef class Channels(ProgressSource):
             events += 1
         for path in channel.paths:
             if (path.is_lost or path.owes_answer) and not channel.lost:
-                events += self.see_to(path, now)
+                events += self.advance_path(path, now)
         if channel.lost:
             return events
         if channel.stranded:

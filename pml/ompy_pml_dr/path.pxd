@@ -8,13 +8,12 @@
 # lost one nothing goes but questions; the answer shows that both directions work.  Of two that renew at a time one hesitates.
 from libc.stdint cimport int32_t, int64_t
 
-from ompy.mca.btl_wrapper cimport WrapperEndpoint
 from ompy.mca.framed_btl cimport Frame
 
-from ompy_pml_dr.channel cimport Channel, Packet
+from ompy_pml_dr.channel cimport Channel, Packet, PathRecord
 
 
-cdef class Path(WrapperEndpoint):
+cdef class Path(PathRecord):
     cdef readonly Channel channel
     cdef int32_t number             # among the channel's
     cdef bint hesitates             # the peer renews first
@@ -24,10 +23,7 @@ cdef class Path(WrapperEndpoint):
     cdef bint owes_answer
     cdef bint is_met                # the peer has asked since it was lost, or renewed
     # -- of one that stands
-    cdef int misses                 # packets whose time was over here, since one was acknowledged at its first try
     cdef int64_t missed_since
-    cdef int64_t refuses_since      # it has taken nothing, nor was anything acknowledged; 0: it takes what it is given
-    cdef int64_t confirmed          # when a packet was last acknowledged that had gone here
 
     cdef bint can_renew(self) noexcept
     cdef bint has_room_for(self, size_t length) noexcept

@@ -1,6 +1,5 @@
-from ompy.mca.btl_wrapper import WrapperEndpoint
-from ompy_pml_dr.channel import Channel
+from ompy_pml_dr.channel import Channel, PathRecord
 
-class Path(WrapperEndpoint):
+class Path(PathRecord):
     channel: Channel
     is_lost: bool

@@ -6,12 +6,13 @@ from libc.string cimport memset
 from ompy.core.constants cimport OK
 from ompy.core.proc cimport Proc
 from ompy.mca.btl cimport FLAG_RENEWAL, Endpoint
+from ompy.mca.btl_wrapper cimport WrapperEndpoint
 from ompy.mca.framed_btl cimport KIND_CONTROL, Frame, FramedBtl
 
-from ompy_pml_dr.channel cimport Channel, Packet
+from ompy_pml_dr.channel cimport Channel, Packet, PathRecord
 
 
-cdef class Path(WrapperEndpoint):
+cdef class Path(PathRecord):
     """A path of a channel.
 
     Parameters:

@@ -49,8 +49,8 @@ cdef class Engine(ProgressSource):
     cdef Scratch *scratch           # where non-contiguous eager payload is packed; NULL: taken, or none was made
     cdef Convertor packer
 
-    cdef int enroll(self, Transfer transfer) except -1
-    cdef int strike(self, Transfer transfer) except -1
+    cdef int register_transfer(self, Transfer transfer) except -1
+    cdef int unregister_transfer(self, Transfer transfer) except -1
     cdef Transfer enrolled(self, uint64_t number)
     # The routes to a rank; finds them at first contact.  Raises when the peer has failed or nothing reaches it.
     cdef PeerRoutes contact(self, Matching matching, int rank)

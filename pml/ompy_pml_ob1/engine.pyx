@@ -93,7 +93,7 @@ cdef class Engine(ProgressSource):
     def __dealloc__(self):
         PyMem_Free(self.scratch)
 
-    cdef int enroll(self, Transfer transfer) except -1:
+    cdef int register_transfer(self, Transfer transfer) except -1:
         cdef uint64_t slot
         self.generation += 1
         if self.free_slots:
@@ -105,7 +105,7 @@ cdef class Engine(ProgressSource):
         transfer.number = self.generation << 32 | slot
         return 0
 
-    cdef int strike(self, Transfer transfer) except -1:
+    cdef int unregister_transfer(self, Transfer transfer) except -1:
         cdef uint64_t slot = <uint32_t> transfer.number
         self.slots[slot] = None
         self.free_slots.append(slot)

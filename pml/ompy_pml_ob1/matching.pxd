@@ -16,7 +16,6 @@ from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport ANY_SOURCE, ANY_TAG
 from ompy.core.request cimport Request
 from ompy.core.status cimport StatusRecord
-from ompy.core.typemap cimport Typemap
 from ompy.mca.bml cimport PeerRoutes
 
 from ompy_pml_ob1.header cimport Envelope

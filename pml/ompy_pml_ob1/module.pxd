@@ -31,7 +31,7 @@ cdef class Ob1(Pml):
     cdef RecvRequest new_recv(self, size_t address, Py_ssize_t count, Typemap typemap, object allocate, int source,
                               int tag, Communicator comm)
     cdef bint may_wait_directly(self, Matching matching, int source, int tag) noexcept
-    cdef RecvRequest wait_directly(self, Matching matching, Direct *direct)
+    cdef RecvRequest wait_directly(self, Matching matching, Direct *direct, Request shown)
     cdef int withdraw_direct(self, Matching matching, Direct *direct) except -1
     cdef int fail_peer(self, Matching matching, Proc proc) except -1
     cdef Unexpected *wait_for_message(self, int source, int tag, Communicator comm) except NULL

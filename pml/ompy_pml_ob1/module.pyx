@@ -264,6 +264,7 @@ cdef class Ob1(Pml):
         cdef Matching matching = <Matching> comm.pml
         cdef Direct direct
         cdef RecvRequest request
+        cdef Request shown = matching.waiting()
         if not typemap.contiguous or not self.may_wait_directly(matching, source, tag):
             request = self.new_recv(address, count, typemap, None, source, tag, comm)
             request.start()
@@ -275,7 +276,7 @@ cdef class Ob1(Pml):
             direct.capacity = count * typemap.size
             direct.typemap = <PyObject *> typemap
             direct.allocate = NULL
-            request = self.wait_directly(matching, &direct)
+            request = self.wait_directly(matching, &direct, shown)
             if request is None:
                 if status != NULL:
                     status[0] = direct.status
@@ -287,6 +288,7 @@ cdef class Ob1(Pml):
         cdef Matching matching = <Matching> comm.pml
         cdef Direct direct
         cdef RecvRequest request
+        cdef Request shown = matching.waiting()
         if not self.may_wait_directly(matching, source, tag):
             request = self.new_recv(0, 0, None, allocate, source, tag, comm)
             request.start()
@@ -295,7 +297,7 @@ cdef class Ob1(Pml):
             direct.tag = tag
             direct.capacity = 0
             direct.allocate = <PyObject *> allocate
-            request = self.wait_directly(matching, &direct)
+            request = self.wait_directly(matching, &direct, shown)
             if request is None:
                 if status != NULL:
                     status[0] = direct.status
@@ -305,15 +307,16 @@ cdef class Ob1(Pml):
         request.operation = RECV
         return wait_for_object(request, status)
 
+    # From here to where `direct` stands in line nothing may run that lets another thread in, such as a garbage collection: the
+    # message would come, find nobody, and be looked for by nobody.
     cdef inline bint may_wait_directly(self, Matching matching, int source, int tag) noexcept:
         return (matching.direct == NULL and matching.failures is None and not is_tracing()
                 and occupancy.owner == NOBODY and matching.find(source, tag) == NULL)
 
-    cdef RecvRequest wait_directly(self, Matching matching, Direct *direct):
+    cdef RecvRequest wait_directly(self, Matching matching, Direct *direct, Request shown):
         """Stand in line with the posted ones.  The request that has carried on, None when the message is there."""
         cdef RecvRequest request
         cdef bint interrupted = True
-        cdef Request shown = matching.waiting()
         shown.peer = direct.source
         shown.tag = direct.tag
         shown.nbytes = direct.capacity

@@ -2,7 +2,6 @@
 cimport cython
 from libc.stdint cimport uint32_t, uint64_t
 
-from ompy.core.typemap cimport Typemap
 from ompy.mca.bml cimport Route
 from ompy.mca.btl cimport Descriptor
 

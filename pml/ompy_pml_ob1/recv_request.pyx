@@ -10,7 +10,7 @@ from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport OK, OUT_OF_RESOURCE
 from ompy.core.errors import ERR_INTERN, ERR_NO_MEM, ERR_OTHER, ERR_RMA_RANGE, MPIError
 from ompy.core.owner cimport enter, leave
-from ompy.core.request cimport outlast
+from ompy.core.request cimport wait_uninterrupted
 from ompy.core.trace cimport (
     EVENT_FRAGMENT, EVENT_MATCHED, EVENT_POSTED, WAY_READ, WAY_SEND, WAY_WRITE, is_tracing, record,
 )
@@ -128,7 +128,7 @@ cdef class RecvRequest(Transfer):
         finally:
             leave()
         if (self.putting or self.under_way) and not self.withdrawn:
-            outlast(self)
+            wait_uninterrupted(self)
         return 0
 
     cdef int finish(self) except -1:
@@ -137,7 +137,7 @@ cdef class RecvRequest(Transfer):
             self.writer.btl.restore(self.writer.endpoint, self.address, self.wanted)
             self.engine.withdrawn.remove((self.address, self.wanted))
         if self.number:
-            self.engine.strike(self)
+            self.engine.unregister_transfer(self)
         self.sender = 0
         self.last_word = None
         return Transfer.finish(self)
@@ -214,7 +214,7 @@ cdef class RecvRequest(Transfer):
             if writer is not None and (rest < writer.btl.min_rdma_pipeline_size or self.overlaps_withdrawn()):
                 writer = None
         if rest:
-            self.engine.enroll(self)
+            self.engine.register_transfer(self)
         if writer is not None:
             # The first bytes come as fragments while memory is made ready for the puts.
             limit = self.received + min(rest, <uint64_t> writer.btl.rdma_pipeline_send_length)
@@ -267,7 +267,7 @@ cdef class RecvRequest(Transfer):
     cdef int take_get(self, const GetHeader *header) except -1:
         if self.wanted == 0:
             return self.finish_after(self.report(self.sender, 0))
-        self.engine.enroll(self)
+        self.engine.register_transfer(self)
         if self.convertor is not None or self.abandoned or not self.engine.use_get \
                 or route_with(self.routes, FLAG_GET) is None \
                 or (self.engine.checksum and self.wanted < header.rendezvous.length):

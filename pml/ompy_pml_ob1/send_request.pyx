@@ -9,7 +9,7 @@ from ompy.core.constants cimport MODE_SYNCHRONOUS, OK, OUT_OF_RESOURCE
 from ompy.core.convertor cimport Convertor
 from ompy.core.errors import ERR_INTERN, ERR_NO_MEM, MPIError
 from ompy.core.owner cimport enter, leave
-from ompy.core.request cimport outlast
+from ompy.core.request cimport wait_uninterrupted
 from ompy.core.trace cimport (
     EVENT_ANNOUNCED, EVENT_FRAGMENT, EVENT_STARTED, WAY_EAGER, WAY_READ, WAY_RENDEZVOUS, WAY_SEND, WAY_WRITE, is_tracing,
     record,
@@ -121,7 +121,7 @@ cdef class SendRequest(Transfer):
         finally:
             leave()
         if is_used and (memory is None or is_written):
-            outlast(self)
+            wait_uninterrupted(self)
         return 0
 
     cdef void trace(self, int event, int way, uint64_t nbytes) noexcept:
@@ -139,7 +139,7 @@ cdef class SendRequest(Transfer):
 
     cdef int finish(self) except -1:
         if self.number:
-            self.engine.strike(self)
+            self.engine.unregister_transfer(self)
         if self.reader is not None:
             self.end_reading()
         return Transfer.finish(self)
@@ -161,7 +161,7 @@ cdef class SendRequest(Transfer):
             self.finish()
             return OK
         if self.number == 0:
-            self.engine.enroll(self)
+            self.engine.register_transfer(self)
         return self.announce_rendezvous(route) if reader is None else self.announce_get(route, reader)
 
     cdef Route reading_route(self):

@@ -1,5 +1,4 @@
 # pml/rpi: MPI's semantics above a request progression interface.
-from libc.stdint cimport uint32_t
 
 from ompy.core.communicator cimport Communicator
 from ompy.core.request cimport Request

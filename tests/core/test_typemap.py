@@ -7,6 +7,7 @@ import pytest
 from ompy.core.basic import describe
 from ompy.core.errors import ERR_ARG, ERR_COUNT, MPIError
 from ompy.core.typemap import create_struct, predefined
+from ompy.mpi.datatype import DISTRIBUTE_BLOCK, DISTRIBUTE_CYCLIC
 
 CODES = {describe(code)[0]: code for code in range(72)}
 CHAR, INT, DOUBLE = (predefined(CODES[name]) for name in ("CHAR", "INT", "DOUBLE"))
@@ -98,6 +99,14 @@ def test_elements_of_a_partial_message() -> None:
     assert [predefined(CODES["DOUBLE_INT"]).elements_in(n) for n in (8, 12, 20)] == [1, 2, 3]
 
 
+@pytest.mark.parametrize("argument", [16, 1 << 61, (1 << 63) - 1])
+@pytest.mark.parametrize("distribution", [DISTRIBUTE_BLOCK, DISTRIBUTE_CYCLIC])
+def test_blocks_longer_than_the_dimension_leave_all_to_the_first_process(distribution: int, argument: int) -> None:
+    parts = [INT.create_darray(4, rank, [16], [distribution], [argument], [4], False) for rank in range(4)]
+    assert [part.size for part in parts] == [16 * INT.size, 0, 0, 0]
+    assert {part.extent for part in parts} == {16 * INT.size}
+
+
 def test_counts_are_64_bits() -> None:
     huge = CHAR.create_contiguous(1 << 40).create_vector(1 << 10, 1, 2)
     assert huge.size == 1 << 50
@@ -116,6 +125,7 @@ def test_counts_are_64_bits() -> None:
         (lambda: INT.create_darray(4, 4, [8], [0], [-1], [4], False), ERR_ARG, "rank 4"),
         (lambda: INT.create_darray(4, 0, [8], [0], [-1], [3], False), ERR_ARG, "grid of 4 processes"),
         (lambda: INT.create_darray(4, 0, [8], [0], [1], [4], False), ERR_ARG, "blocks of 1 do not distribute 8"),
+        (lambda: INT.create_darray(4, 0, [1 << 62], [1], [(1 << 62) - 1], [4], False), ERR_ARG, "farther than an address"),
         (lambda: INT.create_contiguous(1 << 62), ERR_ARG, "farther than an address can tell"),
         (lambda: INT.create_hvector(1 << 62, 1, 0), ERR_ARG, "makes a datatype of more than"),
         (lambda: predefined(72), ERR_ARG, "72"),

@@ -4,6 +4,7 @@ A receive that waits when its message comes takes another way than one that find
 to, by a message that rank 0 sends just before it receives.
 """
 
+import gc
 import os
 import signal
 import threading
@@ -172,6 +173,58 @@ def test_an_interrupted_receive_leaves_its_message_to_the_next(length):
         os.kill(waiter, signal.SIGUSR1)
         comm.recv(source=0, tag=GO)
         comm.Send(pattern(length), 0, DATA)
+
+
+@pytest.mark.ompy(2)
+@pytest.mark.parametrize("objects", [False, True])
+def test_a_message_that_comes_while_a_receive_collects_garbage_is_found(objects):
+    """A communicator's first receive makes what its wait is shown by: a collection may run then, and with it anything."""
+    from ompy import MPI
+
+    world = MPI.COMM_WORLD
+    waiter = world.bcast(os.getpid())
+    thresholds = gc.get_threshold()
+
+    def arrive(phase, info):
+        if armed and phase == "start":
+            armed.clear()
+            world.send(None, 1, GO)
+            # It comes, but not where the collection runs amid the engine's own work.
+            for _ in range(100_000):
+                if comm.Iprobe(1):
+                    break
+
+    armed = []
+    gc.callbacks.append(arrive)
+    for early in range(10):
+        comm = world.Dup()
+        if world.rank == 1:
+            while not world.Iprobe(0, GO) and not is_asleep(waiter):
+                pass
+            comm.send("text", 0) if objects else comm.Send(pattern(8), 0)
+        else:
+            received = np.zeros(8, dtype=np.uint8)
+            gc.disable()
+            gc.collect()
+            gc.set_threshold(300)
+            kept = []
+            while gc.get_count()[0] < 301 - early:
+                kept.append([])
+            armed.append(early)
+            gc.enable()
+            if objects:
+                received = comm.recv(source=1)
+            else:
+                comm.Recv(received, 1)
+            gc.set_threshold(*thresholds)
+            if armed:
+                world.send(None, 1, GO)
+                armed.clear()
+            assert received == "text" if objects else (received == pattern(8)).all()
+        if world.rank == 1:
+            world.recv(source=0, tag=GO)
+        comm.Free()
+    gc.callbacks.remove(arrive)
 
 
 @pytest.mark.ompy(2)

@@ -116,3 +116,31 @@ def test_counts_of_a_reduce_scatter_are_those_of_the_local_group(comm):
     inter.Reduce_scatter(sent, got)
     assert (got == others).all()
     inter.Free()
+
+
+@pytest.mark.ompy(2, 4, 5)
+def test_idup_waits_for_nobody(comm):
+    """Each rank begins those of two inter-communicators in an order of its own, and messages go between begin and wait."""
+    first, second = halves(comm)[0], halves(comm)[0]
+    order = [first, second] if comm.rank % 2 else [second, first]
+    begun = [inter.Idup() for inter in order]
+    comm.Sendrecv(np.zeros(1), (comm.rank + 1) % comm.size, 0, np.zeros(1), (comm.rank - 1) % comm.size)
+    MPI.Request.Waitall([request for _, request in begun])
+    for inter, (made, _) in sorted(zip(order, begun, strict=True), key=lambda pair: pair[0] is second):
+        assert (made.size, made.remote_size, made.rank) == (inter.size, inter.remote_size, inter.rank)
+        assert made.allgather(comm.rank) == inter.allgather(comm.rank)
+        assert MPI.Comm.Compare(made, inter) == MPI.CONGRUENT
+        made.Free()
+
+
+@pytest.mark.ompy(4)
+def test_many_idups_at_once_are_apart(comm):
+    inter, _ = halves(comm)
+    begun = [inter.Idup() for _ in range(50)]
+    MPI.Request.Waitall([request for _, request in begun])
+    received = [np.zeros(1, "i") for _ in begun]
+    waits = [made.Irecv(data, inter.rank) for (made, _), data in zip(reversed(begun), reversed(received), strict=True)]
+    for number, (made, _) in enumerate(begun):
+        made.Send(np.full(1, number, "i"), inter.rank)
+    MPI.Request.Waitall(waits)
+    assert [data[0] for data in received] == list(range(50))

@@ -189,3 +189,24 @@ def swap_large(comm):
         comm.send(large(10 ** (tag + 1)), peer, tag)
     for tag, got in enumerate(MPI.Request.waitall(requests)):
         assert same(got, large(10 ** (tag + 1)))
+
+
+@pytest.mark.parametrize("data", [b"a", bytearray(b"a"), memoryview(b"a")], ids=["bytes", "bytearray", "memoryview"])
+def test_what_an_object_keeps_is_of_the_same_type_however_long_it_is(data):
+    for length in (1, 16383, 16384, 1_000_000):
+        kept = memoryview(bytes(data) * length) if isinstance(data, memoryview) else data * length
+        request = MPI.COMM_SELF.isend(Keeps(kept), 0)
+        found = MPI.COMM_SELF.recv(source=0).kept
+        request.wait()
+        assert type(found) is type(pickle.loads(pickle.dumps(Keeps(kept), 5)).kept)
+        assert found == kept
+
+
+class Keeps:
+    """Pickles what it keeps as PEP 574 has it."""
+
+    def __init__(self, kept):
+        self.kept = kept
+
+    def __reduce_ex__(self, protocol):
+        return Keeps, (pickle.PickleBuffer(self.kept),)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import numpy
 import pytest
 
@@ -350,3 +353,26 @@ def test_a_wait_that_watches_memory_sees_a_message_come(comm):
             comm.Recv(got, 1 - comm.rank)
             assert got[0] == turn
     assert progress.counters()["sleeps"] - before < turns // 4
+
+
+@pytest.mark.ompy(2, mca={"btl": "self,sm", "btl_sm_single_copy": "cma"})
+def test_what_was_received_leaves_room_in_the_attached_buffer(comm):
+    """Rank 0 hears of it by its own looking, as it makes no other call between."""
+    from late_signals import pids, told
+
+    from ompy import MPI
+
+    processes = pids(comm)
+    length = 300_000
+    if comm.rank == 0:
+        MPI.Attach_buffer(bytearray(length + MPI.BSEND_OVERHEAD))
+        for number in range(10):
+            comm.Bsend(bytes([number]) * length, 1)
+            told()
+        MPI.Detach_buffer()
+    else:
+        data = bytearray(length)
+        for number in range(10):
+            comm.Recv(data, 0)
+            assert data == bytes([number]) * length
+            os.kill(processes[0], signal.SIGUSR1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy
 import pytest
 
@@ -150,3 +152,24 @@ def test_the_error_handler_of_the_communicator_hears_of_it_once(comm):
     assert heard == [(True, MPI.ERR_RANK if own.rank == 0 else MPI.ERR_TRUNCATE)]
     handler.Free()
     own.Free()
+
+
+@pytest.mark.ompy(1)
+@pytest.mark.parametrize("kind", ["Sendrecv", "Isendrecv", "sendrecv", "Sendrecv_replace", "Isendrecv_replace"])
+def test_what_can_not_be_sent_leaves_the_message_to_be_received_in_the_queues(comm, kind):
+    scattered, room = numpy.zeros((4, 4))[:, 1], numpy.zeros(3, "i")
+    calls = {
+        "Sendrecv": lambda: comm.Sendrecv(scattered, 0, 1, room, 0, 2),
+        "Isendrecv": lambda: comm.Isendrecv(scattered, 0, 1, room, 0, 2),
+        "sendrecv": lambda: comm.sendrecv(lambda: None, 0, 1, source=0, recvtag=2),
+        "Sendrecv_replace": lambda: comm.Sendrecv_replace(scattered, 0, 1, 0, 2),
+        "Isendrecv_replace": lambda: comm.Isendrecv_replace(scattered, 0, 1, 0, 2),
+    }
+    request = comm.Isend(numpy.arange(3, dtype="i"), 0, 2)
+    comm.Probe(0, 2)
+    with pytest.raises((BufferError, AttributeError, TypeError, pickle.PicklingError), match=r"contiguous|pickle"):
+        calls[kind]()
+    comm.Recv(room, 0, 2)
+    request.Wait()
+    assert room.tolist() == [0, 1, 2]
+    assert not comm.Iprobe()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import select
 import socket
 
 import pytest
 
+from ompy.core.errors import MPIError
 from ompy.runtime.dpm.port import Port, parse
 
 
@@ -26,6 +29,26 @@ class Interrupted:
 
     def close(self) -> None:
         self.watched.close()
+
+
+def test_a_caller_that_no_descriptor_is_left_for_is_an_error_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    port = Port(everywhere=False)
+
+    class Full:
+        """A listener of a process that has as many descriptors as it may have."""
+
+        def fileno(self) -> int:
+            return listener.fileno()
+
+        def _accept(self) -> None:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    listener = port.listener
+    monkeypatch.setattr(port, "listener", Full())
+    with socket.create_connection(("127.0.0.1", parse(port.name)[2])), pytest.raises(MPIError, match="Too many open files"):
+        port.accept(30)
+    monkeypatch.undo()
+    port.close()
 
 
 def test_a_port_closes_though_an_exception_has_ended_the_sending_away_of_a_caller() -> None:

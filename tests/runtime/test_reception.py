@@ -75,6 +75,27 @@ def test_who_knows_the_secret_gets_in_and_is_heard() -> None:
         link.close()
 
 
+def test_a_frame_that_makes_its_taker_fail_is_taken_once() -> None:
+    ours, theirs = socket.socketpair()
+    taken = []
+
+    def take(header: dict[str, object], data: bytes) -> None:
+        taken.append(header["number"])
+        if header["number"] == 0:
+            raise KeyError("nobody knows that")
+
+    sender = Link(Loop(), theirs, bytes(32), bytes(32), 30.0, take, taken.append)
+    link = Link(Loop(), ours, bytes(32), bytes(32), 30.0, take, taken.append)
+    sender.send("word", number=0)
+    with pytest.raises(KeyError):
+        link.read()
+    sender.send("word", number=1)
+    link.read()
+    assert taken == [0, 1]
+    link.close()
+    sender.close()
+
+
 @pytest.mark.parametrize("secret", [b"", bytes(32)])
 def test_another_secret_opens_nothing(secret: bytes) -> None:
     with Listener("n1") as listener, pytest.raises(OSError, match=r"closed|reset"):

@@ -7,6 +7,7 @@ import marshal
 from ompy.core.circle import Circle
 from ompy.core.errors import ERR_INTERN, ERR_OTHER, ERR_UNSUPPORTED_OPERATION, MPIError, code_of
 from ompy.core.proc import process_table
+from ompy.core.signals import KeptExceptions
 from ompy.runtime import contexts, intercommunicators, internal_messages
 from ompy.runtime.dpm import acquaintances
 from ompy.runtime.dpm.channel import ANSWER
@@ -36,7 +37,7 @@ def meet(
 
     Parameters:
         open_channel: called on the root alone; gives the channel.  What it raises is raised by every rank.
-        interrupted: called where a signal handler ends the meeting, before the other group can notice.
+        interrupted: called on the root where a signal handler ends the meeting, before the other group can notice.
 
     Collective over `local`.
 
@@ -48,51 +49,66 @@ def meet(
             ERR_UNSUPPORTED_OPERATION,
             f"pml {instance.pml.name}{below} carries messages within one job only: give every job --mca pml ob1, say",
         )
-    introductions = internal_messages.gather_values(local, introduction(instance), root)
     channel: Channel | None = None
     news: Any = None
     new: list[int] = []
-    try:
+    own: BaseException | None = None
+    with KeptExceptions() as exceptions:
+        introductions = internal_messages.gather_values(local, introduction(instance), root)
         try:
-            if local.rank == root:
-                channel = open_channel()
-                news = exchange(instance, channel, introductions)
-        except MPIError as error:
-            news = refusal(error)
-        news = internal_messages.share_value(local, news, root)
-        check(news)
-        problem = None
-        try:
-            indices = let_in(instance, local, news, new)
-        except MPIError as error:
-            problem = refusal(error)
-        outcomes = internal_messages.gather_values(local, problem, root)
-        if local.rank == root:
-            outcome = next((it for it in outcomes if it is not None), None)
             try:
-                assert channel is not None
-                channel.send(marshal.dumps(outcome), LIMIT)
-                outcome = outcome or marshal.loads(channel.receive(LIMIT))
-            except MPIError as error:
-                outcome = refusal(error)
-        else:
+                if local.rank == root:
+                    channel = open_channel()
+                    news = exchange(instance, channel, introductions)
+            except BaseException as error:
+                own = error
+                if not isinstance(error, MPIError):
+                    interrupted()
+                news = refusal(error, root)
+            news = internal_messages.share_value(local, news, root)
+            if own is not None:
+                raise own
+            check(news)
+            problem = None
+            try:
+                indices = let_in(instance, local, news, new)
+                if (kept := exceptions.first()) is not None:
+                    raise kept
+            except BaseException as error:
+                own = error
+                problem = refusal(error, local.rank)
+            outcomes = internal_messages.gather_values(local, problem, root)
             outcome = None
-        check(internal_messages.share_value(local, outcome, root))
-        return intercommunicators.bridge(news["context"], news["local context"], local, indices)
-    except BaseException as problem:
-        if not isinstance(problem, MPIError):
-            interrupted()
-        if new:
-            instance.part_from(new)
-        raise
-    finally:
-        if channel is not None:
-            channel.close()
+            if local.rank == root:
+                outcome = next((it for it in outcomes if it is not None), None)
+                try:
+                    assert channel is not None
+                    channel.send(marshal.dumps(outcome), LIMIT)
+                    outcome = outcome or marshal.loads(channel.receive(LIMIT))
+                except BaseException as error:
+                    own = own or error
+                    if not isinstance(error, MPIError):
+                        interrupted()
+                    outcome = refusal(error, root)
+            outcome = internal_messages.share_value(local, outcome, root)
+            if own is not None:
+                raise own
+            check(outcome)
+            return intercommunicators.bridge(news["context"], news["local context"], local, indices)
+        except BaseException:
+            if new:
+                instance.part_from(new)
+            raise
+        finally:
+            if channel is not None:
+                channel.close()
 
 
-def refusal(error: MPIError) -> dict[str, Any]:
-    """An error for other ranks."""
-    return {"error": code_of(error), "words": error.detail}
+def refusal(error: BaseException, rank: int) -> dict[str, Any]:
+    """An error of this rank's for other ranks."""
+    if isinstance(error, MPIError):
+        return {"error": code_of(error), "words": error.detail}
+    return {"error": ERR_OTHER, "words": f"rank {rank} has raised {type(error).__name__}: {error}"}
 
 
 def check(news: dict[str, Any] | None) -> None:

@@ -8,6 +8,7 @@ has it.  A port serves one caller for each `Accept`; others wait in the listener
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import time
@@ -33,6 +34,8 @@ MOST_CALLERS = 64
 # To be connected by TCP to one address, in seconds.
 KNOCK = 3.0
 LONGEST = 3600.0
+# What this process, or the system, has too little of to let a caller in.
+NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 LOOK_EVERY = 0.1
 
 
@@ -113,8 +116,12 @@ class Port:
     def let_in(self) -> None:
         try:
             number, _ = self.listener._accept()  # type: ignore[attr-defined]
-        except OSError:
-            return
+        except OSError as error:
+            if error.errno in NO_ROOM:
+                raise MPIError(
+                    ERR_INTERN, f"a process that connects to {self.where} can't be let in: {error.strerror}"
+                ) from error
+            return  # it has gone again
         connection = socket(AF_INET, SOCK_STREAM, 0, number)
         if len(self.callers) == MOST_CALLERS:
             # Whoever has stood there longest is the likeliest to be no caller at all.

@@ -10,7 +10,8 @@ root: opens a port
 from __future__ import annotations
 
 from ompy.core.board import show_call, show_running
-from ompy.core.errors import ERR_SPAWN, SUCCESS, MPIError
+from ompy.core.errors import ERR_ARG, ERR_SPAWN, SUCCESS, MPIError
+from ompy.core.signals import KeptExceptions
 from ompy.runtime import internal_messages
 from ompy.runtime.dpm import acquaintances
 from ompy.runtime.dpm import port as ports
@@ -45,6 +46,8 @@ def spawn(
     def opened() -> Channel:
         nonlocal port, is_asked
         wanted = orders()
+        if not wanted:
+            raise MPIError(ERR_ARG, "command: at least one program to start expected, not an empty list")
         show_call("Comm_spawn", wanted[0].command)
         port = ports.Port(everywhere=not instance.rte.is_on_one_host)
         instance.modex.ask_ahead()
@@ -62,18 +65,20 @@ def spawn(
 
     def cancel() -> None:
         """Nobody waits for the processes any more, because a signal handler has raised: they are to end."""
+        nonlocal is_asked
         if port is not None and is_asked:
+            is_asked = False
             instance.rte.cancel_spawn(port.name)
 
     try:
-        made = meet(instance, comm, root, opened, cancel)
-        try:
+        with KeptExceptions():
+            made = meet(instance, comm, root, opened, cancel)
             return made, internal_messages.share_value(comm, codes, root)
-        except MPIError:
-            raise
-        except BaseException:
-            cancel()
-            raise
+    except MPIError:
+        raise
+    except BaseException:
+        cancel()
+        raise
     finally:
         if port is not None:
             port.close()

@@ -6,7 +6,7 @@ from libc.string cimport memcpy
 from ompy.core.constants cimport ANY_SOURCE, ANY_TAG, MODE_SYNCHRONOUS, OK
 from ompy.core.constants cimport OUT_OF_RESOURCE as NO_ROOM
 from ompy.core.errors import ERR_OTHER, MPIError
-from ompy.core.request cimport outlast
+from ompy.core.request cimport wait_uninterrupted
 from ompy.mca.mtl cimport loss
 
 from ompy_mtl_ofi.context cimport ASKED
@@ -250,7 +250,7 @@ cdef class OfiRecv(MtlRecv):
         """Take it back, or have the message dropped; a body that is on its way into the program's memory is waited for."""
         MtlRecv.abandon(self, memory)
         if not self.complete and self.direct:
-            outlast(self)
+            wait_uninterrupted(self)
         return 0
 
     cpdef int fail(self, object error) except -1:

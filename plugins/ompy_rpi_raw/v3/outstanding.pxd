@@ -3,7 +3,7 @@
 #     ORIA, by sender         rank 0    inactive
 #                             rank 1    envelope, words outstanding ----> an entry of the UMS: nobody asked for it yet
 #                             rank 2    envelope, words outstanding ----> a posted receive: straight to the program's memory
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t
 
 from ompy.mca.rpi cimport Envelope, Incoming
 from ompy_rpi_raw.hash_table cimport HashTable

@@ -132,3 +132,31 @@ def test_wrong_topologies_are_named(comm):
     for call, words, kind in REFUSED:
         with pytest.raises(kind, match=words):
             call(comm)
+
+
+@pytest.mark.ompy(3)
+def test_a_distributed_graph_is_made_without_the_programs_pickle(comm):
+    def refuse(*_):
+        raise TypeError("this program sends bytes only")
+
+    before = MPI.pickle.__init__
+    MPI.pickle.__init__(refuse, refuse)
+    try:
+        ring = comm.Create_dist_graph([comm.rank], [1], [(comm.rank + 1) % 3], [comm.rank + 5])
+    finally:
+        before()
+    assert ring.Get_dist_neighbors() == (
+        [(comm.rank - 1) % 3],
+        [(comm.rank + 1) % 3],
+        ([(comm.rank - 1) % 3 + 5], [comm.rank + 5]),
+    )
+
+
+@pytest.mark.ompy(3)
+@pytest.mark.parametrize("bad", [7, None])
+def test_a_bad_graph_of_one_rank_is_an_error_on_all_and_harms_nothing(comm, bad):
+    ends = [bad] if comm.rank == 1 else [0]
+    with pytest.raises((MPI.Exception, TypeError)) as caught:
+        comm.Create_dist_graph([comm.rank], [1], ends)
+    assert comm.rank == 1 or "on rank 1" in str(caught.value)
+    assert comm.allgather(comm.rank) == [0, 1, 2]

@@ -139,3 +139,24 @@ def test_a_file_that_cannot_be_opened_on_one_rank_is_an_error_of_all(tmp_path: P
     assert sorted(job.stdout.splitlines()) in (["opened"] * 2, ["failed True True True"] * 2)
     assert left > 1 or "failed" in job.stdout
     assert path.read_bytes() == b"xx"
+
+
+def test_sends_that_fail_for_want_of_memory_keep_no_descriptors() -> None:
+    body = """
+import resource
+if rank == 0:
+    comm.Set_errhandler(MPI.ERRORS_RETURN)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+    counts = set()
+    for _ in range(5):
+        try: comm.Send(b"x", 1)
+        except MPI.Exception: counts.add(len(os.listdir("/proc/self/fd")))
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    comm.Send(b"x", 1)
+    print(len(counts))
+else:
+    comm.Recv(bytearray(1), 0)
+"""
+    job = launch("-n", "2", "--timeout", "30", "--mca", "btl", "self,sm", *mpi(body))
+    assert (job.process.returncode, job.stdout) == (0, "1\n"), job.stderr

@@ -4,30 +4,14 @@
 from ompy.core.communicator cimport Communicator
 from ompy.core.schedule cimport Schedule
 from ompy.mca.coll cimport CollectiveCall
-from ompy.mca.coll_layout cimport Layout, copy_block, receiving, recv_block, regular, send_block
+from ompy.mca.coll_layout cimport Layout, allgather_straight, receiving, recv_block
 from ompy_coll_basic.bcast cimport send_down_tree
 from ompy_coll_basic.builder cimport builder
 from ompy_coll_basic.gather cimport gather_up_tree
 
 
-cdef int copy_own(Schedule schedule, CollectiveCall call, Layout *target, Communicator comm) except -1:
-    cdef Layout own
-    if call.send_in_place:
-        return 0
-    own = regular(call.send_address, call.send_count, call.send_type)
-    return copy_block(schedule, &own, 0, target, comm.rank)
-
-
 cdef int linear(Schedule schedule, CollectiveCall call, Communicator comm) except -1:
-    """Every rank's block straight to every other; each begins with the next rank, so that none is hit by all at once."""
-    cdef Layout target = receiving(call)
-    cdef int step, size = comm.size
-    copy_own(schedule, call, &target, comm)
-    for step in range(1, size):
-        recv_block(schedule, &target, (comm.rank - step + size) % size, (comm.rank - step + size) % size)
-    for step in range(1, size):
-        send_block(schedule, &target, comm.rank, (comm.rank + step) % size)
-    return 0
+    return allgather_straight(schedule, call, comm)
 
 
 cdef int logarithmic(Schedule schedule, CollectiveCall call, Communicator comm) except -1:

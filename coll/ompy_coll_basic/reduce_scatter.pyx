@@ -4,24 +4,10 @@
 from ompy.core.communicator cimport Communicator
 from ompy.core.schedule cimport Schedule
 from ompy.mca.coll cimport CollectiveCall
+from ompy.mca.coll_layout cimport before, part
 from ompy.mca.scheduled_coll cimport own_address
 from ompy_coll_basic.builder cimport builder
 from ompy_coll_basic.reduce cimport reduce_in_turn, reduce_up_tree, take_in_at_once
-
-
-cdef inline Py_ssize_t part(CollectiveCall call, int rank) noexcept:
-    """Elements of a rank's part; parts lie one after the other in what is reduced."""
-    return call.recv_count if call.recv_counts == NULL else call.recv_counts[rank]
-
-
-cdef inline Py_ssize_t before(CollectiveCall call, int rank) noexcept:
-    cdef Py_ssize_t total = 0
-    cdef int lower
-    if call.recv_counts == NULL:
-        return rank * call.recv_count
-    for lower in range(rank):
-        total += call.recv_counts[lower]
-    return total
 
 
 cdef int by_root(Schedule schedule, CollectiveCall call, Communicator comm, bint tree) except -1:

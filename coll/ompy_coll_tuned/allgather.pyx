@@ -5,7 +5,7 @@ from ompy.core.communicator cimport Communicator
 from ompy.core.schedule cimport Schedule
 from ompy.core.typemap cimport Typemap, predefined
 from ompy.mca.coll cimport CollectiveCall
-from ompy.mca.coll_layout cimport Layout, address_of, copy_block, receiving, recv_block, regular, send_block
+from ompy.mca.coll_layout cimport Layout, address_of, allgather_straight, copy_own, receiving, recv_block, send_block
 from ompy_coll_tuned.algorithm cimport Tuning, builder
 from ompy_coll_tuned.bcast cimport send_down
 from ompy_coll_tuned.gather cimport gather_up
@@ -14,24 +14,8 @@ from ompy_coll_tuned.tree cimport KNOMIAL, Tree, make_tree
 cdef Typemap byte = predefined(BASIC_BYTE)
 
 
-cdef int copy_own(Schedule schedule, CollectiveCall call, Layout *target, Communicator comm) except -1:
-    cdef Layout own
-    if call.send_in_place:
-        return 0
-    own = regular(call.send_address, call.send_count, call.send_type)
-    return copy_block(schedule, &own, 0, target, comm.rank)
-
-
 cdef int linear(Schedule schedule, CollectiveCall call, Communicator comm, Tuning tuning) except -1:
-    """Every rank's block straight to every other; each begins with the next rank, so that none is hit by all at once."""
-    cdef Layout target = receiving(call)
-    cdef int step, size = comm.size
-    copy_own(schedule, call, &target, comm)
-    for step in range(1, size):
-        recv_block(schedule, &target, (comm.rank - step + size) % size, (comm.rank - step + size) % size)
-    for step in range(1, size):
-        send_block(schedule, &target, comm.rank, (comm.rank + step) % size)
-    return 0
+    return allgather_straight(schedule, call, comm)
 
 
 cdef int ring(Schedule schedule, CollectiveCall call, Communicator comm, Tuning tuning) except -1:

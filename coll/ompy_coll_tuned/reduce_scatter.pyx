@@ -4,6 +4,7 @@ from ompy.core.communicator cimport Communicator
 from ompy.core.schedule cimport Schedule
 from ompy.core.typemap cimport Typemap
 from ompy.mca.coll cimport CollectiveCall
+from ompy.mca.coll_layout cimport before, part
 from ompy.mca.scheduled_coll cimport own_address
 from ompy_coll_tuned.algorithm cimport Tuning, builder
 from ompy_coll_tuned.halving cimport (
@@ -11,21 +12,6 @@ from ompy_coll_tuned.halving cimport (
 )
 from ompy_coll_tuned.reduce cimport reduce_up
 from ompy_coll_tuned.tree cimport KNOMIAL, LINEAR, Shape
-
-
-cdef inline Py_ssize_t part(CollectiveCall call, int rank) noexcept:
-    """Elements of a rank's part; parts lie one after the other in what is reduced."""
-    return call.recv_count if call.recv_counts == NULL else call.recv_counts[rank]
-
-
-cdef inline Py_ssize_t before(CollectiveCall call, int rank) noexcept:
-    cdef Py_ssize_t total = 0
-    cdef int lower
-    if call.recv_counts == NULL:
-        return rank * call.recv_count
-    for lower in range(rank):
-        total += call.recv_counts[lower]
-    return total
 
 
 cdef int by_root(Schedule schedule, CollectiveCall call, Communicator comm, Shape shape) except -1:

@@ -9,6 +9,7 @@ from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport MODE_STANDARD
 from ompy.core.convertor cimport copy_typed
 from ompy.core.operation cimport Operation, failures_kept, raise_failure
+from ompy.core.overflow cimport add, multiply, subtract
 from ompy.core.proc cimport failures
 from ompy.core.progress cimport wait
 from ompy.core.progress_source cimport ProgressSource, register_source, unregister_source
@@ -227,16 +228,18 @@ cdef class Schedule(Request):
 
     cpdef size_t scratch(self, Py_ssize_t count, Typemap typemap) except? 0:
         """Memory of the schedule's own for `count` elements; the result is their address, lower bound and all."""
-        cdef Py_ssize_t steps = (count - 1) * typemap.extent if count > 0 else 0
-        cdef Py_ssize_t low, high
+        cdef Py_ssize_t steps = 0, low, high, nbytes = 0
         # From the address itself to the end of the last extent, and whatever data lies outside: a reduction of the
         # program's own may look at all of it.
-        low = min(0, typemap.lower_bound, typemap.true_lower_bound) + min(0, steps)
-        high = max(typemap.extent, typemap.lower_bound + typemap.extent,
-                   typemap.true_lower_bound + typemap.true_extent) + max(0, steps)
-        cdef Py_ssize_t nbytes = (high - low if count > 0 else 0) + 15 & ~15
         cdef size_t start
         cdef void **blocks
+        low = min(0, typemap.lower_bound, typemap.true_lower_bound)
+        high = max(typemap.extent, typemap.lower_bound + typemap.extent, typemap.true_lower_bound + typemap.true_extent)
+        if count > 0:
+            if multiply(count - 1, typemap.extent, &steps) or add(low, min(0, steps), &low) or add(high, max(0, steps), &high) \
+                    or subtract(high, low, &nbytes) or add(nbytes, SCRATCH_ALIGNMENT + 15, &nbytes):
+                raise MemoryError(f"scratch memory for a collective of {count} elements that are {typemap.extent} bytes apart")
+            nbytes = nbytes - SCRATCH_ALIGNMENT & ~15
         if self.scratch_used + nbytes + 15 <= INLINE_SCRATCH:
             start = ((<size_t> self.inline_scratch + 15) & ~(<size_t> 15)) + self.scratch_used
             self.scratch_used += nbytes

@@ -4,15 +4,10 @@
 cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from ompy.core.basic cimport BASIC_TYPES, GROUP_PAIR, Basic, basics
+from ompy.core.overflow cimport add, multiply, subtract
 from ompy.core.program cimport Program
 
 from ompy.core.errors import ERR_ARG, ERR_COUNT, MPIError
-
-
-cdef extern from *:
-    bint multiply "__builtin_mul_overflow"(Py_ssize_t, Py_ssize_t, Py_ssize_t *) noexcept nogil
-    bint add "__builtin_add_overflow"(Py_ssize_t, Py_ssize_t, Py_ssize_t *) noexcept nogil
-    bint subtract "__builtin_sub_overflow"(Py_ssize_t, Py_ssize_t, Py_ssize_t *) noexcept nogil
 
 
 cdef Py_ssize_t times(Py_ssize_t number, Py_ssize_t nbytes) except? -1:

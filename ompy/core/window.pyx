@@ -2,14 +2,10 @@
 """Windows as one-sided components see them.  See `window.pxd`."""
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 
+from ompy.core.overflow cimport add, multiply
 from ompy.core.typemap cimport span
 
 from ompy.core.errors import ERR_DISP, ERR_RMA_RANGE, MPIError
-
-
-cdef extern from *:
-    bint multiply "__builtin_mul_overflow"(Py_ssize_t, Py_ssize_t, Py_ssize_t *)
-    bint add "__builtin_add_overflow"(Py_ssize_t, Py_ssize_t, Py_ssize_t *)
 
 
 cdef class Window:

@@ -6,6 +6,7 @@
 #     w        block i at  address + displacements[i], in bytes, of types[i]
 from cpython.ref cimport PyObject
 
+from ompy.core.communicator cimport Communicator
 from ompy.core.schedule cimport Schedule
 from ompy.core.typemap cimport Typemap
 from ompy.mca.coll cimport CollectiveCall
@@ -93,3 +94,39 @@ cdef inline int recv_block(Schedule schedule, Layout *layout, int index, int pee
 cdef inline int copy_block(Schedule schedule, Layout *source, int source_index, Layout *target, int target_index) except -1:
     return schedule.copy(address_of(source, source_index), count_of(source, source_index), type_of(source, source_index),
                          address_of(target, target_index), count_of(target, target_index), type_of(target, target_index))
+
+
+# Elements of a rank's part of what is reduced and scattered, where parts lie one after the other, and those before them.
+cdef inline Py_ssize_t part(CollectiveCall call, int rank) noexcept:
+    return call.recv_count if call.recv_counts == NULL else call.recv_counts[rank]
+
+
+cdef inline Py_ssize_t before(CollectiveCall call, int rank) noexcept:
+    cdef Py_ssize_t total = 0
+    cdef int lower
+    if call.recv_counts == NULL:
+        return rank * call.recv_count
+    for lower in range(rank):
+        total += call.recv_counts[lower]
+    return total
+
+
+# In an allgather, this rank's block to its place, unless it is there.
+cdef inline int copy_own(Schedule schedule, CollectiveCall call, Layout *target, Communicator comm) except -1:
+    cdef Layout own
+    if call.send_in_place:
+        return 0
+    own = regular(call.send_address, call.send_count, call.send_type)
+    return copy_block(schedule, &own, 0, target, comm.rank)
+
+
+# An allgather of every rank's block straight to every other; each begins with the next rank, so that none is hit by all.
+cdef inline int allgather_straight(Schedule schedule, CollectiveCall call, Communicator comm) except -1:
+    cdef Layout target = receiving(call)
+    cdef int step, size = comm.size
+    copy_own(schedule, call, &target, comm)
+    for step in range(1, size):
+        recv_block(schedule, &target, (comm.rank - step + size) % size, (comm.rank - step + size) % size)
+    for step in range(1, size):
+        send_block(schedule, &target, comm.rank, (comm.rank + step) % size)
+    return 0

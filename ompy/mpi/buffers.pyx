@@ -27,6 +27,7 @@ from cpython.tuple cimport PyTuple_CheckExact
 from libc.string cimport memset
 
 from ompy.core.basic cimport BASIC_UNSIGNED_CHAR
+from ompy.core.overflow cimport multiply
 from ompy.core.typemap cimport Typemap, lies_within, predefined
 from ompy.mpi.datatype cimport Datatype, datatype_of_code
 from ompy.mpi.device cimport speaks_cuda, speaks_dlpack
@@ -49,11 +50,7 @@ cdef extern from *:
         PyObject *descr;
         int flags;
     } ompy_array;
-    static inline int ompy_product_overflows(Py_ssize_t a, Py_ssize_t b, Py_ssize_t *product) {
-        return __builtin_mul_overflow(a, b, product);
-    }
     """
-    bint product_overflows "ompy_product_overflows"(Py_ssize_t a, Py_ssize_t b, Py_ssize_t *product) noexcept nogil
     const Py_ssize_t PY_SSIZE_T_MAX
     ctypedef struct ArrayHead "ompy_array":
         char *data
@@ -184,7 +181,7 @@ cdef inline bint parse_typed_array(object message, bint writable, Py_ssize_t blo
         if not PyLong_CheckExact(<object> item[1]):
             return False
         count = <object> item[1]
-        if count < 0 or product_overflows(count, blocks, &whole):
+        if count < 0 or multiply(count, blocks, &whole):
             return False
         fits = False
     if not fits and not lies_within(<Typemap> typemap, whole, 0, nbytes):
@@ -418,7 +415,7 @@ cdef int parse(object message, bint writable, Py_ssize_t blocks, Spec *spec) exc
                 raise ValueError(f"message: negative count {spec.count}")
             if spec.count > 0 and parts.source is None:
                 raise ValueError(f"message: the buffer is None but the count is {spec.count}")
-            if product_overflows(spec.count, blocks, &whole):
+            if multiply(spec.count, blocks, &whole):
                 raise ValueError(f"message: {blocks} blocks of {spec.count} elements are more than a memory can hold")
         elif nbytes - offset > 0:
             spec.count = whole = whole_elements(spec, nbytes - offset)

@@ -241,6 +241,8 @@ cdef class Request(RequestHandle):
     def Cancel(self) -> None:
         """Ask for cancellation; the request must still be waited for, and its status says what came of it (MPI-4.1, 3.8.4).
 
+        A receive that has no message yet is cancelled.  A send is not, as in Open MPI: its wait ends when it is sent.
+
         Raises:
             Exception: ERR_REQUEST for a null request, or that of a collective (MPI-4.1, 6.12).
         """

@@ -38,6 +38,13 @@ def pair():
     return intra(2)
 
 
+def test_scratch_memory_that_no_address_reaches_is_refused() -> None:
+    schedule = Schedule(intra(1)[0])
+    for extent in (1 << 61, -(1 << 61), (1 << 62) - 1):
+        with pytest.raises(MemoryError, match="8 elements"):
+            schedule.scratch(8, INT.create_resized(0, extent))
+
+
 def test_local_steps_run_in_the_order_written():
     schedule = Schedule(intra(1)[0])
     numbers = numpy.array([1, 10, 100], dtype=numpy.int32)

@@ -4,28 +4,14 @@ from cpython.exc cimport PyErr_CheckSignals
 
 from ompy.core.owner cimport allow_handlers, engine, forbid_handlers, this_thread
 
-# Calls of the main thread, in which alone handlers run, that keep what these raise, and the first exception.
-cdef int keeping = 0
+# The first exception.
 cdef object kept = None
 
 
-cdef int keep_exceptions() except -1:
-    global keeping
-    if this_thread() == engine.main:
-        keeping += 1
-        forbid_handlers()
-    return 0
-
-
-cdef int raise_kept() except -1:
-    global keeping, kept
-    if this_thread() != engine.main:
-        return 0
-    keeping -= 1
-    if keeping:
-        return 0
-    allow_handlers()
+cdef int raise_first() except -1:
+    global kept
     exception, kept = kept, None
+    keeping.kept = False
     try:
         PyErr_CheckSignals()
     except BaseException:
@@ -42,17 +28,19 @@ cdef object exception_kept():
 
 
 cdef int handle_signals() except -1:
-    global keeping, kept
-    if not keeping or this_thread() != engine.main:
+    global kept
+    cdef Keeping before = keeping
+    if not before.calls or this_thread() != engine.main:
         return PyErr_CheckSignals()
-    calls, first = keeping, kept
-    keeping, kept = 0, None
+    first, kept = kept, None
+    keeping.calls = keeping.kept = 0
     allow_handlers()
     try:
         PyErr_CheckSignals()
     finally:
         forbid_handlers()
-        keeping, kept = calls, first
+        keeping.calls, keeping.kept = before.calls, before.kept
+        kept = first
     return 0
 
 
@@ -61,10 +49,11 @@ cdef int check_signals() except -1:
     try:
         handle_signals()
     except BaseException as exception:
-        if not keeping:
+        if not keeping.calls:
             raise
         if kept is None:
             kept = exception
+            keeping.kept = True
     return 0
 
 

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 # distutils: extra_compile_args=--param=max-inline-insns-single=200 --param=max-inline-insns-auto=30
 """Where communicators get their shared memory from; `arena.pxd` has the picture."""
-from weakref import WeakValueDictionary
+from _weakref import ref                         # `weakref` itself takes every rank a while to import
 
 from libc.string cimport memset
 
@@ -26,8 +26,8 @@ cdef list returned = []                          # rooms of it that are not used
 
 # Slabs of others, by location, and their doorbells, by card, as long as a communicator uses them: of two processes that were
 # here one after the other, both may have had the same number.
-mapped = WeakValueDictionary()
-doorbells = WeakValueDictionary()
+cdef dict mapped = {}
+cdef dict doorbells = {}
 
 
 cdef class Room:
@@ -118,25 +118,38 @@ cdef Room carve(int size, size_t chunk, size_t memory, str backing):
     return room
 
 
+cdef object known(dict things, bytes name):
+    found = things.get(name)
+    return None if found is None else found()
+
+
+cdef int remember(dict things, bytes name, object thing) except -1:
+    for other in [other for other, reference in things.items() if reference() is None]:
+        del things[other]
+    things[name] = ref(thing)
+    return 0
+
+
 cdef Room enter(bytes card):
     cdef Room room = Room.__new__(Room)
     cdef bytes location
     offset, size, chunk, is_alone, length, location = card.split(b" ", 5)
     room.offset, room.size, room.chunk, room.alone = int(offset), int(size), int(chunk), int(is_alone)
-    room.segment = mapped.get(location)
+    room.segment = known(mapped, location)
     if room.segment is None:
         room.segment = attach(location, int(length))
         if not room.alone:
-            mapped[location] = room.segment
+            remember(mapped, location, room.segment)
     room.left = &(<Header *> room.address()).left
     return room
 
 
 cdef RemoteDoorbell doorbell_of(bytes card):
-    cdef RemoteDoorbell bell = doorbells.get(card)
+    cdef RemoteDoorbell bell = known(doorbells, card)
     if bell is None:
         try:
-            bell = doorbells[card] = RemoteDoorbell(card)
+            bell = RemoteDoorbell(card)
         except MPIError:
             return None
+        remember(doorbells, card, bell)
     return bell

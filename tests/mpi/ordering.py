@@ -54,8 +54,9 @@ def access(win, what, nbytes, model, dice):
 
 def access_rank_1(comm, what, lengths, seed):
     """How many accesses of rank 0's rank 1 had a part in."""
-    win, memory = over_ordinary_memory(comm, max(lengths))
+    # Who is slow to leave the making of the window may have carried orders out by then.
     before = counters()
+    win, memory = over_ordinary_memory(comm, max(lengths))
     if comm.rank == 0:
         dice, model = random.Random(seed), np.zeros(max(lengths), "u1")
         win.Lock_all()

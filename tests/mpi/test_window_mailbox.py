@@ -63,8 +63,8 @@ def test_what_a_target_does_not_move_in_time_the_kernel_does(comm, ompy_seed):
 def test_a_target_inside_mpi_swaps(comm, kind):
     """Elements that are equal, and others; of one, four and eight bytes."""
     memory = np.zeros(2, kind)
-    win = MPI.Win.Create(memory, memory.itemsize, comm=comm)
     before = counters()
+    win = MPI.Win.Create(memory, memory.itemsize, comm=comm)
     if comm.rank == 0:
         old = np.zeros(1, kind)
         win.Lock(1)

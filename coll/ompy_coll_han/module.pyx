@@ -4,7 +4,7 @@
 from ompy.core.board import OPERATIONS
 from ompy.core.host import host_number
 from ompy.core.schedule cimport Schedule, recycle, take_schedule
-from ompy.core.signals cimport keep_exceptions, raise_kept
+from ompy.core.signals cimport keep_a_while, raise_kept_a_while
 from ompy.mca.agreement import gathered
 from ompy.mca.coll import FUNCTIONS
 from ompy.mca.coll cimport (
@@ -48,11 +48,11 @@ cdef class HanModule(CollModule):
         chosen = self.decision(function, comm).choose(call, comm)
         if chosen is None:
             return self.hand_on(function, call, comm)
-        keep_exceptions()
+        keep_a_while()
         try:
             return self.run_levels(function, call, comm, chosen.segment)
         finally:
-            raise_kept()
+            raise_kept_a_while()
 
     cdef int run_levels(self, int function, CollectiveCall call, Communicator comm, Py_ssize_t segment) except -1:
         """Level by level: the others count on this rank's part in each."""

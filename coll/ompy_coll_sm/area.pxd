@@ -91,7 +91,7 @@ cdef class Area(ProgressSource):
         if nbytes > INLINE:
             return self.claim_long(nbytes)
         if self.step > self.floor + LINES:
-            self.raise_floor_or_stay(self.step - LINES, True)
+            self.raise_floor(self.step - LINES, True)
         return self.line(self.rank).data
 
     cdef inline int put_up(self, uint64_t length) except -1:
@@ -146,7 +146,6 @@ cdef class Area(ProgressSource):
     cdef uint32_t sit_down(self) noexcept
     cdef char *claim_long(self, size_t nbytes) except NULL
     cdef int raise_floor(self, uint64_t needed, bint short) except -1
-    cdef int raise_floor_or_stay(self, uint64_t needed, bint short) except -1
     cdef int connect(self, list bells) except -1
 
 

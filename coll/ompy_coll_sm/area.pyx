@@ -9,6 +9,7 @@ from ompy.core.progress cimport wait_until
 from ompy.core.progress_source cimport register_source, unregister_source
 from ompy.core.progress cimport progress as poll
 from ompy.core.segment cimport page_size
+from ompy.core.signals cimport end_keeping, keep_a_while
 
 cdef extern from "<sched.h>" nogil:
     int sched_yield()
@@ -179,7 +180,7 @@ cdef class Area(ProgressSource):
     cdef char *claim_long(self, size_t nbytes) except NULL:
         """`claim` in the ring, in one run, behind what was put up last: once that which stood there is not needed."""
         cdef size_t used = self.taken % self.ring_size
-        cdef uint64_t taken = self.taken, begin = taken, first = self.kept_first
+        cdef uint64_t begin = self.taken
         cdef uint64_t needed = self.step - LINES if self.step > LINES else 0
         cdef Kept *oldest
         # Not all of the ring where less will do: what was used a moment ago is in the cache.
@@ -195,39 +196,33 @@ cdef class Area(ProgressSource):
         self.kept[self.kept_end % LINES] = Kept(self.step, begin)
         self.kept_end += 1
         if needed > self.floor:
-            try:
-                self.raise_floor_or_stay(needed, nbytes <= SHORT)
-            except BaseException:
-                self.kept_first, self.kept_end, self.taken = first, self.kept_end - 1, taken
-                raise
+            self.raise_floor(needed, nbytes <= SHORT)
         self.begin = begin % self.ring_size
         return self.rings + self.rank * self.ring_size + self.begin
-
-    cdef int raise_floor_or_stay(self, uint64_t needed, bint short) except -1:
-        """Where an exception ends the wait, the call has begun nothing: this step is the next one's."""
-        try:
-            return self.raise_floor(needed, short)
-        except BaseException:
-            self.step -= 1
-            raise
 
     cdef int raise_floor(self, uint64_t needed, bint short) except -1:
         """Wait until every rank is done with the step that is needed.
 
         Who has to wait at all waits until half of what it has put up is done with, so that it does not wait again at once;
         but long contributions are better written and read at the same time, by ranks that have a core each.
+
+        Others count on the contribution that is to come: what a signal handler raises meanwhile is raised once it is there.
         """
         cdef int rank
         cdef uint64_t done, wanted = needed, lowest = self.step
         if short or self.crowded:
             wanted += (self.step - needed) // 2
-        for rank in range(self.size):
-            if rank == self.rank:
-                continue
-            done = acquire(&self.controls[rank].done)
-            if done < needed:
-                self.wait_for(&self.controls[rank].done, wanted, rank)
+        keep_a_while()
+        try:
+            for rank in range(self.size):
+                if rank == self.rank:
+                    continue
                 done = acquire(&self.controls[rank].done)
-            lowest = min(lowest, done)
+                if done < needed:
+                    self.wait_for(&self.controls[rank].done, wanted, rank)
+                    done = acquire(&self.controls[rank].done)
+                lowest = min(lowest, done)
+        finally:
+            end_keeping()
         self.floor = lowest
         return 0

@@ -6,7 +6,7 @@ from ompy.core.board import OPERATIONS
 from ompy.core.doorbell cimport own as own_doorbell
 from ompy.core.errors import MPIError
 from ompy.core.progress cimport progress as poll
-from ompy.core.signals cimport keep_exceptions, raise_kept
+from ompy.core.signals cimport keep_a_while, raise_kept_a_while, raise_late
 from ompy.core.typemap cimport Typemap, predefined
 from ompy.mca.coll import FUNCTIONS
 from ompy.mca.coll cimport (
@@ -100,15 +100,16 @@ cdef class SmModule(CollModule):
         if not self.serves(function, call, comm):
             return self.hand_on(function, call, comm)
         if area is not None and is_one_step(function, call, area):
-            return self.carry_out(area, function, call, comm)
-        keep_exceptions()
+            self.carry_out(area, function, call, comm)
+            return raise_late()
+        keep_a_while()
         try:
             if area is None:
                 self.set_up(comm)
                 area = self.area
             return self.hand_on(function, call, comm) if area is None else self.carry_out(area, function, call, comm)
         finally:
-            raise_kept()
+            raise_kept_a_while()
 
     cdef int carry_out(self, Area area, int function, CollectiveCall call, Communicator comm) except -1:
         area.shown.operation = operations[function]

@@ -13,7 +13,7 @@ from ompy.core.overflow cimport add, multiply, subtract
 from ompy.core.proc cimport failures
 from ompy.core.progress cimport wait
 from ompy.core.progress_source cimport ProgressSource, register_source, unregister_source
-from ompy.core.signals cimport keep_exceptions, raise_kept
+from ompy.core.signals cimport keep_a_while, raise_kept_a_while
 from ompy.mca cimport pml as layer
 
 from ompy.core.errors import ERR_INTERN, ERR_TRUNCATE, MPIError
@@ -354,11 +354,11 @@ cdef class Schedule(Request):
         """
         if not self.has_rounds():
             return self.run_through()
-        keep_exceptions()
+        keep_a_while()
         try:
             return self.run_through()
         finally:
-            raise_kept()
+            raise_kept_a_while()
 
     cdef int run_through(self) except -1:
         self.cursor = 0

@@ -6,11 +6,19 @@
 #     keep_exceptions      wait      wait      raise_kept
 #           |               ^ raises              |
 #           |               '...... kept ........>' raised
+#
+# Either without limit, and handlers run in waits alone (`keep_exceptions`), where what goes on in Python in between must not be
+# interrupted.  Or, where that is C, or the program's own functions, as long as others may be expected to come soon
+# (`keep_a_while`): who waits for one that hangs gets what its watchdog raises a few seconds late.
+from libc.stdint cimport int64_t
+
 from ompy.core.owner cimport NOBODY, engine, is_inside, this_thread
 
 cdef struct Keeping:
     int calls                       # of the main thread, in which alone handlers run, that keep what these raise
+    int unlimited                   # of these
     int kept                        # whether there is an exception
+    int64_t since                   # when that was, nanoseconds
 
 cdef Keeping keeping
 
@@ -19,6 +27,7 @@ cdef Keeping keeping
 cdef inline int keep_exceptions() except -1:
     if this_thread() == engine.main:
         keeping.calls += 1
+        keeping.unlimited += 1
         engine.outside = NOBODY
         engine.handling[0] = NOBODY
     return 0
@@ -27,13 +36,37 @@ cdef inline int keep_exceptions() except -1:
 cdef inline int raise_kept() except -1:
     if this_thread() != engine.main:
         return 0
+    keeping.unlimited -= 1
+    if keeping.unlimited == 0:
+        engine.outside = engine.main
+        if not is_inside():
+            engine.handling[0] = engine.main
     keeping.calls -= 1
-    if keeping.calls:
+    return raise_first() if keeping.calls == 0 and (keeping.kept or engine.pending[0]) else 0
+
+
+# The same for a while only, and handlers run as ever.
+cdef inline int keep_a_while() noexcept:
+    if this_thread() == engine.main:
+        keeping.calls += 1
+    return 0
+
+
+cdef inline int raise_kept_a_while() except -1:
+    if this_thread() != engine.main:
         return 0
-    engine.outside = engine.main
-    if not is_inside():
-        engine.handling[0] = engine.main
-    return raise_first() if keeping.kept or engine.pending[0] else 0
+    keeping.calls -= 1
+    return raise_first() if keeping.calls == 0 and keeping.kept else 0
+
+
+# The end of the same, where there is more to do first: what was kept is raised by the next wait, or by `raise_late`.
+cdef inline void end_keeping() noexcept:
+    if this_thread() == engine.main:
+        keeping.calls -= 1
+
+
+cdef inline int raise_late() except -1:
+    return raise_first() if keeping.kept and keeping.calls == 0 and this_thread() == engine.main else 0
 
 
 # What was kept, or what a handler raises now that has not run yet.

@@ -1,11 +1,15 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """When signal handlers run, and where what they raise goes.  See `signals.pxd`."""
 from cpython.exc cimport PyErr_CheckSignals
+from libc.stdint cimport int64_t
 
+from ompy.core.clock cimport clock_now
 from ompy.core.owner cimport allow_handlers, engine, forbid_handlers, this_thread
 
 # The first exception.
 cdef object kept = None
+# Nanoseconds that one is kept by `keep_a_while`, at most.
+cdef int64_t A_WHILE = 5_000_000_000
 
 
 cdef int raise_first() except -1:
@@ -33,13 +37,15 @@ cdef int handle_signals() except -1:
     if not before.calls or this_thread() != engine.main:
         return PyErr_CheckSignals()
     first, kept = kept, None
-    keeping.calls = keeping.kept = 0
-    allow_handlers()
+    keeping.calls = keeping.unlimited = keeping.kept = 0
+    if before.unlimited:
+        allow_handlers()
     try:
         PyErr_CheckSignals()
     finally:
-        forbid_handlers()
-        keeping.calls, keeping.kept = before.calls, before.kept
+        if before.unlimited:
+            forbid_handlers()
+        keeping.calls, keeping.unlimited, keeping.kept = before.calls, before.unlimited, before.kept
         kept = first
     return 0
 
@@ -49,11 +55,15 @@ cdef int check_signals() except -1:
     try:
         handle_signals()
     except BaseException as exception:
-        if not keeping.calls:
+        if not keeping.calls or this_thread() != engine.main:
             raise
         if kept is None:
             kept = exception
             keeping.kept = True
+            keeping.since = clock_now()
+    if keeping.kept and this_thread() == engine.main and not keeping.unlimited \
+            and (keeping.calls == 0 or clock_now() - keeping.since > A_WHILE):
+        return raise_first()
     return 0
 
 

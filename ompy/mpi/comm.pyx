@@ -6,7 +6,7 @@
 from ompy.core.communicator cimport ANYWHERE, TOGETHER, Communicator
 from ompy.core.constants cimport PROC_NULL, TAG_UPPER_BOUND, UNDEFINED
 from ompy.core.request cimport Request as CoreRequest
-from ompy.core.signals cimport keep_exceptions, raise_kept
+from ompy.core.signals cimport keep_a_while, raise_kept_a_while
 from ompy.mpi.errhandler cimport (
     Errhandler, call_errhandler, create_errhandler, get_errhandler, handle_makers, set_errhandler,
 )
@@ -190,7 +190,7 @@ cdef class Comm(ObjectCollectives):
         """
         cdef Communicator parent
         cdef Comm made
-        keep_exceptions()
+        keep_a_while()
         try:
             parent = self.live()
             made = self.new_handle(duplicate(parent, self.kept_by_duplicate()), type(self), info)
@@ -203,7 +203,7 @@ cdef class Comm(ObjectCollectives):
         except MPIError as error:
             hand_over(error, self.comm)
         finally:
-            raise_kept()
+            raise_kept_a_while()
         return made
 
     def Dup_with_info(self, Info info) -> Comm:
@@ -252,13 +252,13 @@ cdef class Comm(ObjectCollectives):
 
         Every process of the communicator calls it; disjoint groups may be given at the same time.
         """
-        keep_exceptions()
+        keep_a_while()
         try:
             return self.new_handle(communicators.create(self.live(), checked(group, "group")), None, None)
         except MPIError as error:
             hand_over(error, self.comm)
         finally:
-            raise_kept()
+            raise_kept_a_while()
 
     def Split(self, int color=0, int key=0) -> Comm:
         """One communicator for each color (MPI-4.1, 7.4.2).
@@ -267,7 +267,7 @@ cdef class Comm(ObjectCollectives):
             color: not negative, or UNDEFINED to be in none, which returns COMM_NULL.
             key: orders the ranks of the new communicator; equal keys keep their order.
         """
-        keep_exceptions()
+        keep_a_while()
         try:
             if color < 0 and color != UNDEFINED:
                 raise MPIError(ERR_ARG, f"color: a number that isn't negative, or UNDEFINED, expected, got {color}")
@@ -275,7 +275,7 @@ cdef class Comm(ObjectCollectives):
         except MPIError as error:
             hand_over(error, self.comm)
         finally:
-            raise_kept()
+            raise_kept_a_while()
 
     def Split_type(self, int split_type, int key=0, Info info=None) -> Comm:
         """One communicator for each set of processes that share hardware (MPI-4.1, 7.4.2).
@@ -297,7 +297,7 @@ cdef class Comm(ObjectCollectives):
         cdef object failure = None
         cdef dict colors = {}
         cdef int placement = TOGETHER
-        keep_exceptions()
+        keep_a_while()
         try:
             self.live()
             if split_type not in (COMM_TYPE_SHARED, COMM_TYPE_HW_UNGUIDED, COMM_TYPE_HW_GUIDED, COMM_TYPE_RESOURCE_GUIDED,
@@ -331,7 +331,7 @@ cdef class Comm(ObjectCollectives):
         except MPIError as error:
             hand_over(error, self.comm)
         finally:
-            raise_kept()
+            raise_kept_a_while()
 
     def Free(self) -> None:
         """Let go of the communicator on every process; the handle becomes COMM_NULL (MPI-4.1, 7.4.3).
@@ -351,7 +351,10 @@ cdef class Comm(ObjectCollectives):
         self.comm = None
 
     def Disconnect(self) -> None:
-        """Wait for what is under way on the communicator, then `Free` it (MPI-4.1, 11.10.4)."""
+        """Meet all members, then `Free` the communicator, and part from who is connected by no other (MPI-4.1, 11.10.4).
+
+        What the program has begun on it is complete: MPI asks for that.
+        """
         try:
             communicator_lifecycle.settle(self.live())
         except MPIError as error:

@@ -18,8 +18,9 @@ cdef class RequestHandle(Handle):
     cdef Loader loader                           # NULL: lower-case waits return None
 
 
-# The request; an error for a null handle, and after Finalize.
+# The request; an error for a null handle, and for the other one after Finalize, too.
 cdef CoreRequest require(RequestHandle handle)
+cdef CoreRequest require_open(RequestHandle handle)
 
 cdef inline int become_null(RequestHandle handle) except -1:
     handle.request = None

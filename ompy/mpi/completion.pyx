@@ -32,9 +32,14 @@ cdef class RequestHandle(Handle):
 cdef CoreRequest require(RequestHandle handle):
     if handle.request is None:
         raise MPIException(ERR_REQUEST, "a request expected, not REQUEST_NULL")
+    return handle.request
+
+
+cdef CoreRequest require_open(RequestHandle handle):
+    cdef CoreRequest core = require(handle)
     if closed is not None:
         raise MPIException(ERR_OTHER, closed)
-    return handle.request
+    return core
 
 
 cdef int wait_long(RequestHandle handle) except -1:

@@ -3,7 +3,7 @@
 # distutils: extra_compile_args=-Os
 """Inter-communicators: two groups that talk to each other (MPI-4.1, 7.6)."""
 
-from ompy.core.signals cimport keep_exceptions, raise_kept
+from ompy.core.signals cimport keep_a_while, raise_kept_a_while
 from ompy.mpi.comm cimport Comm, classes, set_up
 from ompy.mpi.errhandler cimport Errhandler
 from ompy.mpi.group cimport Group, checked, new_group
@@ -72,13 +72,13 @@ cdef class Intercomm(Comm):
         Parameters:
             high: of the group that comes second; the same in all processes of a group.
         """
-        keep_exceptions()
+        keep_a_while()
         try:
             return self.new_handle(intercommunicators.merge(self.live(), high), classes["intra"], None)
         except MPIError as error:
             hand_over(error, self.comm)
         finally:
-            raise_kept()
+            raise_kept_a_while()
 
 
 classes["inter"] = Intercomm

@@ -7,7 +7,7 @@ from cpython.object cimport PyObject
 
 from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport TAG_UPPER_BOUND, UNDEFINED
-from ompy.core.signals cimport keep_exceptions, raise_kept
+from ompy.core.signals cimport keep_a_while, raise_kept_a_while
 from ompy.mca.agreement cimport agree
 from ompy.mca.coll cimport EXSCAN, SCAN
 from ompy.mpi.comm cimport Comm, classes, set_up
@@ -60,14 +60,14 @@ cdef class Intracomm(Comm):
         Parameters:
             tag: keeps apart the calls that threads make at the same time.
         """
-        keep_exceptions()
+        keep_a_while()
         try:
             check_tag(tag)
             return self.new_handle(create_group(self.live(), checked(group, "group"), tag), None, None)
         except MPIError as error:
             hand_over(error, self.comm)
         finally:
-            raise_kept()
+            raise_kept_a_while()
 
     @classmethod
     def Create_from_group(cls, Group group not None, str stringtag="org.mpi4py", Info info=None,
@@ -117,7 +117,7 @@ cdef class Intracomm(Comm):
             a Cartcomm; COMM_NULL for the processes left over.
         """
         cdef Communicator parent
-        keep_exceptions()
+        keep_a_while()
         try:
             parent = self.live()
             extents, rings = checked_grid(dims, periods, parent.size)
@@ -127,7 +127,7 @@ cdef class Intracomm(Comm):
         except MPIError as error:
             hand_over(error, self.comm)
         finally:
-            raise_kept()
+            raise_kept_a_while()
 
     def Create_graph(self, index, edges, bint reorder=False):
         """Arrange the first processes in a graph that all of them know (MPI-4.1, 8.5.3).
@@ -141,7 +141,7 @@ cdef class Intracomm(Comm):
             a Graphcomm; COMM_NULL for the processes left over.
         """
         cdef Communicator parent
-        keep_exceptions()
+        keep_a_while()
         try:
             parent = self.live()
             ends, targets = checked_graph(index, edges, parent.size)
@@ -150,7 +150,7 @@ cdef class Intracomm(Comm):
         except MPIError as error:
             hand_over(error, self.comm)
         finally:
-            raise_kept()
+            raise_kept_a_while()
 
     def Create_dist_graph_adjacent(self, sources, destinations, sourceweights=None, destweights=None, Info info=None,
                                    bint reorder=False):
@@ -162,7 +162,7 @@ cdef class Intracomm(Comm):
             reorder: whether ranks may change; they don't.
         """
         cdef Communicator parent
-        keep_exceptions()
+        keep_a_while()
         try:
             parent = self.live()
             incoming = checked_ranks(sources, parent.size, "sources")
@@ -176,7 +176,7 @@ cdef class Intracomm(Comm):
         except MPIError as error:
             hand_over(error, self.comm)
         finally:
-            raise_kept()
+            raise_kept_a_while()
 
     def Create_dist_graph(self, sources, degrees, destinations, weights=None, Info info=None, bint reorder=False):
         """A graph of which each process gives any edges (MPI-4.1, 8.5.4).
@@ -190,7 +190,7 @@ cdef class Intracomm(Comm):
         """
         cdef Communicator parent
         cdef object edges = None, problem = None
-        keep_exceptions()
+        keep_a_while()
         try:
             parent = self.live()
             try:
@@ -207,7 +207,7 @@ cdef class Intracomm(Comm):
         except MPIError as error:
             hand_over(error, self.comm)
         finally:
-            raise_kept()
+            raise_kept_a_while()
 
     def Cart_map(self, dims, periods=None) -> int:
         """Rank that this process would have in a grid, or UNDEFINED (MPI-4.1, 8.5.8)."""
@@ -274,14 +274,14 @@ cdef class Intracomm(Comm):
         Parameters:
             op: an Op or a function of two objects; associative.
         """
-        keep_exceptions()
+        keep_a_while()
         try:
             self.compare(SCAN, op, 0)
             return prefix(sendobj, op, self.live(), True)
         except MPIError as error:
             hand_over(error, self.comm)
         finally:
-            raise_kept()
+            raise_kept_a_while()
 
     def exscan(self, sendobj, op=SUM):
         """Combine the objects of the ranks before this one; None on rank 0 (MPI-4.1, 6.11.2).
@@ -289,14 +289,14 @@ cdef class Intracomm(Comm):
         Parameters:
             op: an Op or a function of two objects; associative.
         """
-        keep_exceptions()
+        keep_a_while()
         try:
             self.compare(EXSCAN, op, 0)
             return prefix(sendobj, op, self.live(), False)
         except MPIError as error:
             hand_over(error, self.comm)
         finally:
-            raise_kept()
+            raise_kept_a_while()
 
     # --- processes that come and meet
 

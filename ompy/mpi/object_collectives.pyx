@@ -5,7 +5,7 @@
 
 from ompy.core cimport board
 from ompy.core.communicator cimport Communicator
-from ompy.core.signals cimport keep_exceptions, raise_kept
+from ompy.core.signals cimport keep_a_while, raise_kept_a_while
 from ompy.mca.coll cimport ALLGATHER, ALLREDUCE, ALLTOALL, BARRIER, BCAST, GATHER, REDUCE, SCATTER
 from ompy.mpi.collective_check cimport check_level, compare_objects
 from ompy.mpi.collectives cimport Collectives
@@ -44,7 +44,7 @@ cdef class ObjectCollectives(Collectives):
         Returns:
             a copy of the root's object; between groups, None in the group of the root.
         """
-        keep_exceptions()
+        keep_a_while()
         try:
             self.compare(BCAST, None, root)
             # Two messages for one object: those of two threads must not mix.
@@ -53,7 +53,7 @@ cdef class ObjectCollectives(Collectives):
         except MPIError as error:
             hand_over(error, self.comm)
         finally:
-            raise_kept()
+            raise_kept_a_while()
 
     def gather(self, sendobj, int root=0):
         """The objects of all ranks, on the root (MPI-4.1, 6.5).
@@ -61,14 +61,14 @@ cdef class ObjectCollectives(Collectives):
         Returns:
             on the root a list in rank order, else None.
         """
-        keep_exceptions()
+        keep_a_while()
         try:
             self.compare(GATHER, None, root)
             return gathered(sendobj, root, self.live())
         except MPIError as error:
             hand_over(error, self.comm)
         finally:
-            raise_kept()
+            raise_kept_a_while()
 
     def scatter(self, sendobj, int root=0):
         """One of the root's objects to each rank (MPI-4.1, 6.6).
@@ -79,18 +79,18 @@ cdef class ObjectCollectives(Collectives):
         Returns:
             this rank's object; between groups, None in the group of the root.
         """
-        keep_exceptions()
+        keep_a_while()
         try:
             self.compare(SCATTER, None, root)
             return scattered(sendobj, root, self.live())
         except MPIError as error:
             hand_over(error, self.comm)
         finally:
-            raise_kept()
+            raise_kept_a_while()
 
     def allgather(self, sendobj) -> list:
         """The objects of all ranks (between groups: of the remote group), in rank order (MPI-4.1, 6.7)."""
-        keep_exceptions()
+        keep_a_while()
         try:
             self.compare(ALLGATHER, None, 0)
             # Two collectives for one object.
@@ -99,7 +99,7 @@ cdef class ObjectCollectives(Collectives):
         except MPIError as error:
             hand_over(error, self.comm)
         finally:
-            raise_kept()
+            raise_kept_a_while()
 
     def alltoall(self, sendobj) -> list:
         """Object i to rank i (MPI-4.1, 6.8).
@@ -111,7 +111,7 @@ cdef class ObjectCollectives(Collectives):
             the objects for this rank, in rank order of those who sent them.
         """
         cdef Communicator comm
-        keep_exceptions()
+        keep_a_while()
         try:
             self.compare(ALLTOALL, None, 0)
             comm = self.live()
@@ -120,7 +120,7 @@ cdef class ObjectCollectives(Collectives):
         except MPIError as error:
             hand_over(error, self.comm)
         finally:
-            raise_kept()
+            raise_kept_a_while()
 
     def reduce(self, sendobj, op=SUM, int root=0):
         """Combine the objects of all ranks with `op` (MPI-4.1, 6.9.1).
@@ -133,25 +133,25 @@ cdef class ObjectCollectives(Collectives):
         Returns:
             on the root the result, else None.
         """
-        keep_exceptions()
+        keep_a_while()
         try:
             self.compare(REDUCE, op, root)
             return reduce_objects(sendobj, op, root, self.live())
         except MPIError as error:
             hand_over(error, self.comm)
         finally:
-            raise_kept()
+            raise_kept_a_while()
 
     def allreduce(self, sendobj, op=SUM):
         """Combine the objects of all ranks (between groups: of the remote group), on every rank (MPI-4.1, 6.9.6).
 
         The objects are combined in rank order, grouped in the same way in every run, once for all ranks.
         """
-        keep_exceptions()
+        keep_a_while()
         try:
             self.compare(ALLREDUCE, op, 0)
             return allreduce_objects(sendobj, op, self.live())
         except MPIError as error:
             hand_over(error, self.comm)
         finally:
-            raise_kept()
+            raise_kept_a_while()

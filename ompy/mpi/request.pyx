@@ -6,8 +6,10 @@ from ompy.core.board cimport BARRIER, NEIGHBOR_ALLTOALLW
 from ompy.core.communicator cimport Hold
 from ompy.core.constants cimport UNDEFINED
 from ompy.core.request cimport Request as CoreRequest
+from ompy.mca.pml cimport closed
 from ompy.mpi.completion cimport (
-    Loader, RequestHandle, become_null, is_active, is_complete, let_go, look, require, settle, settle_object, wait_for,
+    Loader, RequestHandle, become_null, is_active, is_complete, let_go, look, require, require_open, settle, settle_object,
+    wait_for,
 )
 from ompy.mpi.generalized cimport GeneralizedRequest
 from ompy.mpi.handle cimport forget, predefine
@@ -246,7 +248,7 @@ cdef class Request(RequestHandle):
         Raises:
             Exception: ERR_REQUEST for a null request, or that of a collective (MPI-4.1, 6.12).
         """
-        cdef CoreRequest core = require(self)
+        cdef CoreRequest core = require_open(self)
         if is_collective(core):
             raise MPIException(ERR_REQUEST, "a collective can't be cancelled")
         core.cancel()
@@ -267,7 +269,8 @@ cdef class Request(RequestHandle):
             raise MPIException(ERR_REQUEST, "a collective under way can't be freed: wait for it")
         forget(self)
         become_null(self)
-        let_go(core)
+        if closed is None:
+            let_go(core)
 
 
 cdef class Prequest(Request):
@@ -393,7 +396,7 @@ cdef bint is_collective(CoreRequest core) noexcept:
 
 
 cdef int start(Prequest handle) except -1:
-    cdef CoreRequest core = require(handle)
+    cdef CoreRequest core = require_open(handle)
     if core.active:
         raise MPIException(ERR_REQUEST, "the persistent request is active already: wait for it before it is started again")
     try:
@@ -404,7 +407,7 @@ cdef int start(Prequest handle) except -1:
 
 
 cdef PartitionedRequest partitioned(Prequest handle):
-    cdef CoreRequest core = require(handle)
+    cdef CoreRequest core = require_open(handle)
     if not isinstance(core, PartitionedRequest):
         raise MPIException(ERR_REQUEST, "a partitioned request (Psend_init, Precv_init) expected")
     return <PartitionedRequest> core

@@ -4,7 +4,7 @@
 """Communicators with a topology, and their neighbourhood collectives (MPI-4.1, chapter 8)."""
 
 from ompy.core cimport board
-from ompy.core.signals cimport keep_exceptions, raise_kept
+from ompy.core.signals cimport keep_a_while, raise_kept_a_while
 from ompy.mca.coll cimport (
     NEIGHBOR_ALLGATHER, NEIGHBOR_ALLGATHERV, NEIGHBOR_ALLTOALL, NEIGHBOR_ALLTOALLV, NEIGHBOR_ALLTOALLW,
 )
@@ -158,7 +158,7 @@ cdef class Topocomm(Intracomm):
         Returns:
             the in-neighbours' objects; None in place of MPI.PROC_NULL's.
         """
-        keep_exceptions()
+        keep_a_while()
         try:
             topology = self.topology_as(object, "topology")
             targets = topology.out_neighbors
@@ -167,7 +167,7 @@ cdef class Topocomm(Intracomm):
         except MPIError as error:
             hand_over(error, self.comm)
         finally:
-            raise_kept()
+            raise_kept_a_while()
 
     def neighbor_alltoall(self, sendobj) -> list:
         """Object i to neighbour i (MPI-4.1, 8.6.2).
@@ -178,7 +178,7 @@ cdef class Topocomm(Intracomm):
         Returns:
             the in-neighbours' objects; None in place of MPI.PROC_NULL's.
         """
-        keep_exceptions()
+        keep_a_while()
         try:
             topology = self.topology_as(object, "topology")
             objects = items_of(sendobj, len(topology.out_neighbors), self.comm)
@@ -187,7 +187,7 @@ cdef class Topocomm(Intracomm):
         except MPIError as error:
             hand_over(error, self.comm)
         finally:
-            raise_kept()
+            raise_kept_a_while()
 
 
 cdef class Cartcomm(Topocomm):
@@ -244,7 +244,7 @@ cdef class Cartcomm(Topocomm):
         Parameters:
             remain_dims: for each dimension whether it stays.
         """
-        keep_exceptions()
+        keep_a_while()
         try:
             grid = self.grid()
             stays = [bool(remains) for remains in remain_dims]
@@ -256,7 +256,7 @@ cdef class Cartcomm(Topocomm):
         except MPIError as error:
             hand_over(error, self.comm)
         finally:
-            raise_kept()
+            raise_kept_a_while()
 
     @property
     def dim(self) -> int:

@@ -6,14 +6,11 @@ Who is to be a member of a new one, and in which context, is agreed on before (`
 """
 
 from cpython.array cimport array
-from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
-from ompy.core.board cimport COMM_DISCONNECT
 from ompy.core.communicator cimport ANYWHERE, Communicator, new_communicator
-from ompy.core.constants cimport ANY_SOURCE
 from ompy.core.group cimport Group, subgroup
-from ompy.core.progress cimport wait, wait_until
+from ompy.core.progress cimport wait
 from ompy.core.request cimport Request
 from ompy.mca.coll cimport BARRIER, CollectiveCall, CollModule, CollTable, ready_table, release
 from ompy.mca.pml cimport pml
@@ -139,20 +136,13 @@ cdef set foreigners(Communicator comm):
     return {index for index in {*comm.group.indices(), *comm.remote_group.indices()} if index >= world.size}
 
 
-cdef bint is_quiet(void *comm) except -1:
-    return (<Communicator> <PyObject *> comm).under_way == 0
-
-
 cpdef int settle(Communicator comm) except -1:
-    """Wait until nothing is under way here, and every member says the same (MPI-4.1, 11.10.4).
+    """Wait until every member is here, and with it whatever it had under way (MPI-4.1, 11.10.4).
 
     Who returns may end at once, and take along what it sent last.  So all meet once more, and this time one that is gone is
     none that anybody waits for: it was here.
     """
     cdef CollModule module = (<CollTable> comm.coll).of(BARRIER)
-    cdef Request shown = Request()
-    shown.communicator, shown.operation, shown.peer = comm, COMM_DISCONNECT, ANY_SOURCE
-    wait_until(is_quiet, <void *> <PyObject *> comm, shown)
     module.run(BARRIER, CollectiveCall.__new__(CollectiveCall), comm)
     if comm.spans_jobs:
         try:
@@ -188,7 +178,8 @@ def settle_all() -> None:
     cdef Communicator comm
     cdef Request request
     begun = []
-    for comm in spanning:
+    # Parts go with the whole.
+    for comm in [comm for comm in spanning if (<Communicator> comm).whole is None]:
         try:
             module = (<CollTable> comm.coll).nonblocking[<int> BARRIER]
             begun.append((<CollModule> module).start(BARRIER, CollectiveCall.__new__(CollectiveCall), comm))

@@ -232,6 +232,8 @@ def from_group(Group group not None, str stringtag):
     """A communicator for a group, without a parent; None for an empty one (MPI-4.1, 7.4.2)."""
     if group.size == 0:
         return None
+    if group.rank == UNDEFINED:
+        raise MPIError(ERR_GROUP, "group: this process must be a member")
     return create_group(world, group, number_of(stringtag))
 
 
@@ -244,6 +246,8 @@ def from_groups(Group local_group not None, int local_leader, Group remote_group
         raise MPIError(ERR_RANK, f"local_leader: a rank from 0 to {local_group.size - 1} expected, got {local_leader}")
     if not 0 <= remote_leader < remote_group.size:
         raise MPIError(ERR_RANK, f"remote_leader: a rank from 0 to {remote_group.size - 1} expected, got {remote_leader}")
+    if local_group.rank == UNDEFINED:
+        raise MPIError(ERR_GROUP, "local_group: this process must be a member")
     local = create_group(world, local_group, tag)
     remote_rank = world.group.rank_of(remote_group.indices()[remote_leader])
     made = intercommunicators.connect(local, local_leader, world, remote_rank, tag)

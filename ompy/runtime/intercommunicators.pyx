@@ -91,19 +91,37 @@ cdef int send_and_leave(Communicator comm, array data, int dest, int tag) except
     return 0
 
 
+cdef int tell_group(Duplication duplication) except -1:
+    """What a leader has to say to the others, all of whom hear it, or are gone."""
+    cdef Communicator local = (<Communicator> duplication.communicator).local_communicator
+    cdef int rank
+    for rank in range(1, local.size):
+        try:
+            send_and_leave(local, duplication.contexts, rank, duplication.tag)
+        except MPIError:
+            continue
+    return 0
+
+
+cdef Duplication failed(Duplication duplication, object error):
+    """Contexts that are none tell the others so."""
+    if (<Communicator> duplication.communicator).rank == 0 and duplication.contexts is not None:
+        tell_group(duplication)
+    duplication.fail(error)
+    return duplication
+
+
 cdef int duplication_arrived(object state, Request coming) except -1:
     cdef Duplication duplication = state
-    cdef Communicator comm = duplication.communicator, local = comm.local_communicator, made
-    cdef int rank
+    cdef Communicator comm = duplication.communicator, made
     duplication.coming = None
+    if coming.error is not None:
+        failed(duplication, coming.error)
+        return 0
     try:
         if comm.rank == 0:
-            if coming.error is None:
-                duplication.contexts[0] = min(duplication.offer[0], duplication.answer[0])
-            for rank in range(1, local.size):
-                send_and_leave(local, duplication.contexts, rank, duplication.tag)
-        if coming.error is not None:
-            return duplication.fail(coming.error)
+            duplication.contexts[0] = min(duplication.offer[0], duplication.answer[0])
+            tell_group(duplication)
         if duplication.contexts[0] == 0:
             raise MPIError(ERR_OTHER, "the leaders of the two groups could not agree: rank 0 has the reason")
         made = make_communicator(duplication.contexts[1], comm.group)
@@ -124,14 +142,17 @@ def iduplicate(Communicator comm not None, made, dict attributes) -> Request:
     # The order of calls is the same in all of the group, and so is the tag.
     duplication.tag = local.collective_tag()
     duplication.begin()
-    if comm.rank == 0:
-        duplication.offer, duplication.answer = array("Q", [new_context()]), array("Q", [0])
-        duplication.contexts = array("Q", [0, new_context()])
-        send_and_leave(comm, duplication.offer, 0, TAG_CONTEXT)
-        duplication.coming = receive(comm, duplication.answer, 0, TAG_CONTEXT)
-    else:
-        duplication.contexts = array("Q", [0, 0])
-        duplication.coming = receive(local, duplication.contexts, 0, duplication.tag)
+    try:
+        if comm.rank == 0:
+            duplication.offer, duplication.answer = array("Q", [new_context()]), array("Q", [0])
+            duplication.contexts = array("Q", [0, new_context()])
+            send_and_leave(comm, duplication.offer, 0, TAG_CONTEXT)
+            duplication.coming = receive(comm, duplication.answer, 0, TAG_CONTEXT)
+        else:
+            duplication.contexts = array("Q", [0, 0])
+            duplication.coming = receive(local, duplication.contexts, 0, duplication.tag)
+    except MPIError as error:
+        return failed(duplication, error)
     if duplication.coming.complete:
         duplication_arrived(duplication, duplication.coming)
     else:

@@ -80,10 +80,14 @@ def free_window(Window window not None) -> None:
     """All members meet, then what the window held is given back (MPI-4.1, 12.2.5)."""
     window.module.free()
     window.mark_freed()
-    give_up(window.communicator)
-    Py_XDECREF(<PyObject *> window.memory)
-    # Memory of the library's lives on while the program has views of it.
-    window.module = window.memory = None
+    keep_exceptions()
+    try:
+        give_up(window.communicator)
+    finally:
+        Py_XDECREF(<PyObject *> window.memory)
+        # Memory of the library's lives on while the program has views of it.
+        window.module = window.memory = None
+        raise_kept()
 
 
 cdef object opened(Communicator comm, int flavor, list rows, list addresses, object memory, hints):

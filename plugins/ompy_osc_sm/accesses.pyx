@@ -178,10 +178,15 @@ cdef class Accesses(ActiveTarget):
             finally:
                 self.give_word_back(access.target)
             return 0
-        self.take_word(access.target)
-        try:
-            # While this waited for the word, a signal handler or another thread may have left an order in the slot.
+        while True:
             self.settle_order(access.target)
+            self.take_word(access.target)
+            # While this waited for the word, a signal handler or another thread may have left an order in the slot.  With its
+            # end the program's objects may go, whose finalisers may want the word, too.
+            if not self.outbox_of(access.target).outstanding:
+                break
+            self.give_word_back(access.target)
+        try:
             if not self.order_update(access, fetch, modify, packed, compare):
                 self.update_here(access, fetch, modify, packed, compare)
         finally:

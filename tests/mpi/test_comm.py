@@ -1,6 +1,5 @@
 """Communicators: new ones from old ones, contexts of their own, names, refusals."""
 
-import numpy as np
 import pytest
 
 from ompy import MPI
@@ -211,19 +210,3 @@ def test_who_is_not_in_the_group_of_create_group_gets_none_and_waits_for_nobody(
     comm.Barrier()
     if comm.rank != 1:
         assert comm.Create_group(first).allgather(comm.rank) == [0, 2]
-
-
-@pytest.mark.ompy(2)
-@pytest.mark.parametrize("call", ["Irecv", "Iallreduce"])
-@pytest.mark.parametrize("nbytes", [8, 3_000_000])
-def test_disconnect_waits_for_what_is_under_way(comm, call, nbytes):
-    for _ in range(5):
-        made, other = comm.Dup(), 1 - comm.rank
-        data, given = np.zeros(nbytes // 8), np.full(nbytes // 8, 1.0)
-        if call == "Irecv":
-            requests = [made.Irecv(data, other), made.Isend(given, other)]
-        else:
-            requests = [made.Iallreduce(given, data)]
-        made.Disconnect()
-        assert (data == (1 if call == "Irecv" else 2)).all()
-        MPI.Request.Waitall(requests)

@@ -58,6 +58,8 @@ def meet(
         try:
             try:
                 if local.rank == root:
+                    if (kept := exceptions.first()) is not None:
+                        raise kept
                     channel = open_channel()
                     news = exchange(instance, channel, introductions)
             except BaseException as error:
@@ -82,6 +84,8 @@ def meet(
             if local.rank == root:
                 outcome = next((it for it in outcomes if it is not None), None)
                 try:
+                    if own is None and (kept := exceptions.first()) is not None:
+                        raise kept
                     assert channel is not None
                     channel.send(marshal.dumps(outcome), LIMIT)
                     outcome = outcome or marshal.loads(channel.receive(LIMIT))

@@ -70,6 +70,7 @@ def spawn(
             is_asked = False
             instance.rte.cancel_spawn(port.name)
 
+    made: Communicator | None = None
     try:
         with KeptExceptions():
             made = meet(instance, comm, root, opened, cancel)
@@ -77,7 +78,8 @@ def spawn(
     except MPIError:
         raise
     except BaseException:
-        cancel()
+        if made is None:
+            cancel()
         raise
     finally:
         if port is not None:

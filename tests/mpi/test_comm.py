@@ -210,3 +210,14 @@ def test_who_is_not_in_the_group_of_create_group_gets_none_and_waits_for_nobody(
     comm.Barrier()
     if comm.rank != 1:
         assert comm.Create_group(first).allgather(comm.rank) == [0, 2]
+
+
+@pytest.mark.ompy(2)
+def test_disconnect_waits_for_no_handle_of_the_program(comm):
+    made, other = comm.Dup(), 1 - comm.rank
+    data = bytearray(8)
+    requests = [made.Send_init(bytes(8), other), made.Recv_init(data, other), made.Barrier_init()]
+    MPI.Prequest.Startall(requests)
+    MPI.Request.Waitall(requests)
+    made.Disconnect()
+    assert made == MPI.COMM_NULL

@@ -6,7 +6,7 @@ import signal
 
 import numpy as np
 import pytest
-from late_signals import Late
+from late_signals import Late, raise_late
 
 GO = 1
 LONG = 400_000
@@ -130,3 +130,91 @@ def test_a_collective_that_an_exception_keeps_from_beginning_can_be_begun_again(
                 call()
     call().Wait()
     check_what_follows(comm)
+
+
+class InstallsHandler:
+    """What it is unpickled by sets a signal's handler, as a module may that is imported then."""
+
+    def __reduce__(self):
+        return signal.signal, (signal.SIGUSR2, signal.SIG_DFL)
+
+
+@pytest.mark.ompy(2)
+def test_what_the_programs_functions_do_in_a_collective_is_as_anywhere(comm):
+    comm.bcast(InstallsHandler() if comm.rank == 0 else None)
+    comm.allgather(InstallsHandler())
+    ran = []
+
+    def wait_for_handler(left, right):
+        signal.signal(signal.SIGALRM, lambda *_: ran.append(left))
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
+        while not ran:
+            pass
+        return left + right
+
+    assert comm.allreduce(1, wait_for_handler) == 2
+
+
+@pytest.mark.ompy(2)
+@pytest.mark.parametrize("call", ["allgather", "Split", "long Bcast"])
+def test_who_waits_for_one_that_never_comes_is_let_out_after_a_while(call):
+    from ompy import MPI
+
+    world = MPI.COMM_WORLD
+    comm = world.Dup()
+    comm.Barrier()
+    if world.rank == 1:
+        signal.signal(signal.SIGALRM, raise_late)
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        late = False
+        try:
+            PER_RANK[call](comm)
+        except Late:
+            late = True
+        assert late
+        world.send(None, 0, GO)
+    else:
+        world.recv(source=1, tag=GO)
+    assert world.allgather(world.rank) == [0, 1]
+
+
+@pytest.mark.ompy(2)
+@pytest.mark.parametrize("kind", ["Bcast", "Gatherv"])
+def test_a_part_in_a_collective_that_waits_for_room_is_done_though_a_handler_raises(comm, kind):
+    """The sender is as far ahead as it may be; the receiver comes when the handler says so."""
+    comm.Barrier()
+    count, sender = 200, 0 if kind == "Bcast" else 1
+    found = []
+
+    def call(number):
+        data = np.full(1, float(number))
+        if kind == "Bcast":
+            comm.Bcast(data)
+            found.append(data[0])
+        else:
+            into = np.zeros(2)
+            comm.Gatherv(data, [into, [1, 1]] if comm.rank == 0 else None)
+            found.append(into[1])
+
+    if comm.rank == sender:
+        late, told = [], []
+
+        def handle(*_):
+            told.append(comm.isend(None, 1 - sender, GO))
+            raise Late
+
+        signal.signal(signal.SIGALRM, handle)
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        for number in range(count):
+            try:
+                call(number)
+            except Late:
+                late.append(number)
+        assert len(late) == 1
+        told[0].wait()
+    else:
+        comm.recv(source=sender, tag=GO)
+        for number in range(count):
+            call(number)
+        assert found == list(range(count))
+    assert comm.allgather(comm.rank) == [0, 1]

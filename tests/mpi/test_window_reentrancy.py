@@ -163,3 +163,32 @@ def test_complete_is_made_with_the_targets_whatever_a_handler_raises(comm):
         assert (found == 7).all()
     comm.Barrier()
     win.Free()
+
+
+@pytest.mark.ompy(2)
+def test_a_finaliser_of_what_was_put_may_accumulate(comm):
+    win, memory = over_ordinary_memory(comm, 16)
+
+    class Accumulates(np.ndarray):
+        armed = False
+
+        def __del__(self):
+            if self.armed:
+                self.armed = False
+                win.Accumulate(np.ones(1, "u1"), 1, 1)
+
+    if comm.rank == 0:
+        win.Lock(1)
+        for _ in range(20):
+            data = np.ones(1, "u1").view(Accumulates)
+            data.armed = True
+            win.Put(data, 1, 0)
+            del data
+            win.Accumulate(np.ones(1, "u1"), 1, 2)
+        win.Unlock(1)
+        comm.send(None, 1, 99)
+    else:
+        poll_until_told(comm)
+        assert memory[1] == memory[2] == 20
+    comm.Barrier()
+    win.Free()

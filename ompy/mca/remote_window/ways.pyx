@@ -13,6 +13,7 @@ from ompy.core.constants cimport OK
 from ompy.core.heap cimport Block
 from ompy.core.owner cimport enter, leave
 from ompy.core.clock cimport clock_now, rest_for
+from ompy.core.proc cimport Proc
 from ompy.core.progress cimport progress, wait_until
 from ompy.core.request cimport Request
 from ompy.core.signals cimport keep_exceptions, raise_kept
@@ -23,6 +24,10 @@ from ompy.mca.epochs cimport Epochs
 
 from ompy.core.errors import ERR_NO_MEM, ERR_OTHER, ERR_PROC_FAILED, MPIError
 from ompy.mca.agreement import gathered
+
+# Nanoseconds for which a process that is ending may not be known to be, and between two looks.
+cdef int64_t LONGEST_ENDING = 1_000_000_000
+cdef int64_t PAUSE_WHILE_ENDING = 100_000
 
 cdef enum:
     # Looks at a word elsewhere, then looks with so many nanoseconds between them that the core is let go for: a wait of the
@@ -53,6 +58,16 @@ cdef class Attempt(Request):
 
 cdef bint is_taken(void *context) except -1:
     return (<Attempt> context).make()
+
+
+cdef int await_news(Proc proc) except -1:
+    """Of a process whose memory can't be reached: who is ending has none any more, a moment before it is known to have gone."""
+    cdef int64_t begun = clock_now()
+    while proc.failure is None and clock_now() - begun < LONGEST_ENDING:
+        progress()
+        with nogil:
+            rest_for(PAUSE_WHILE_ENDING)
+    return 0
 
 
 cdef int require_living(Way way, str doing) except -1:
@@ -379,6 +394,7 @@ cdef class Ways(Epochs):
         status = way.status
         if status:
             way.status = 0
+            await_news(way.proc)
             self.require_alive(target, WITHIN)
             raise MPIError(status, f"osc {self.component} could not access the memory of rank {target} of the window, "
                                    f"by {way.state.btl.name}")

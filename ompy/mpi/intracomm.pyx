@@ -194,10 +194,8 @@ cdef class Intracomm(Comm):
         try:
             parent = self.live()
             try:
-                starts = repeated(checked_ranks(sources, parent.size, "sources"), degrees)
                 ends = checked_ranks(destinations, parent.size, "destinations")
-                if len(starts) != len(ends):
-                    raise ValueError(f"destinations: {len(starts)} expected, as degrees say, got {len(ends)}")
+                starts = repeated(checked_ranks(sources, parent.size, "sources"), degrees, len(ends))
                 edges = starts, ends, checked_weights(weights, len(ends), "weights")
             except BaseException as error:
                 problem = error

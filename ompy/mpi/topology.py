@@ -237,13 +237,18 @@ def checked_ranks(ranks: Sequence[int] | None, size: int, name: str) -> list[int
     return values
 
 
-def repeated(ranks: list[int], degrees: Sequence[int]) -> list[int]:
-    """Each rank as often as its degree says.  Errors: ERR_ARG; ValueError when there are not as many degrees as ranks."""
+def repeated(ranks: list[int], degrees: Sequence[int], edges: int) -> list[int]:
+    """Each rank as often as its degree says.
+
+    Errors: ERR_ARG; ValueError when there are not as many degrees as ranks, or they do not make so many edges.
+    """
     counts = [operator.index(degree) for degree in degrees]
     if len(counts) != len(ranks):
         raise ValueError(f"degrees: {len(ranks)} expected, one a source, got {len(counts)}")
     if any(count < 0 for count in counts):
         raise MPIError(ERR_ARG, f"degrees: numbers that aren't negative expected, got {counts}")
+    if sum(counts) != edges:
+        raise ValueError(f"destinations: {sum(counts)} expected, as degrees say, got {edges}")
     return [rank for rank, count in zip(ranks, counts, strict=True) for _ in range(count)]
 
 

@@ -160,3 +160,9 @@ def test_a_bad_graph_of_one_rank_is_an_error_on_all_and_harms_nothing(comm, bad)
         comm.Create_dist_graph([comm.rank], [1], ends)
     assert comm.rank == 1 or "on rank 1" in str(caught.value)
     assert comm.allgather(comm.rank) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("degree", [0, 2, 2**31, 2**62])
+def test_degrees_that_do_not_make_the_edges_given_are_refused_at_once(degree):
+    with pytest.raises(ValueError, match=f"{degree} expected"):
+        MPI.COMM_SELF.Create_dist_graph([0], [degree], [0])

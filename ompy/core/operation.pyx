@@ -359,6 +359,11 @@ cdef int forget_failures() except -1:
 cdef bint backwards = False                      # the last long reduction began at its end
 
 
+cdef bint fills_extent(Typemap typemap, const Basic *basic, Py_ssize_t entries) except -1:
+    cdef Py_ssize_t padding = basic.extent - (<Typemap> predefined_typemap(typemap.basic)).true_extent
+    return typemap.extent == entries * basic.extent == typemap.true_extent + padding and typemap.true_lower_bound == 0
+
+
 cdef class Reduction(Operation):
     """See `operation.pxd`.
 
@@ -378,17 +383,16 @@ cdef class Reduction(Operation):
         global backwards
         cdef Kernel kernel = self.kernels[typemap.basic] if typemap.basic >= 0 else NULL
         cdef Basic *basic
-        cdef Py_ssize_t entries, padding
+        cdef Py_ssize_t entries
         if kernel == NULL:
             if typemap.size == 0:
                 return 0
             raise MPIError(ERR_OP, self.refusal(typemap))
         basic = &basics[typemap.basic]
         # Data that fills its extent, and lies where its machine type may lie, is an array already.
-        entries = typemap.size // basic.size
-        padding = basic.extent - (<Typemap> predefined_typemap(typemap.basic)).true_extent
-        if typemap.extent == entries * basic.extent == typemap.true_extent + padding and typemap.true_lower_bound == 0 \
-                and (<size_t> input | <size_t> inout) % <size_t> basic.alignment == 0:
+        entries = 1 if typemap.size == basic.size else typemap.size // basic.size
+        if (<size_t> input | <size_t> inout) & (basic.alignment - 1) == 0 \
+                and (typemap.contiguous and basic.size == basic.extent or fills_extent(typemap, basic, entries)):
             if count * typemap.size > LONG and self.backward[typemap.basic] != NULL:
                 # The caches still have what the last one ended with, where it was of the same memory:
                 #     one:  0 1 2 ... 6 7      the next:  7 6 ... 2 1 0

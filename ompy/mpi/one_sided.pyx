@@ -47,6 +47,7 @@ LOCK_EXCLUSIVE = 1
 LOCK_SHARED = 2
 
 cdef object NOTHING_ASSERTED = 0
+cdef Op SUM = SUM_OP
 
 
 cdef class OneSided(Handle):
@@ -430,7 +431,7 @@ cdef int flush(OneSided handle, bint everywhere, int rank, bint local) except -1
 
 cdef Access with_operation(Access access, Op op):
     if op is None:
-        op = SUM_OP
+        op = SUM
     if op.operation is None:
         raise MPIError(ERR_OP, "op: an operation expected, not OP_NULL")
     if access is not None:

@@ -140,11 +140,11 @@ cdef class Remote(Attached):
         cdef char *data
         if not self.patience or number < 0 or not access.target_type.contiguous:
             return False
-        if total > ROOM:
-            if fetch or compare != NULL or number == LEAVING:
-                return False
+        if total > SHORT_HALF and not fetch and compare == NULL and number != LEAVING:
             self.accumulate_run(access, number, operand, nbytes)
             return True
+        if total > ROOM:
+            return False
         slot = slot_for(outbox) if not fetch or access.result_type.contiguous else NULL
         if slot == NULL:
             return False

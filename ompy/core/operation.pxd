@@ -1,9 +1,7 @@
 # Reduction operations (MPI-4.1, 6.9).  The MPI layer's `Op` is a handle on one of these.
 from ompy.core.basic cimport BASIC_TYPES
+from ompy.core.reduction_loops cimport Kernel
 from ompy.core.typemap cimport Typemap
-
-# `inout[i] = input[i] op inout[i]` for `count` elements that lie one extent apart.
-ctypedef void (*Kernel)(const void *input, void *inout, Py_ssize_t count) noexcept nogil
 
 cdef class Operation:
     cdef readonly str name

@@ -8,13 +8,14 @@ from posix.unistd cimport getpid
 from ompy.core.atomic cimport acquire32, exchange_if32, fetch_to_write, relax, release32
 from ompy.core.basic cimport BASIC_TYPES, basics
 from ompy.core.convertor cimport Run, gather_blocks, scatter_blocks
+from ompy.core.clock cimport clock_now
 from ompy.core.copying cimport copy_bytes, is_zen_4
 from ompy.core.doorbell cimport Bell, ring_bell
 from ompy.core.heap cimport take
-from ompy.core.operation cimport Kernel, Operation, Reduction, predefined
-from ompy.core.clock cimport clock_now
+from ompy.core.operation cimport Operation, Reduction, predefined
 from ompy.core.progress_source cimport ProgressSource, register_source, unregister_source
 from ompy.core.reach cimport Reach, has_gone, move, seen
+from ompy.core.reduction_loops cimport Kernel
 from ompy.core.typemap cimport Typemap
 
 cdef extern from "<sched.h>" nogil:

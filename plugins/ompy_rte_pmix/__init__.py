@@ -1,0 +1,1 @@
+import ompy.core.compiled  # finds the modules of this package

@@ -1,13 +1,10 @@
 from collections.abc import Callable, Sequence
 
 from ompy.mca.rte import Order
+from ompy_rte_pmix.operation import Operation
 
 LONGEST_KEY: int
 JOB_END: int
-
-class Operation:
-    @property
-    def bell(self) -> int: ...
 
 class Client:
     path: str

@@ -14,12 +14,12 @@ libpmix calls back on a thread of its own, to which no signal goes and which nev
 import os
 import time
 
-from cpython.exc cimport PyErr_CheckSignals
-from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy, memset, strcmp, strlen, strncpy
+from libc.string cimport memcpy, memset, strncpy
 
+from ompy_rte_pmix cimport events as pmix_events
+from ompy_rte_pmix.events cimport HEARD
 from ompy_rte_pmix.interface cimport *
+from ompy_rte_pmix.operation cimport Operation, answered, finished, found, registered, started
 
 from ompy.core.errors import ERR_ARG, ERR_INTERN, ERR_SPAWN, MPIError
 
@@ -43,8 +43,6 @@ cdef extern from "<poll.h>" nogil:
     int poll(pollfd *descriptors, unsigned long count, int milliseconds)
 
 cdef extern from "<unistd.h>" nogil:
-    ssize_t read(int descriptor, void *room, size_t size)
-    ssize_t write(int descriptor, const void *data, size_t size)
     int close(int descriptor)
 
 cdef extern from "<signal.h>" nogil:
@@ -54,239 +52,9 @@ cdef extern from "<signal.h>" nogil:
     int sigfillset(sigset_t *signals)
     int pthread_sigmask(int how, const sigset_t *signals, sigset_t *before)
 
-cdef extern from *:
-    """
-    /* A list that anybody adds to and one takes away whole. */
-    static void ompy_pmix_add(void **list, void **next, void *it) {
-        *next = __atomic_load_n(list, __ATOMIC_RELAXED);
-        while (!__atomic_compare_exchange_n(list, next, it, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-            ;
-    }
-    static void *ompy_pmix_take(void **list) { return __atomic_exchange_n(list, NULL, __ATOMIC_ACQUIRE); }
-    """
-    void add "ompy_pmix_add"(void **list, void **next, void *it) noexcept nogil
-    void *take "ompy_pmix_take"(void **list) noexcept nogil
-
 LEAST, MOST = (3, 1), (6, 99)  # versions whose interface `interface.pxd` is
 LONGEST_KEY = MAX_KEYLEN
 JOB_END = EVENT_JOB_END
-cdef enum:
-    HEARD = 14  # kinds of events
-    SLICE = 100  # milliseconds: a signal that another thread has got is noticed after so long
-    NO_CODE = -1
-
-cdef struct Event:
-    Event *next
-    pmix_status_t status
-    int64_t code
-    uint32_t rank
-    char nspace[256]
-
-cdef struct Answer:
-    int bell  # rung last: libpmix's thread is then done with all of this
-    pmix_status_t status
-    pmix_data_type_t type
-    int64_t number
-    char *content
-    size_t length
-
-# One process has one connection, and its handler no argument of its own.
-cdef void *happenings = NULL
-cdef int bell = -1
-cdef char[256] own_nspace
-cdef bint server_is_lost = False
-
-cdef pmix_status_t[HEARD] heard = [
-    ERR_PROC_ABORTED, ERR_PROC_REQUESTED_ABORT, ERR_PROC_ABORTING, ERR_LOST_CONNECTION, ERR_LOST_CONNECTION_TO_SERVER,
-    ERR_PROC_TERM_WO_SYNC, ERR_PROC_KILLED_BY_CMD, ERR_PROC_FAILED_TO_START, ERR_PROC_ABORTED_BY_SIG,
-    ERR_PROC_SENSOR_BOUND_EXCEEDED, ERR_EXIT_NONZERO_TERM, EVENT_JOB_END, -231, -232,
-]
-
-
-# -- on libpmix's thread
-
-cdef void ring(int descriptor) noexcept nogil:
-    cdef uint64_t one = 1
-    write(descriptor, &one, sizeof(one))
-
-
-cdef int64_t number_of(const pmix_value_t *value, int64_t otherwise) noexcept nogil:
-    """A value as a number, whatever its width."""
-    if value.type == TYPE_BOOL:
-        return value.data.flag
-    if value.type == TYPE_SIZE or value.type == TYPE_UINT64 or value.type == TYPE_INT64:
-        return value.data.int64
-    if value.type == TYPE_INT or value.type == TYPE_INT32 or value.type == TYPE_STATUS:
-        return value.data.int32
-    if value.type == TYPE_UINT or value.type == TYPE_UINT32 or value.type == TYPE_PROC_RANK:
-        return value.data.uint32
-    if value.type == TYPE_INT16:
-        return value.data.int16
-    if value.type == TYPE_UINT16:
-        return value.data.uint16
-    if value.type == TYPE_INT8:
-        return value.data.int8
-    if value.type == TYPE_UINT8:
-        return value.data.uint8
-    return otherwise
-
-
-cdef bint is_of_job(const pmix_proc_t *who) noexcept nogil:
-    return who != NULL and strcmp(who.nspace, own_nspace) == 0
-
-
-cdef void happened(
-    size_t reference, pmix_status_t status, const pmix_proc_t *source, pmix_info_t *info, size_t count,
-    pmix_info_t *results, size_t results_count, pmix_event_notification_cbfunc_fn_t done, void *context,
-) noexcept nogil:
-    global server_is_lost
-    cdef Event *event = <Event *> malloc(sizeof(Event))
-    cdef const pmix_proc_t *who = source
-    cdef size_t place
-    if event != NULL:
-        event.status, event.code = status, NO_CODE
-        for place in range(count):
-            if strcmp(info[place].key, "pmix.evproc") == 0 and info[place].value.type == TYPE_PROC:
-                who = info[place].value.data.proc
-            elif strcmp(info[place].key, "pmix.exit.code") == 0 or strcmp(info[place].key, "pmix.job.term.status") == 0:
-                event.code = number_of(&info[place].value, NO_CODE)
-        memset(event.nspace, 0, sizeof(event.nspace))
-        event.rank = RANK_WILDCARD
-        if (status == ERR_LOST_CONNECTION or status == ERR_LOST_CONNECTION_TO_SERVER) and not is_of_job(who):
-            server_is_lost = True
-        if who != NULL:
-            strncpy(event.nspace, who.nspace, MAX_NSLEN)
-            event.rank = who.rank
-        add(&happenings, <void **> &event.next, event)
-        ring(bell)
-    if done != NULL:
-        done(EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, context)
-
-
-cdef void finished(pmix_status_t status, void *context) noexcept nogil:
-    cdef Answer *answer = <Answer *> context
-    answer.status = status
-    ring(answer.bell)
-
-
-cdef void registered(pmix_status_t status, size_t reference, void *context) noexcept nogil:
-    finished(status, context)
-
-
-cdef void answered(pmix_status_t status, pmix_value_t *value, void *context) noexcept nogil:
-    if status == SUCCESS and value != NULL:
-        keep(<Answer *> context, value)
-    finished(status, context)
-
-
-cdef void found(pmix_status_t status, pmix_pdata_t *data, size_t count, void *context) noexcept nogil:
-    if status == SUCCESS and count:
-        keep(<Answer *> context, &data[0].value)
-    finished(status, context)
-
-
-cdef void started(pmix_status_t status, char *nspace, void *context) noexcept nogil:
-    if status == SUCCESS and nspace != NULL:
-        copy(<Answer *> context, nspace, strlen(nspace))
-    finished(status, context)
-
-
-cdef void keep(Answer *answer, const pmix_value_t *value) noexcept nogil:
-    answer.type = value.type
-    if value.type == TYPE_BYTE_OBJECT:
-        copy(answer, value.data.bo.bytes, value.data.bo.size)
-    elif value.type == TYPE_STRING and value.data.string != NULL:
-        copy(answer, value.data.string, strlen(value.data.string))
-    else:
-        answer.number = number_of(value, -1)
-
-
-cdef void copy(Answer *answer, const char *data, size_t length) noexcept nogil:
-    answer.content = <char *> malloc(length + 1)
-    if answer.content != NULL:
-        memcpy(answer.content, data, length)
-        answer.length = length
-
-
-# -- on the rank's threads
-
-cdef class Operation:
-    """A call that libpmix answers later, and what it reads until then.
-
-    Attributes:
-        bell: readable once the answer is here.
-    """
-
-    cdef Answer answer
-    cdef pmix_proc_t proc
-    cdef list kept
-
-    def __cinit__(self) -> None:
-        self.answer.bell = eventfd(0, EFD_CLOEXEC)
-        if self.answer.bell < 0:
-            raise MPIError(ERR_INTERN, "no descriptor is left for an answer of the PMIx server's")
-        self.kept = []
-
-    def __dealloc__(self) -> None:
-        free(self.answer.content)
-        if self.answer.bell >= 0:
-            close(self.answer.bell)
-
-    @property
-    def bell(self) -> int:
-        return self.answer.bell
-
-    cdef void *room(self, size_t size) except NULL:
-        """Zeroes that live as long as this does."""
-        made = bytearray(size)
-        self.kept.append(made)
-        return <char *> made
-
-    cdef char *string(self, bytes text) except NULL:
-        if b"\0" in text:
-            raise MPIError(ERR_ARG, f"{text!r}: PMIx takes no zero byte in it")
-        self.kept.append(text)
-        return <char *> text
-
-    cdef char **strings(self, texts) except NULL:
-        """An array of them, NULL at its end."""
-        cdef char **made = <char **> self.room((len(texts) + 1) * sizeof(char *))
-        for place, text in enumerate(texts):
-            made[<size_t> place] = self.string(text)
-        return made
-
-    cdef pmix_info_t *infos(self, size_t count) except NULL:
-        return <pmix_info_t *> self.room(max(count, 1) * sizeof(pmix_info_t))
-
-    cdef int label(self, pmix_info_t *info, bytes key, pmix_data_type_t kind) except -1:
-        if len(key) > MAX_KEYLEN or b"\0" in key:
-            raise MPIError(ERR_ARG, f"{key!r}: PMIx takes names of at most {MAX_KEYLEN} bytes")
-        strncpy(info.key, <char *> key, MAX_KEYLEN)
-        info.value.type = kind
-        return 0
-
-    cdef bint is_answered(self) noexcept:
-        cdef pollfd asked = pollfd(self.answer.bell, POLLIN, 0)
-        return poll(&asked, 1, 0) > 0
-
-    cdef bint wait(self, double seconds) except -1:
-        """Until the answer is here; False when it is not in that time.  Signals' handlers run meanwhile, and may raise."""
-        cdef pollfd asked = pollfd(self.answer.bell, POLLIN, 0)
-        cdef double end = time.monotonic() + seconds
-        while True:
-            with nogil:
-                poll(&asked, 1, SLICE)
-            if asked.revents:
-                return True
-            PyErr_CheckSignals()
-            if time.monotonic() > end:
-                return False
-
-    cdef result(self):
-        """A number, or bytes."""
-        if self.answer.content != NULL:
-            return self.answer.content[: self.answer.length]
-        return self.answer.number
 
 
 cdef class Client:
@@ -349,10 +117,10 @@ cdef class Client:
         self.register_event_handler = <Register_event_handler> self.function(b"PMIx_Register_event_handler")
 
     cdef void *function(self, bytes name) except NULL:
-        cdef void *found = dlsym(self.library, name)
-        if found == NULL:
+        cdef void *address = dlsym(self.library, name)
+        if address == NULL:
             raise MPIError(ERR_INTERN, f"{self.path} has no {name.decode()}")
-        return found
+        return address
 
     # -- one call at a time
 
@@ -392,7 +160,6 @@ cdef class Client:
 
     def begin(self) -> None:
         """Connect, and hear of failures."""
-        global bell
         cdef pmix_proc_t proc
         cdef pmix_status_t status
         cdef sigset_t every, before
@@ -405,11 +172,14 @@ cdef class Client:
             pthread_sigmask(SIG_SETMASK, &before, NULL)
         self.check(status, "does not let this process in")
         self.nspace, self.rank, self.process = proc.nspace.decode("utf-8", "replace"), proc.rank, os.getpid()
-        strncpy(own_nspace, proc.nspace, MAX_NSLEN)
-        bell = self.descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
+        strncpy(pmix_events.own_nspace, proc.nspace, MAX_NSLEN)
+        self.descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
+        pmix_events.bell = self.descriptor
         it = self.begin_operation()
         with nogil:
-            status = self.register_event_handler(heard, HEARD, NULL, 0, happened, registered, &it.answer)
+            status = self.register_event_handler(
+                pmix_events.heard, HEARD, NULL, 0, pmix_events.happened, registered, &it.answer
+            )
         self.end_operation(it, status, "does not tell of events", 60)
 
     def finalize(self) -> None:
@@ -422,9 +192,8 @@ cdef class Client:
 
     def close(self) -> None:
         """Without a word to the server."""
-        global bell
         close(self.descriptor)
-        bell = self.descriptor = -1
+        pmix_events.bell = self.descriptor = -1
 
     def abort(self, code: int, message: str) -> None:
         """End the job."""
@@ -471,7 +240,7 @@ cdef class Client:
         cdef pmix_proc_t *procs = <pmix_proc_t *> it.room(count * sizeof(pmix_proc_t)) if count else NULL
         cdef pmix_status_t status
         for place in range(count):
-            memcpy(procs[place].nspace, own_nspace, sizeof(own_nspace))
+            memcpy(procs[place].nspace, pmix_events.own_nspace, sizeof(pmix_events.own_nspace))
             procs[place].rank = ranks[place]
         it.label(info, b"pmix.collect", TYPE_BOOL)
         info.value.data.flag = collect
@@ -491,19 +260,13 @@ cdef class Client:
         if not it.wait(end - time.monotonic()):
             return False
         self.unanswered.discard(it)
-        if it.answer.status not in (ERR_LOST_CONNECTION, ERR_PARTIAL_SUCCESS) or server_is_lost:
+        if it.answer.status not in (ERR_LOST_CONNECTION, ERR_PARTIAL_SUCCESS) or pmix_events.server_is_lost:
             self.check(it.answer.status, "has given up a fence")
         return True  # also where a rank has failed on its way: all others are here
 
     def unheard(self) -> set[int]:
         """Ranks of this job whose failure `events` has yet to tell."""
-        cdef Event *event = <Event *> happenings
-        ranks = set()
-        while event != NULL:
-            if event.status != EVENT_JOB_END and strcmp(event.nspace, own_nspace) == 0 and event.rank != RANK_WILDCARD:
-                ranks.add(event.rank)
-            event = event.next
-        return ranks
+        return pmix_events.untold_failures()
 
     def get(self, rank: int, key: str, seconds: float, at_hand: bool = False) -> bytes | int | None:
         """What a rank has published, or the launcher says of it; of the whole job where `rank` is negative.
@@ -638,21 +401,9 @@ cdef class Client:
         if milliseconds:
             with nogil:
                 poll(&asked, 1, milliseconds)
-        if server_is_lost:
+        if pmix_events.server_is_lost:
             raise EOFError
-        cdef uint64_t rings
-        read(self.descriptor, &rings, sizeof(rings))
-        cdef Event *event = <Event *> take(&happenings)
-        cdef Event *next_event
-        told = []
-        while event != NULL:
-            code = None if event.code == NO_CODE else event.code
-            told.append((event.nspace.decode("utf-8", "replace"), <int64_t> event.rank, event.status, code))
-            next_event = event.next
-            free(event)
-            event = next_event
-        told.reverse()
-        return told
+        return pmix_events.take_events()
 
     def words(self, status: int) -> str:
         """What the library calls a status."""

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from ompy.mca.own_launcher import OwnLauncher
     from ompy.mca.rte import Order
-    from ompy_rte_pmix.client import Client, Operation
+    from ompy_rte_pmix.client import Client
+    from ompy_rte_pmix.operation import Operation
 
 SECRET_BYTES = 32
 SECRET_KEY = "secret"

@@ -1,0 +1,3 @@
+class Operation:
+    @property
+    def bell(self) -> int: ...

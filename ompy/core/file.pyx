@@ -9,7 +9,7 @@ from _thread import allocate_lock
 
 from ompy.core.board cimport FILE_READ, FILE_WRITE, OPERATION_NONE
 from ompy.core.communicator cimport Communicator
-from ompy.core.progress cimport wait
+from ompy.core.progress cimport over, wait
 from ompy.core.progress_source cimport wake
 
 from ompy.core.errors import ERR_IO, ERR_OTHER, MPIError
@@ -150,8 +150,15 @@ cdef class FileRequest(Request):
         self.begin()
 
     def put_on(self, lane) -> None:
-        """Have a lane's thread carry it out, whatever signal handlers raise meanwhile: the file waits for it already."""
+        """Have a lane's thread carry it out, whatever signal handlers raise meanwhile: the file waits for it already.
+
+        Where there are no waits any more, in a child of fork, it is carried out at once.
+        """
         raised = None
+        if over is not None:
+            self.taken = True
+            self.carry_out()
+            return
         for _ in range(TRIES):
             if self.taken:
                 break

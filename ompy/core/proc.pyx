@@ -81,9 +81,9 @@ cdef class ProcTable:
         return 0
 
     cpdef int clear(self) except -1:
-        """Forget all of them, at finalisation."""
-        self.procs = []
+        """Forget all of them, at finalisation: who asks for one is told that."""
         self.resolver = None
+        self.procs = [None] * len(self.procs)
         return 0
 
     def get(self, int index):

@@ -34,6 +34,9 @@ cdef int wait_for(int *word, Request what) except -1
 ctypedef bint (*DoneFunction)(void *context) except -1
 cdef int wait_until(DoneFunction done, void *context, Request what) except -1
 
+# Why there are no waits any more, once that is so.
+cdef str over
+
 # How many waits are in progress.  A source asked by one of them, rather than by a test, may block for a moment where nothing
 # else can happen: simulated time passes only while somebody waits for it.
 cdef int waiting

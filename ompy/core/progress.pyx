@@ -19,7 +19,7 @@ from ompy.core cimport request as requests
 from ompy.core.doorbell cimport (
     ARMED_FUTEX, ARMED_PIPE, Bell, Doorbell, after_publishing, arm, disown, futex_wait, own, ring_bell,
 )
-from ompy.core.listener cimport forget_listener, listen, listen_in_time
+from ompy.core.listener cimport forget_listener, listen, listen_now_and_then
 from ompy.core.owner cimport engine, is_inside
 from ompy.core.proc cimport failures
 from ompy.core.progress_source cimport (
@@ -42,6 +42,8 @@ cdef int64_t TURN = 1000000
 # A sleep that is over at once, again and again, with no event: another thread is inside the engine and needs the GIL to get
 # out, which it does not get from one that lets it go for a moment only.  Nanoseconds.
 cdef int64_t REST = 50000
+# Nanoseconds that `end` gives other threads.
+cdef int64_t LONGEST_END = 1000000000
 # A wait of this age, nanoseconds, is nobody's latency any more: it looks this many times less often whether a wake-up was lost,
 # and uses next to no processor time, by which the launcher tells who hangs from who works.
 cdef int64_t LONG_WAIT = 1000000000
@@ -57,9 +59,6 @@ cdef int64_t spin_time, yield_time               # nanoseconds
 cdef long shortest_sleep
 cdef unsigned int timed = 0                      # the `changes` of the sources that these times are for
 
-cdef unsigned int tests = 0
-cdef enum:
-    TESTS_BETWEEN = 16                           # looks at the clock
 cdef unsigned long long sleeps = 0
 cdef unsigned long long yields = 0
 cdef Doorbell bell = None                        # from the first sleep on
@@ -68,15 +67,11 @@ asleep = 0                                       # threads for whom it is armed,
 # If each had the pipe of the doorbell to itself, one could drain what was to wake another.
 cdef bint led = False
 cdef Bell behind
-# Why nothing can come any more, once that is so.
-cdef str over = None
+over = None
 
 
 cdef int progress() except -1:
-    global tests
-    tests += 1
-    if tests % TESTS_BETWEEN == 0:
-        listen_in_time()
+    listen_now_and_then()
     return poll_once()
 
 
@@ -94,6 +89,12 @@ cdef int progress_or_yield() except -1:
         yields += 1
         with nogil:
             sched_yield()
+    return 0
+
+
+cdef int check_over() except -1:
+    if over is not None:
+        raise MPIError(ERR_OTHER, over)
     return 0
 
 
@@ -138,8 +139,7 @@ cdef int wait_long(int *word, DoneFunction done, void *context, Request what) ex
     cdef int64_t begun, first = 0
     cdef int in_vain = 0, failures_seen = 0, failures_before = failures
     cdef int64_t waiting_since = trace_clock() if is_tracing() else 0
-    if over is not None:
-        raise MPIError(ERR_OTHER, over)
+    check_over()
     if is_inside():
         raise MPIError(ERR_INTERN, "a wait inside the engine, from a callback, a receiver, or a finaliser (__del__) that the "
                                    "garbage collector runs there, would never end: nobody polls")
@@ -155,6 +155,7 @@ cdef int wait_long(int *word, DoneFunction done, void *context, Request what) ex
                 if engine.owner:
                     poll_in_turn()
                     check_signals()
+                    check_over()
                 continue
             while True:
                 if not noted:
@@ -175,6 +176,7 @@ cdef int wait_long(int *word, DoneFunction done, void *context, Request what) ex
                 if is_done(word, done, context):
                     return 0
                 check_signals()
+                check_over()
                 if after != before:
                     in_vain = 0
                     backstop = shortest_sleep
@@ -440,9 +442,18 @@ def shutdown() -> None:
 
 
 def end(str reason) -> None:
-    """A wait that begins from now on raises MPIError with this reason, as nobody would end it; None: waits are good again."""
+    """Waits raise MPIError with this reason from now on, as nobody would end them; None: waits are good again.
+
+    Returns when other threads' waits are over; after a second all the same, for one that lies below this call, in a signal
+    handler, goes on only then.
+    """
     global over
+    cdef int64_t begun = clock_now()
     over = reason
+    while over is not None and waiting and clock_now() - begun < LONGEST_END:
+        wake_threads()
+        with nogil:
+            rest_for(REST)
 
 
 def abandon() -> None:

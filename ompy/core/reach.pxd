@@ -33,6 +33,9 @@ cdef int move(void *reach, size_t here, uint64_t there, size_t size, bint inward
 cdef int move_pieces(void *reach, size_t here, Piece *pieces, size_t count, bint inward) noexcept nogil
 # Has it gone?
 cdef bint has_gone(void *reach) noexcept nogil
+# For who has not found its memory or its descriptors: it is without them for a moment before it has gone.  Whether it has gone
+# within a second.
+cdef bint is_ending(void *reach) noexcept nogil
 
 # Why this process can't have the kernel copy (a sentence), or None.  What a particular peer allows is known only by trying.
 cpdef str refusal()

@@ -7,6 +7,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
 from ompy.core.atomic cimport exchange_if32, release32
+from ompy.core.clock cimport clock_now, rest_for
 from ompy.core.copying cimport copy_bytes, string_is_slow
 
 cdef extern from *:
@@ -126,6 +127,8 @@ cdef extern from *:
 cdef enum:
     PAGE = 4096
     DETOUR = 65536                               # bytes of one piece
+    LONGEST_ENDING = 1000000000                  # nanoseconds
+    PAUSE = 100000                               # nanoseconds between two looks whether it has gone
 cdef char detour[DETOUR + PAGE]
 cdef uint32_t detour_taken = 0                   # one thread at a time; another one does without
 
@@ -244,3 +247,12 @@ cdef int move_pieces(void *reach, size_t here, Piece *pieces, size_t count, bint
 
 cdef bint has_gone(void *reach) noexcept nogil:
     return is_readable((<Reach *> reach).pidfd) if (<Reach *> reach).pidfd >= 0 else not is_alive((<Reach *> reach).pid)
+
+
+cdef bint is_ending(void *reach) noexcept nogil:
+    cdef int64_t begun = clock_now()
+    while not has_gone(reach):
+        if clock_now() - begun >= LONGEST_ENDING:
+            return False
+        rest_for(PAUSE)
+    return True

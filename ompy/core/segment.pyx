@@ -4,7 +4,9 @@
 import errno
 import os
 
-from ompy.core.errors import ERR_NO_MEM, ERR_OTHER, MPIError
+from ompy.core.reach cimport Reach, is_ending
+
+from ompy.core.errors import ERR_NO_MEM, ERR_OTHER, ERR_PROC_FAILED, MPIError
 
 cdef extern from "<sys/mman.h>" nogil:
     void *mmap(void *address, size_t length, int protection, int flags, int descriptor, long offset)
@@ -149,16 +151,24 @@ cpdef Segment attach(bytes location, size_t size, size_t mirror=0):
         size: bytes that it must have at least.
         mirror: as in `create`.
     Raises:
-        MPIError: ERR_OTHER when it can't be opened or is not what it should be.
+        MPIError: ERR_PROC_FAILED when its maker has died; ERR_OTHER when it can't be opened or is not what it should be.
     """
     cdef Segment segment = Segment.__new__(Segment)
+    cdef Reach maker = Reach(0, -1, NULL, 0, 0)
+    cdef bint has_died
     place = location.decode()
     if not place.startswith("/"):
         pid, number = place.split(":")
-        place = f"/proc/{int(pid)}/fd/{int(number)}"
+        maker.pid = int(pid)
+        place = f"/proc/{maker.pid}/fd/{int(number)}"
     try:
         segment.descriptor = os.open(place, os.O_RDWR | os.O_CLOEXEC)
     except OSError as error:
+        if maker.pid and error.errno in (errno.ENOENT, errno.ESRCH):
+            with nogil:
+                has_died = is_ending(&maker)
+            if has_died:
+                raise MPIError(ERR_PROC_FAILED, f"process {maker.pid} has died") from error
         raise MPIError(ERR_OTHER, f"shared segment {place} of a peer can't be opened: {error.strerror}") from error
     try:
         found = os.fstat(segment.descriptor)

@@ -232,6 +232,9 @@ cdef class ClosedPml(Pml):
         self.refuse()
         return 0
 
+    cpdef int del_comm(self, Communicator comm) except -1:
+        return 0
+
     cpdef Request isend(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
                         Communicator comm):
         return self.refuse()

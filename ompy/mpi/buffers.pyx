@@ -426,7 +426,7 @@ cdef int parse(object message, bint writable, Py_ssize_t blocks, Spec *spec) exc
         else:
             spec.count = 0
         require_typemap(spec)
-        check_room(<Typemap> spec.typemap, whole, offset, room_in(parts.source, nbytes))
+        check_room(<Typemap> spec.typemap, whole, offset, <const void *> spec.address, room_in(parts.source, nbytes))
         spec.address += offset
     except BaseException:
         release(spec)

@@ -100,7 +100,7 @@ cdef int parse_vector(object message, bint writable, Py_ssize_t blocks, Spec *sp
         for i in range(blocks):
             if counts[0][i]:
                 check_room(<Typemap> spec.typemap, counts[0][i], times(displacements[0][i], extent),
-                           room_in(parts.source, nbytes))
+                           <const void *> spec.address, room_in(parts.source, nbytes))
         spec.count = 0
     except BaseException:
         release(spec)
@@ -183,7 +183,8 @@ cdef list parse_types(object message, bint writable, Py_ssize_t blocks, Spec *sp
             types.append(typemap_of(given_types[i], i))
             if counts[0][i] < 0:
                 raise ValueError(f"message: negative count {counts[0][i]} for rank {i}")
-            check_room(<Typemap> types[i], counts[0][i], displacements[0][i], room_in(source, nbytes))
+            check_room(<Typemap> types[i], counts[0][i], displacements[0][i], <const void *> spec.address,
+                       room_in(source, nbytes))
     except BaseException:
         release(spec)
         raise

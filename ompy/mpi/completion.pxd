@@ -3,10 +3,10 @@
 #     wait:   wait_for, then settle         test:   is_complete, then settle         get_status:   look
 #
 # `settle` fills in the status, raises the operation's error, and makes the handle null; a persistent request becomes inactive.
-from ompy.core.request cimport Request as CoreRequest
+from ompy.core.request cimport Request as CoreRequest, sent
 from ompy.core.status cimport StatusRecord
 from ompy.mpi.buffers cimport Spec
-from ompy.mpi.handle cimport Handle
+from ompy.mpi.handle cimport Handle, any_number, forget
 
 # What the lower-case waits return once the operation is complete, made from what `keep` holds: an unpickled object.
 ctypedef object (*Loader)(CoreRequest request, object kept)
@@ -23,6 +23,9 @@ cdef CoreRequest require(RequestHandle handle)
 cdef CoreRequest require_open(RequestHandle handle)
 
 cdef inline int become_null(RequestHandle handle) except -1:
+    # All sends that were over at once share one.
+    if any_number and handle.request is not sent:
+        forget(handle)
     handle.request = None
     handle.kept = None
     handle.loader = NULL

@@ -9,7 +9,7 @@ from ompy.core.status cimport StatusRecord, set_empty
 from ompy.mca.pml cimport closed
 from ompy.mpi.buffers cimport Spec, keep
 from ompy.mpi.generalized cimport GeneralizedRequest
-from ompy.mpi.handle cimport Handle, forget
+from ompy.mpi.handle cimport Handle
 
 from ompy.core.errors import ERR_OTHER, ERR_REQUEST, MPIError
 from ompy.mpi.exceptions import Exception as MPIException
@@ -85,7 +85,6 @@ cdef int settle(RequestHandle handle, StatusRecord *status) except -1:
 
 
 cdef int settle_generalized(RequestHandle handle, GeneralizedRequest core, StatusRecord *status) except -1:
-    forget(handle)
     become_null(handle)
     try:
         core.query()

@@ -84,6 +84,8 @@ cdef int acquire_dlpack(object source, Py_buffer *view, int flags) except -1:
         raise BufferError("dlpack: the memory is not contiguous")
     if readonly and flags & PyBUF_WRITABLE:
         raise BufferError("dlpack: the memory is read-only")
+    if tensor.data == NULL and tensor_size(tensor) > 0:
+        raise BufferError(f"dlpack: {tensor_size(tensor)} bytes at address 0")
     PyBuffer_FillInfo(view, capsule, <char *> tensor.data + tensor.byte_offset, tensor_size(tensor), readonly, flags)
     if flags & PyBUF_FORMAT:
         set_format(view, tensor_kind(tensor), (tensor.bits * tensor.lanes + 7) // 8)
@@ -188,6 +190,8 @@ cdef int acquire_cuda(object source, Py_buffer *view, int flags) except -1:
         raise BufferError(f"{name}: masked arrays can't be messages")
     if size < 0:
         raise BufferError(f"{name}: negative size {size} of shape {shape}")
+    if size > 0 and memory == NULL:
+        raise BufferError(f"{name}: {size} items at address 0")
     if strides is not None and not (is_ordered(shape, strides, itemsize, False) or is_ordered(shape, strides, itemsize, True)):
         raise BufferError(f"{name}: the memory is not contiguous (shape {shape}, strides {strides}, item size {itemsize})")
     if readonly and flags & PyBUF_WRITABLE:

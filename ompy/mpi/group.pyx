@@ -183,10 +183,11 @@ cdef class Group(Handle):
         return new_group(cls, group_of(group.group.indices()), group.session)
 
     def Free(self) -> None:
-        """Let go of the group; the handle becomes GROUP_NULL (MPI-4.1, 7.3.3)."""
+        """Let go of the group; the handle becomes GROUP_NULL, unless it is GROUP_EMPTY itself (MPI-4.1, 7.3.3)."""
         if checked(self, "group") is not EMPTY:
             forget(self)
-        self.group = None
+        if not self.constant:
+            self.group = None
 
     cdef Group made(self, CoreGroup group):
         return new_group(type(self), group, self.session)

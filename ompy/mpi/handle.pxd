@@ -18,6 +18,7 @@ cdef class Handle:
     cdef object __weakref__
     cdef bint constant                           # a predefined object itself (MPI.INT, not a copy): `free` leaves it alone
     cdef size_t number                           # what `_addressof` points at, once it was asked for
+    cdef size_t shown                            # what ompy wrote there last
     cdef bint exposed                            # it was: other languages may write there
 
     # The family's root class: Comm for an Intracomm.
@@ -38,7 +39,9 @@ cdef object blank(type cls)
 cdef Handle predefine(Handle handle, str name)
 # Whether the handle stands for a predefined core object, or is null.
 cdef bint is_predefined(Handle handle) except -1
-# The core object is gone (`Free` was called): its integer stops being valid.
+# Some handle was asked for its integer.
+cdef bint any_number
+# The core object is gone (`Free` was called, or the operation is complete): its integer stops being valid.
 cdef int forget(Handle handle) except -1
 
 # The handle's integer where code in other languages can read and write it.

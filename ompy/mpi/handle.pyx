@@ -10,6 +10,11 @@ from ompy.mpi.foreign import ELSEWHERE
 cdef extern from "<dlfcn.h>":
     int RTLD_NOLOAD
 
+cdef extern from "<link.h>":
+    struct dl_phdr_info:
+        unsigned long long dlpi_adds
+    int dl_iterate_phdr(int (*callback)(dl_phdr_info *info, size_t size, void *data), void *data)
+
 cdef extern from "Python.h":
     ctypedef struct PyTypeObject:
         object (*tp_new)(type cls, tuple arguments, PyObject *keywords)
@@ -83,10 +88,7 @@ cdef class Handle:
         cdef Handle made = cls.__new__(cls)
         if handle == 0:
             return made
-        objects = core_of_number.get(made.family())
-        if objects is None or handle not in objects:
-            raise ValueError(f"handle {handle} stands for no live {made.family().__name__}")
-        made.become(objects[handle])
+        made.become(core_of(made.family(), handle))
         return made
 
     def toint(self) -> int:
@@ -144,15 +146,30 @@ cdef bint is_predefined(Handle handle) except -1:
     return (handle.family(), id(handle.core())) in predefined_handles
 
 
+# Libraries that this process had loaded, as the dynamic linker counts, when no other MPI library was among them.
+cdef unsigned long long loaded_then = 0
+
+
+cdef int note_loaded(dl_phdr_info *info, size_t size, void *count) noexcept:
+    (<unsigned long long *> count)[0] = info.dlpi_adds
+    return 1
+
+
 cdef int refuse_library() except -1:
     """Nothing that MPI objects are known by may go to another MPI library of the process, which would take it for its own."""
+    global loaded_then
+    cdef unsigned long long loaded = 0
     cdef void *found
+    dl_iterate_phdr(note_loaded, &loaded)
+    if loaded == loaded_then:
+        return 0
     for name in (b"libmpi.so.40", b"libmpi.so.12", b"libmpi_abi.so.1", b"libmpi_abi.so.0"):
         found = dlopen(name, RTLD_LAZY | RTLD_NOLOAD)
         if found != NULL:
             dlclose(found)
             words = f"a handle of ompy means nothing to {name.decode()}, which this process has loaded as well"
             raise NotImplementedError(f"{words}: {ELSEWHERE}")
+    loaded_then = loaded
     return 0
 
 
@@ -162,8 +179,16 @@ cdef size_t told(Handle handle) except? 0:
     return number(handle)
 
 
+cdef object core_of(type family, size_t known):
+    """What an integer stands for: ValueError where that is nothing."""
+    objects = core_of_number.get(family)
+    if objects is None or known not in objects:
+        raise ValueError(f"handle {known} stands for no live {family.__name__}")
+    return objects[known]
+
+
 cdef size_t number(Handle handle) except? 0:
-    global last_number
+    global any_number, last_number
     if handle.exposed:
         take_over(handle)
     core = handle.core()
@@ -173,6 +198,7 @@ cdef size_t number(Handle handle) except? 0:
     numbers = number_of_core.setdefault(family, {})
     known = numbers.get(id(core))
     if known is None:
+        any_number = True
         last_number += 1
         known = numbers[id(core)] = last_number
         core_of_number.setdefault(family, {})[known] = core
@@ -180,8 +206,9 @@ cdef size_t number(Handle handle) except? 0:
 
 
 cdef int forget(Handle handle) except -1:
-    if not number_of_core:
+    if not any_number:
         return 0
+    handle.number = handle.shown = 0
     core = handle.core()
     numbers = number_of_core.get(handle.family())
     if numbers and core is not None:
@@ -199,7 +226,7 @@ def predefined_object(str name):
 
 
 cdef size_t *expose(Handle handle) except NULL:
-    handle.number = told(handle)
+    handle.number = handle.shown = told(handle)
     handle.exposed = True
     return &handle.number
 
@@ -208,7 +235,10 @@ cdef int take_over(Handle handle) except -1:
     """Code in another language may have written another object's integer into the handle."""
     cdef size_t written = handle.number
     handle.exposed = False
-    if written != number(handle):
-        handle.become(core_of_number[handle.family()][written] if written else None)
-    handle.exposed = True
+    try:
+        if written != handle.shown:
+            handle.become(core_of(handle.family(), written) if written else None)
+        handle.number = handle.shown = number(handle)
+    finally:
+        handle.exposed = True
     return 0

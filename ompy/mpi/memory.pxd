@@ -18,9 +18,10 @@ cdef class buffer:
 # Fill `view` from any object with memory.  `flags` are PyBUF_*; without PyBUF_ND the memory must be contiguous.  Returns
 # the DLPack device type, 0 for ordinary memory.  Give the view back with PyBuffer_Release.
 cdef int acquire(object source, Py_buffer *view, int flags) except -1
-# The data of `count` elements, the first at `offset`, must lie within memory of `nbytes` bytes: ValueError.  Every count and
-# displacement that a program gives, or that follows from the length of a buffer, comes by here.
-cdef int check_room(Typemap typemap, Py_ssize_t count, Py_ssize_t offset, Py_ssize_t nbytes) except -1
+# The data of `count` elements, the first at `offset`, must lie within memory of `nbytes` bytes: ValueError; and not where
+# nothing ever lies, in the first page of all memory: MPIError(ERR_BUFFER).  Every count and displacement that a program gives,
+# or that follows from the length of a buffer, comes by here.
+cdef int check_room(Typemap typemap, Py_ssize_t count, Py_ssize_t offset, const void *base, Py_ssize_t nbytes) except -1
 # A buffer over memory that `owner` (None: nobody) keeps alive.
 cdef buffer buffer_over(size_t address, Py_ssize_t nbytes, object owner, bint readonly)
 # Fresh memory, 64-byte aligned, freed with the buffer.

@@ -31,7 +31,9 @@ from ompy.mpi.device cimport (
     speaks_dlpack,
 )
 
-from ompy.core.errors import ERR_ARG, ERR_BASE
+from ompy.core.errors import ERR_ARG, ERR_BASE, ERR_BUFFER, MPIError
+from ompy.core.segment import page_size
+from ompy.mca.window_hints import alignment
 from ompy.mpi.exceptions import Exception as MPIException
 
 
@@ -41,6 +43,9 @@ cdef extern from "stdlib.h" nogil:
 
 # A cache line: what the transports copy fastest, and enough for every vector instruction.
 cdef size_t ALIGNMENT = 64
+
+cdef enum:
+    FIRST_PAGE = 4096                            # bytes that are nobody's memory
 # Blocks of the shared heap are whole pages, and short messages are copied through the rings anyway.
 cdef Py_ssize_t SMALLEST_SHARED = 16384
 
@@ -57,8 +62,11 @@ cdef int acquire(object source, Py_buffer *view, int flags) except -1:
                     f"not {type(source).__name__}")
 
 
-cdef int check_room(Typemap typemap, Py_ssize_t count, Py_ssize_t offset, Py_ssize_t nbytes) except -1:
+cdef int check_room(Typemap typemap, Py_ssize_t count, Py_ssize_t offset, const void *base, Py_ssize_t nbytes) except -1:
     if lies_within(typemap, count, offset, nbytes):
+        if <size_t> base + offset + typemap.true_lower_bound < FIRST_PAGE and count and typemap.size:
+            raise MPIError(ERR_BUFFER, f"message: its first of {count} elements is at address "
+                                       f"{<size_t> base + offset + typemap.true_lower_bound}, where no memory is")
         return 0
     # As Python's integers: what is too far may be farther than an address can tell.
     reach = (<object> count - 1) * typemap.extent
@@ -68,17 +76,17 @@ cdef int check_room(Typemap typemap, Py_ssize_t count, Py_ssize_t offset, Py_ssi
 
 
 cdef class Allocation:
-    """Aligned memory, freed with the object; in the shared heap where `shared` and there is one."""
+    """Aligned memory, freed with the object; in the shared heap, which has whole pages, where `shared` and there is one."""
 
     cdef void *memory
     cdef Py_ssize_t nbytes
 
-    def __cinit__(self, Py_ssize_t nbytes, bint clear, bint shared):
+    def __cinit__(self, Py_ssize_t nbytes, bint clear, bint shared, size_t alignment):
         cdef bint zeroed = False
         if shared:
             self.memory = take(<size_t> nbytes, &zeroed)
         # At least a byte, so that empty memory has an address of its own.
-        if self.memory == NULL and posix_memalign(&self.memory, ALIGNMENT, <size_t> max(nbytes, 1)) != 0:
+        if self.memory == NULL and posix_memalign(&self.memory, alignment, <size_t> max(nbytes, 1)) != 0:
             self.memory = NULL
             raise MemoryError(f"no memory for {nbytes} bytes")
         self.nbytes = nbytes
@@ -285,13 +293,20 @@ cdef buffer buffer_over(size_t address, Py_ssize_t nbytes, object owner, bint re
 
 
 cdef buffer allocate_buffer(Py_ssize_t nbytes, bint clear):
-    cdef Allocation allocation = Allocation(nbytes, clear, False)
+    cdef Allocation allocation = Allocation(nbytes, clear, False, ALIGNMENT)
     return buffer_over(<size_t> allocation.memory, nbytes, allocation, False)
 
 
 cdef buffer allocate_shared(Py_ssize_t nbytes, bint clear):
-    cdef Allocation allocation = Allocation(nbytes, clear, nbytes > 0)
+    cdef Allocation allocation = Allocation(nbytes, clear, nbytes > 0, page_size)
     return buffer_over(<size_t> allocation.memory, nbytes, allocation, False)
+
+
+cdef size_t wished_alignment(object info) except 0:
+    try:
+        return alignment(info.Get("mpi_minimum_memory_alignment") or "1") if info else 1
+    except ValueError:
+        return 1
 
 
 # What `Alloc_mem` gave out: address -> Allocation.  The program frees it by `Free_mem`, not by dropping the buffer.
@@ -303,13 +318,16 @@ def Alloc_mem(size: int, info=None) -> buffer:
 
     From 16 KiB on it lies in the shared heap, where peers on this host read and write large messages in place.
 
+    Parameters:
+        info: of its hints, `mpi_minimum_memory_alignment`, up to a page, is met.
+
     Raises:
         Exception: ERR_ARG for a negative size.
         MemoryError: no memory.
     """
     if size < 0:
         raise MPIException(ERR_ARG, f"size: a number of bytes expected, not {size}")
-    cdef Allocation allocation = Allocation(size, False, size >= SMALLEST_SHARED)
+    cdef Allocation allocation = Allocation(size, False, size >= SMALLEST_SHARED, max(ALIGNMENT, wished_alignment(info)))
     allocations[<size_t> allocation.memory] = allocation
     return buffer_over(<size_t> allocation.memory, size, None, False)
 

@@ -10,7 +10,7 @@ from ompy.core.status cimport StatusRecord, set_empty
 from ompy.core.typemap cimport Typemap
 from ompy.mca.pml cimport Message as CoreMessage, pml
 from ompy.mpi.buffers cimport Spec, keep, parse_recv, release
-from ompy.mpi.handle cimport Handle, predefine
+from ompy.mpi.handle cimport Handle, forget, predefine
 from ompy.mpi.pickling cimport unwrap
 from ompy.mpi.completion cimport end_call, end_object_call
 from ompy.mpi.request cimport Request, new_object_request, new_request
@@ -144,6 +144,7 @@ cdef class Message(Handle):
         if message is None:
             raise MPIException(ERR_REQUEST, "a message of a matched probe expected, not MESSAGE_NULL")
         if not self.constant:
+            forget(self)
             self.message = None
         if message is no_proc:
             if status != NULL:

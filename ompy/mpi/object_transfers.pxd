@@ -5,7 +5,7 @@ from ompy.core.communicator cimport Communicator
 # In place of any object there may be a `Failure`, which goes through all steps of a collective like an object, so that every
 # rank has done its part when the collective's end raises it.
 
-# `items` as a list of `count` objects, failures where there are not so many; None stands for so many times None.
+# `items` as a list of `count` objects, failures, one at least, where there are not so many; None stands for so many times None.
 cdef list items_of(object items, int count, Communicator comm)
 # A pickled copy; the object itself when it can't be changed.
 cdef object copy_of(object obj, Communicator comm)
@@ -31,5 +31,6 @@ cdef object scattered(object objects, int root, Communicator comm, int operation
 cdef object broadcast(object obj, int root, Communicator comm)
 cdef list gathered_everywhere(object obj, Communicator comm)
 # `objects[i]` to rank `targets[i]`, one from each of `sources`; PROC_NULL gives None.  `crossed`: the lists hold the two
-# sides of each dimension of a grid.
+# sides of each dimension of a grid.  What goes to nobody, objects beyond the targets too, is pickled all the same: a program
+# hears what is wrong with it on the ranks at an edge as on the others.
 cdef list exchange(list objects, list targets, list sources, bint crossed, Communicator comm, int operation)

@@ -91,7 +91,7 @@ cdef list items_of(object items, int count, Communicator comm):
         if len(result) != count:
             raise ValueError(f"expecting {count} items, got {len(result)}")
     except Exception as error:
-        return [failure("send an object to each rank", error, comm)] * count
+        return [failure("send an object to each rank", error, comm)] * max(count, 1)
     return result
 
 
@@ -247,17 +247,22 @@ cdef list exchange(list objects, list targets, list sources, bint crossed, Commu
     # from above: in a grid the two receives of a dimension are posted in the other order.
     cdef int tag = comm.collective_tag(), peer, slot, swap = 1 if crossed else 0
     cdef list arriving = [None] * len(sources), leaving = [], received
+    cdef object failed = None
     cdef Parcel parcel
     for slot in range(len(sources)):
         peer = sources[slot ^ swap]
         if peer != PROC_NULL:
             arriving[slot ^ swap] = pml.irecv_object(new_block, peer, tag, comm)
-    for obj, peer in zip(objects, targets):
+    for slot in range(len(objects)):
+        peer = targets[slot] if slot < len(targets) else PROC_NULL
+        parcel = parcel_of(objects[slot], comm)
         if peer != PROC_NULL:
-            parcel = parcel_of(obj, comm)
             leaving.append((begin_send(parcel, peer, tag, comm), parcel))
+        elif failed is None:
+            failed = parcel.failure
     received = [None if request is None else finished(request, comm, operation) for request in arriving]
     finish_sending(leaving, operation)
+    opened(failed)
     return all_opened(received)
 
 

@@ -30,13 +30,16 @@ cdef Typemap ready(Packing datatype):
     return typemap
 
 
-cdef Py_ssize_t elements(Py_ssize_t nbytes, Typemap typemap) except -1:
-    """How many lie in memory of so many bytes."""
+cdef Py_ssize_t elements(const Py_buffer *memory, Typemap typemap) except -1:
+    """How many lie in it."""
     cdef Py_ssize_t count
     if typemap.extent <= 0:
         raise ValueError(f"datatype: its extent of {typemap.extent} bytes does not tell how many elements a buffer holds")
-    count = nbytes // typemap.extent
-    check_room(typemap, count, 0, nbytes)
+    count = memory.len // typemap.extent
+    try:
+        check_room(typemap, count, 0, memory.buf, memory.len)
+    except MPIError as error:
+        hand_over(error, None)
     return count
 
 
@@ -97,7 +100,7 @@ cdef class Packing(Handle):
         check_comm(comm)
         acquire(inbuf, &source, PyBUF_SIMPLE)
         try:
-            count = elements(source.len, typemap)
+            count = elements(&source, typemap)
             acquire(outbuf, &target, PyBUF_WRITABLE)
             try:
                 check_position(begin, data_bytes(count, typemap.size), target.len)
@@ -116,7 +119,7 @@ cdef class Packing(Handle):
         check_comm(comm)
         acquire(outbuf, &target, PyBUF_WRITABLE)
         try:
-            count = elements(target.len, typemap)
+            count = elements(&target, typemap)
             acquire(inbuf, &source, PyBUF_SIMPLE)
             try:
                 check_position(begin, data_bytes(count, typemap.size), source.len)
@@ -145,7 +148,7 @@ cdef class Packing(Handle):
         check_external32(datarep)
         acquire(inbuf, &source, PyBUF_SIMPLE)
         try:
-            count = elements(source.len, typemap)
+            count = elements(&source, typemap)
             needed = data_bytes(count, external_size(typemap))
             acquire(outbuf, &target, PyBUF_WRITABLE)
             try:
@@ -167,7 +170,7 @@ cdef class Packing(Handle):
         check_external32(datarep)
         acquire(outbuf, &target, PyBUF_WRITABLE)
         try:
-            count = elements(target.len, typemap)
+            count = elements(&target, typemap)
             needed = data_bytes(count, external_size(typemap))
             acquire(inbuf, &source, PyBUF_SIMPLE)
             try:

@@ -12,7 +12,7 @@ from ompy.mpi.completion cimport (
     wait_for,
 )
 from ompy.mpi.generalized cimport GeneralizedRequest
-from ompy.mpi.handle cimport forget, predefine
+from ompy.mpi.handle cimport predefine
 from ompy.mpi.multiple_completion cimport NONE_COMPLETE, Selection
 from ompy.mpi.partitioned cimport PartitionedRequest
 from ompy.mpi.status cimport Status, record_of
@@ -267,7 +267,6 @@ cdef class Request(RequestHandle):
         cdef CoreRequest core = require(self)
         if is_collective(core) and is_active(self):
             raise MPIException(ERR_REQUEST, "a collective under way can't be freed: wait for it")
-        forget(self)
         become_null(self)
         if closed is None:
             let_go(core)

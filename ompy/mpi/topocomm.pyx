@@ -162,7 +162,7 @@ cdef class Topocomm(Intracomm):
         try:
             topology = self.topology_as(object, "topology")
             targets = topology.out_neighbors
-            return exchange([sendobj] * len(targets), targets, topology.in_neighbors, topology.is_cartesian, self.comm,
+            return exchange([sendobj] * max(len(targets), 1), targets, topology.in_neighbors, topology.is_cartesian, self.comm,
                             board.NEIGHBOR_ALLGATHER)
         except MPIError as error:
             hand_over(error, self.comm)

@@ -158,6 +158,9 @@ class Instance:
         process_table().set_resolver(None)
         self.rte.commit_and_fence()
         tracing.collect(self.rte)
+        # What other threads are in the middle of ends, and no call of theirs begins, before anything is taken from under them.
+        pml_framework.close(FINALISED)
+        end(FINALISED)
         for btl in self.btls:
             unregister_source(btl)
         for proc in process_table().known():
@@ -165,8 +168,6 @@ class Instance:
         self.pml.close()
         self.bml.finalize()
         shutdown()
-        end(FINALISED)
-        pml_framework.close(FINALISED)
         process_table().clear()
         set_listener(None)
         acquaintances.forget_all()

@@ -11,8 +11,8 @@ from ompy.core.convertor cimport Convertor, Run, pack_all, unpack_all
 from ompy.core.copying cimport copy_bytes, turn_around
 from ompy.core.operation cimport Operation
 from ompy.core.pace cimport Pace, note_pace, quickest
-from ompy.core.clock cimport clock_now, rest_for
-from ompy.core.reach cimport MOST_PIECES, Piece, Reach, has_gone, move, move_pieces
+from ompy.core.clock cimport clock_now
+from ompy.core.reach cimport MOST_PIECES, Piece, Reach, has_gone, is_ending, move, move_pieces
 from ompy.core.typemap cimport Typemap, predefined
 from ompy.mca.accumulate cimport NO_OP, REPLACE
 from ompy.mca.osc cimport Access
@@ -29,8 +29,6 @@ from ompy.core.errors import ERR_OTHER, ERR_PROC_FAILED, MPIError
 cdef enum:
     IMAGE = 65536                                # bytes read at once of what does not lie together
     NARROW = 1024                                # bytes that the kernel reads no later than it would begin another piece
-    LONGEST_ENDING = 1000000000                  # nanoseconds for which a process may be without its memory
-    PAUSE = 100000                               # nanoseconds between two looks whether it has gone
     WAIT_FOR_BLOCK = 100                         # nanoseconds, for each that the kernel would write: it takes some 300 for it
     SHORTEST_TURNED = 262144                     # bytes that are copied from the end every second time
     JOINT = 16384                                # bytes from which on both sides copy
@@ -295,15 +293,13 @@ cdef class Remote(Attached):
         return self.check_moved(move(self.room.reaches[target], here, there, size, inward), target, there, size, inward)
 
     cdef int check_moved(self, int error, int target, uint64_t there, size_t size, bint inward) except -1:
-        cdef int64_t begun
+        cdef bint has_died
         if error == 0:
             return 0
-        begun = clock_now()
-        # Who is ending has no memory any more, a moment before it has gone.
-        while error == EFAULT and not has_gone(self.room.reaches[target]) and clock_now() - begun < LONGEST_ENDING:
-            with nogil:
-                rest_for(PAUSE)
-        if error == ESRCH or has_gone(self.room.reaches[target]):
+        with nogil:
+            has_died = error == ESRCH or has_gone(self.room.reaches[target]) or \
+                error == EFAULT and is_ending(self.room.reaches[target])
+        if has_died:
             raise MPIError(ERR_PROC_FAILED, self.death_of(target))
         way = "read" if inward else "written"
         raise MPIError(ERR_OTHER, f"{size} bytes at {there:#x} of rank {target} (process "

@@ -9,6 +9,7 @@ from ompy.core.board cimport FINALIZE, IRECV, ISEND, MRECV, PROBE, RECV, SEND
 from ompy.core.communicator cimport Communicator
 from ompy.core.constants cimport ANY_SOURCE, MODE_SYNCHRONOUS, OK
 from ompy.core.errors import ERR_PROC_FAILED, ERR_REQUEST, MPIError
+from ompy.core.listener cimport listen_now_and_then
 from ompy.core.owner cimport NOBODY, engine as occupancy, enter, leave
 from ompy.core.proc cimport Proc, table
 from ompy.core.progress cimport progress_or_yield, wait_for, wait_until
@@ -219,6 +220,8 @@ cdef class Ob1(Pml):
         cdef SendRequest request = begin_send(self, address, count, typemap, dest, tag, mode, comm, False)
         if request is not None:
             request.operation = SEND + mode
+        else:
+            listen_now_and_then()
         return request
 
     cdef SendRequest new_send(self, size_t address, Py_ssize_t count, Typemap typemap, int dest, int tag, int mode,
@@ -238,6 +241,7 @@ cdef class Ob1(Pml):
         request = begin_send(self, address, count, typemap, dest, tag, mode, comm, deferrable)
         if request is not None:
             return request
+        listen_now_and_then()
         if self.departure is None:
             return sent
         departure, self.departure = self.departure, None

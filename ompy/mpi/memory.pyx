@@ -19,6 +19,7 @@ from libc.string cimport memmove, memset
 
 from ompy.core.heap cimport give_back, holds, take
 from ompy.core.registration cimport forget as forget_registrations
+from ompy.core.segment cimport page_size
 from ompy.core.typemap cimport Typemap, lies_within
 from ompy.mpi.device cimport (
     DEVICE_CPU,
@@ -32,8 +33,6 @@ from ompy.mpi.device cimport (
 )
 
 from ompy.core.errors import ERR_ARG, ERR_BASE, ERR_BUFFER, MPIError
-from ompy.core.segment import page_size
-from ompy.mca.window_hints import alignment
 from ompy.mpi.exceptions import Exception as MPIException
 
 
@@ -303,8 +302,12 @@ cdef buffer allocate_shared(Py_ssize_t nbytes, bint clear):
 
 
 cdef size_t wished_alignment(object info) except 0:
+    if not info:
+        return 1
+    from ompy.mca.window_hints import alignment
+
     try:
-        return alignment(info.Get("mpi_minimum_memory_alignment") or "1") if info else 1
+        return alignment(info.Get("mpi_minimum_memory_alignment") or "1")
     except ValueError:
         return 1
 

@@ -160,7 +160,7 @@ cdef class Win(OneSided):
         try:
             (<OscModule> self.live().module).may_free()
             attributes.delete_attrs(self, self.window.attributes)
-            windows.free_window(self.window)
+            windows.free_window(self.live())     # asked again: the delete functions are the program's
         except MPIError as error:
             hand_over(error, self.window)
         forget(self)

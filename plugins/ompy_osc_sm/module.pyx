@@ -93,6 +93,7 @@ cdef class SmWindow(Accesses):
     cpdef int lock(self, int target, int kind, int assertion) except -1:
         """Returns when the target's memory is ours."""
         self.may_lock(target, kind)
+        self.require_alive(target)
         if assertion & ASSERT_NOCHECK:
             self.unchecked[target] = True
         else:
@@ -172,6 +173,7 @@ cdef class SmWindow(Accesses):
     cpdef int flush(self, int target, bint local) except -1:
         """Wait for the orders that are left, and for the processor's order."""
         self.may_flush(target)
+        self.require_alive(target)
         self.settle_orders(target)
         if not local:
             full_fence()

@@ -5,6 +5,8 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from ompy.core.atomic cimport acquire32
 from ompy.core.doorbell cimport Bell, after_publishing
+from ompy.core.listener cimport listen_now_and_then
+from ompy.core.proc cimport failures
 from ompy.mca.epochs cimport Epochs
 from ompy_osc_sm.rank_state cimport Room
 
@@ -44,6 +46,12 @@ cdef class Waits(Epochs):
         if self.breaths % 64 == 0:
             self.poll_engine()
         return 0
+
+    # The memory of a process that has died is still there; who names it hears so all the same, once that is known here.
+    cdef inline int require_alive(self, int target) except -1:
+        listen_now_and_then()
+        return self.raise_death(target) if failures and target >= 0 else 0
+    cdef int raise_death(self, int target) except -1
 
     cdef int ring_all(self) except -1
     cdef int poll_engine(self) except -1

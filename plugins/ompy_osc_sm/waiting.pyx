@@ -146,5 +146,10 @@ cdef class Waits(Epochs):
             return 0
         raise MPIError(ERR_PROC_FAILED, f"{self.death_of(rank)} {doing}")
 
+    cdef int raise_death(self, int target) except -1:
+        if target != self.rank and has_gone(self.room.reaches[target]):
+            raise MPIError(ERR_PROC_FAILED, self.death_of(target))
+        return 0
+
     cdef object death_of(self, int rank):
         return f"rank {rank} of the window (process {self.room.reaches[rank].pid}) has died"

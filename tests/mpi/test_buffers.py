@@ -59,6 +59,38 @@ def test_bottom_takes_absolute_addresses():
         made.Free()
 
 
+NOWHERE = {
+    "BOTTOM": lambda: [MPI.BOTTOM, 1, MPI.INT],
+    "a buffer at address 16": lambda: [MPI.buffer.fromaddress(16, 8), MPI.DOUBLE],
+    "a type that begins at 16": lambda: [MPI.BOTTOM, 1, MPI.INT.Create_hindexed([1], [16]).Commit()],
+}
+
+
+@pytest.mark.parametrize("form", NOWHERE.values(), ids=NOWHERE)
+@pytest.mark.parametrize("call", ["Isend", "Irecv"])
+def test_elements_where_no_memory_is_are_refused(form, call):
+    with pytest.raises(MPI.Exception, match="where no memory is") as caught:
+        getattr(SELF, call)(form(), 0)
+    assert caught.value.Get_error_class() == MPI.ERR_BUFFER
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: SELF.Alltoallv([MPI.BOTTOM, ([1], [0]), MPI.INT], numpy.zeros(1, "i")),
+        lambda: SELF.Alltoallw([MPI.BOTTOM, ([1], [8]), [MPI.INT]], [numpy.zeros(1, "i"), ([1], [0]), [MPI.INT]]),
+        lambda: MPI.INT.Pack(MPI.buffer.fromaddress(16, 8), bytearray(8), 0, SELF),
+    ],
+)
+def test_elements_where_no_memory_is_are_refused_in_other_places_too(call):
+    with pytest.raises(MPI.Exception, match="where no memory is"):
+        call()
+
+
+def test_nothing_may_be_anywhere():
+    SELF.Sendrecv([MPI.BOTTOM, 0, MPI.INT], 0, 0, [MPI.BOTTOM, 0, MPI.INT], 0, 0)
+
+
 @pytest.mark.parametrize("code", "?bhilqBHILQefdgFDG")
 def test_arrays_carry_their_type(code):
     status = MPI.Status()
@@ -125,6 +157,17 @@ def test_memory_of_other_libraries_is_used_where_it_lies(kind):
     assert list(got.values) == [0, 1, 2, 0, 1, 2]
     with pytest.raises(BufferError, match="not contiguous"):
         through(kind(numpy.arange(10.0)[::2]), got)
+
+
+def test_items_at_address_0_are_refused():
+    class Moved(Cuda):
+        @property
+        def __cuda_array_interface__(self):
+            return {**super().__cuda_array_interface__, "data": (0, False)}
+
+    with pytest.raises(BufferError, match="6 items at address 0"):
+        through(Moved(numpy.zeros(6)), numpy.zeros(6))
+    through(Moved(numpy.zeros(0)), numpy.zeros(0))
 
 
 @pytest.mark.parametrize("wrong", [{"typestr": "<iX"}, {"data": (0,)}])

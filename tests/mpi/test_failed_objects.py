@@ -72,6 +72,30 @@ def test_who_fails_to_pickle_is_told_and_so_are_those_who_wait_and_the_next_call
         assert comm.bcast(comm.rank, 2) == 2
 
 
+# A call, what it is given, and what that is an error of.
+GIVEN = {
+    "too many": ("neighbor_alltoall", lambda: [1, 2, 3], ValueError),
+    "no sequence": ("neighbor_alltoall", lambda: 5, TypeError),
+    "unpicklable ones": ("neighbor_alltoall", lambda: [Unpicklable()] * 2, (ZeroDivisionError, ValueError)),
+    "an unpicklable one": ("neighbor_allgather", Unpicklable, ZeroDivisionError),
+}
+
+
+@pytest.mark.ompy(1, 2)
+@pytest.mark.parametrize("kind", ["no neighbours", "edges"])
+@pytest.mark.parametrize("case", GIVEN)
+def test_who_has_no_neighbours_is_told_what_is_wrong_with_its_objects(kind, case):
+    from ompy import MPI
+
+    name, given, error = GIVEN[case]
+    count = 2 if kind == "edges" else 0
+    comm = MPI.COMM_SELF.Create_cart([1]) if count else MPI.COMM_WORLD.Create_dist_graph_adjacent([], [])
+    with pytest.raises(error):
+        getattr(comm, name)(given())
+    assert comm.neighbor_alltoall([1] * count) == [None] * count
+    comm.Free()
+
+
 @pytest.mark.ompy(3)
 @pytest.mark.parametrize("name", ["allgather", "allreduce", "gather", "bcast"])
 def test_who_fails_to_unpickle_is_told_and_the_next_call_is_itself(name):

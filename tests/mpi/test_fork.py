@@ -80,6 +80,28 @@ def test_a_child_that_ends_as_python_does_leaves_the_job_alone():
     assert comm.allreduce(1) == 2
 
 
+@pytest.mark.ompy(1, 2)
+@pytest.mark.parametrize("whose", ["COMM_SELF", "COMM_WORLD"])
+def test_a_child_writes_to_a_file_that_its_parent_has_open_and_closes_it(whose, tmp_path):
+    from ompy import MPI
+
+    comm = getattr(MPI, whose)
+    path = str(MPI.COMM_WORLD.bcast(tmp_path) / (f"data{MPI.COMM_WORLD.rank}" if whose == "COMM_SELF" else "data"))
+    file = MPI.File.Open(comm, path, MPI.MODE_CREATE | MPI.MODE_RDWR)
+
+    def body():
+        file.Write_at(10 * comm.rank, b"child")
+        request = file.Iwrite_at(10 * comm.rank + 5, b"again")
+        request.Wait()
+        file.Close()
+
+    assert child(body) == 0
+    mine = bytearray(10)
+    file.Iread_at(10 * comm.rank, mine).Wait()
+    assert mine == b"childagain"
+    file.Close()
+
+
 @pytest.mark.ompy(2)
 def test_an_exception_in_a_child_does_not_end_the_job():
     from ompy import MPI

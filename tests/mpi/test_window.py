@@ -121,6 +121,28 @@ def test_hints_in_force_are_told(comm):
     win.Free()
 
 
+def check_alignment(comm):
+    for alignment in (64, 512, 4096):
+        info = MPI.Info.Create({"mpi_minimum_memory_alignment": str(alignment)})
+        for size in (8, 3000, 100000):
+            win = MPI.Win.Allocate(size, info=info, comm=comm)
+            assert win.Get_attr(MPI.WIN_BASE) % alignment == 0
+            memory = MPI.Alloc_mem(size, info)
+            assert memory.address % alignment == 0
+            MPI.Free_mem(memory)
+            win.Free()
+
+
+@pytest.mark.ompy(2)
+def test_allocated_memory_is_aligned_as_was_asked_for(comm):
+    check_alignment(comm)
+
+
+@pytest.mark.ompy(2, mca={"btl": "self,tcp"})
+def test_allocated_memory_is_aligned_where_there_is_no_shared_heap_too(comm):
+    check_alignment(comm)
+
+
 @pytest.mark.ompy(3)
 def test_ranks_that_give_different_hints_take_those_of_rank_0(comm):
     given = ({"no_locks": "true"}, {}, {"no_locks": "false", "accumulate_ops": "same_op"})

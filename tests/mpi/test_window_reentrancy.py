@@ -192,3 +192,15 @@ def test_a_finaliser_of_what_was_put_may_accumulate(comm):
         assert memory[1] == memory[2] == 20
     comm.Barrier()
     win.Free()
+
+
+@pytest.mark.ompy(2)
+def test_a_window_that_its_own_attributes_free_is_an_error_and_freed(comm):
+    win = MPI.Win.Allocate(8, comm=comm)
+    keyval = MPI.Win.Create_keyval(delete_fn=lambda win, keyval, value: value.Free())
+    win.Set_attr(keyval, win)
+    with pytest.raises(MPI.Exception, match="WIN_NULL") as caught:
+        win.Free()
+    assert caught.value.Get_error_class() == MPI.ERR_WIN
+    assert win == MPI.WIN_NULL
+    MPI.Win.Free_keyval(keyval)

@@ -77,6 +77,24 @@ def test_parents_hear_that_a_child_they_never_spoke_to_has_failed(btl: str) -> N
 
 
 @pytest.mark.long
+def test_first_contact_with_a_process_that_is_just_ending_says_that_it_has_failed(tmp_path: Path) -> None:
+    """Much memory takes the system a while to give back: the process is still there, and can't be reached any more."""
+    flag = tmp_path / "flag"
+    child = HEAD + CHILD + "memory = MPI.Alloc_mem(400 << 20)\nmemory[:] = bytes(400 << 20)\n"
+    child += f"open({str(flag)!r}, 'w').close()\n{DIES}"
+    parent = (
+        "import os, time\n"
+        "def send(child):\n"
+        f"    while not os.path.exists({str(flag)!r}): pass\n"
+        f"    os.remove({str(flag)!r})\n"
+        "    for _ in range(100): child.send(None, 0), time.sleep(0.001)\n"
+        "for _ in range(5): tried(lambda: send(MPI.COMM_SELF.Spawn(sys.executable, ['-c', sys.argv[1]], 1)))\n"
+    )
+    it = job(child, parent, "--enable-recovery", ranks=1)
+    assert re.findall(r"^(.*?) \|", it.stdout, re.MULTILINE) == ["a peer process failed"] * 5, it.stdout
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("end", [DIES, "world.Abort(7)\n"], ids=["killed", "abort"])
 @pytest.mark.parametrize("recovery", [(), ("--enable-recovery",)], ids=["", "recovery"])
 def test_a_job_that_has_disconnected_fails_alone(end: str, recovery: tuple[str, ...]) -> None:

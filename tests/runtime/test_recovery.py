@@ -117,6 +117,25 @@ def test_who_only_tests_hears_it_too() -> None:
     assert all(words.startswith("True") for words in survivors(survive(setup, "test()")).values())
 
 
+@pytest.mark.parametrize("btl", ["sm", "tcp", "zmq"])
+@pytest.mark.parametrize("send", ["comm.Send(mine[:8], 1)", "comm.Isend(mine[:8], 1).Wait()", "comm.send(1, 1)"])
+def test_who_only_sends_short_messages_hears_it_too(send: str, btl: str) -> None:
+    # Far fewer than there is room for.
+    setup = f"""
+def is_there(pid):
+    try:
+        return "\\nState:\\tZ" not in open(f"/proc/{{pid}}/status").read()
+    except OSError:
+        return False
+def send(pids=comm.allgather(os.getpid())):
+    while is_there(pids[1]): pass
+    for _ in range(1000):
+        {send}
+        time.sleep(0.001)"""
+    told = survivors(survive(setup, "send()", "--mca", "btl", f"self,{btl}", ranks=2, before=""), ranks=2)
+    assert told[0].startswith("True"), told
+
+
 def test_messages_between_survivors_go_on() -> None:
     call = "comm.Sendrecv(mine, (rank + 2) % 4, recvbuf=all, source=(rank - 2) % 4) if rank != 3 else comm.recv(source=1)"
     told = survivors(survive("", call, ranks=4))

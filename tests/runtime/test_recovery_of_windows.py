@@ -194,3 +194,20 @@ def test_who_completes_towards_a_failed_rank_and_another_tells_that_one(options:
         "        assert memory[0] == 1\n"
     )
     assert set(survivors(survive(setup, "end()", *options)).values()) == {"done"}
+
+
+@by_every_component
+@pytest.mark.parametrize("call", ["win.Lock(1), win.Unlock(1)", "win.Lock_all(), win.Flush(1), win.Unlock_all()"])
+@pytest.mark.parametrize("flavor", ["win", "allocated"])
+def test_who_locks_or_flushes_the_memory_of_a_rank_that_has_gone_is_told(
+    options: tuple[str, ...], call: str, flavor: str
+) -> None:
+    # Memory on the host is there as long as somebody sees it: a few calls later it is known.
+    setup = SETUP + (
+        "allocated = MPI.Win.Allocate(8, comm=comm)\n"
+        "def access():\n"
+        "    try: comm.recv(source=1)\n"
+        "    except MPI.Exception: pass\n"
+        f"    for _ in range(100): {call.replace('win', flavor)}\n"
+    )
+    assert all(words.startswith("True") for words in survivors(survive(setup, "access()", *options, before="")).values())

@@ -31,11 +31,13 @@ cdef int64_t PAUSE_WHILE_ENDING = 100_000
 
 cdef enum:
     # Looks at a word elsewhere, then looks with so many nanoseconds between them that the core is let go for: a wait of the
-    # progress engine's sleeps for longer than that; then with a wait between them, as long as this at most.
+    # progress engine's sleeps for longer than that; then with a wait between them, twice as long after every so many, and
+    # as long as this at most: each of them watches for some 500 us before it sleeps.
     ROUNDS = 50
     RESTS = 40
     REST = 10000
-    LONGEST = 1000000
+    PAUSES = 16
+    LONGEST = 20000000
 
 # An old value that has not come.
 UNKNOWN = b"\xff" * 8
@@ -454,7 +456,7 @@ cdef class Ways(Epochs):
         pause.operation = operation
         pause.communicator = self.window.communicator
         pause.peer = target
-        pause.end = clock_now() + min(REST << min((round - ROUNDS - RESTS) // 4, 10), LONGEST)
+        pause.end = clock_now() + min(REST << min((round - ROUNDS - RESTS) // PAUSES, 11), LONGEST)
         return wait_until(is_time, <void *> pause, pause)
 
     cdef int require_alive(self, int rank, str doing) except -1:

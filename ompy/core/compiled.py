@@ -8,10 +8,14 @@ modules are compiled one by one, as a small component's are, does without.
 
 It comes before Python's own finders, which would try every way to spell a module's file, and lists each folder once; so it
 finds the plain modules and the packages in ompy's and its components' packages as well.
+
+Much is imported when it is first used, within a call of the program's: where the process has no descriptor left for it, that is
+an error of the call.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
@@ -19,12 +23,32 @@ import sys
 from _frozen_importlib import ModuleSpec
 from _frozen_importlib_external import EXTENSION_SUFFIXES, ExtensionFileLoader, SourceFileLoader
 
+from ompy.core.errors import ERR_OTHER, MPIError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
 TOGETHER = "_compiled" + EXTENSION_SUFFIXES[0]
+
+
+# Of the system, that it has no more of something at the moment.
+LACK = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOMEM))
+
+
+class Loader(SourceFileLoader):
+    def get_data(self, path: str) -> bytes:
+        try:
+            return super().get_data(path)
+        except OSError as error:
+            if error.errno in LACK:
+                raise lack(self.name, error) from error
+            raise
+
+
+def lack(name: str, error: OSError) -> MPIError:
+    return MPIError(ERR_OTHER, f"{name} can't be loaded: {error.strerror}")
 
 
 class Finder:
@@ -40,16 +64,16 @@ class Finder:
         module = name.rpartition(".")[2]
         for folder in path:
             names = cls.names(folder)
-            loader: ExtensionFileLoader | SourceFileLoader
+            loader: ExtensionFileLoader | Loader
             inner = None
             # In Python's own order: a package, compiled by itself, plain.
             if module in names and "__init__.py" in cls.names(f"{folder}/{module}"):
                 inner = [f"{folder}/{module}"]
-                loader = SourceFileLoader(name, f"{inner[0]}/__init__.py")
+                loader = Loader(name, f"{inner[0]}/__init__.py")
             elif alone := [suffix for suffix in EXTENSION_SUFFIXES if f"{module}{suffix}" in names]:
                 loader = ExtensionFileLoader(name, f"{folder}/{module}{alone[0]}")
             elif f"{module}.py" in names:
-                loader = SourceFileLoader(name, f"{folder}/{module}.py")
+                loader = Loader(name, f"{folder}/{module}.py")
             elif f"{module}.pyi" in names and TOGETHER in names:
                 loader = ExtensionFileLoader(name, f"{folder}/{TOGETHER}")
             else:
@@ -71,7 +95,9 @@ class Finder:
         if names is None:
             try:
                 names = frozenset(os.listdir(folder))
-            except OSError:
+            except OSError as error:
+                if error.errno in LACK:
+                    raise lack(folder, error) from error
                 names = frozenset()
             cls.listings[folder] = names
         return names

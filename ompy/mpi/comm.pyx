@@ -314,7 +314,7 @@ cdef class Comm(ObjectCollectives):
                     from ompy.runtime import hardware
 
                     colors = hardware.colors()
-                except OSError as error:
+                except (OSError, MPIError) as error:
                     failure = error              # no descriptor is left, say: the others go on without this one
                 if split_type == COMM_TYPE_HW_UNGUIDED:
                     everyone = gathered(self, colors)

@@ -46,10 +46,10 @@ def Open_port(info: Info | None = None) -> str:
 
     It carries this host's addresses and the right to connect: whoever has the string has it.  It stays open until `Close_port`.
     """
-    from ompy.runtime.dpm.port import Port
-
     running()
     try:
+        from ompy.runtime.dpm.port import Port
+
         port = Port(everywhere=True)
     except MPIError as error:
         hand_over(error, None)
@@ -142,9 +142,9 @@ def Publish_name(service_name: str, port_name: str, info: Info | None = None) ->
 
     Errors: ERR_SERVICE when the name is taken.
     """
-    from ompy.runtime.dpm import names, port
-
     try:
+        from ompy.runtime.dpm import names, port
+
         port.parse(port_name)
         if not names.publish(running(), service_name, port_name):
             raise MPIError(ERR_SERVICE, f"service_name: {service_name!r} is published already")
@@ -154,9 +154,9 @@ def Publish_name(service_name: str, port_name: str, info: Info | None = None) ->
 
 def Unpublish_name(service_name: str, port_name: str, info: Info | None = None) -> None:
     """Take back a name that this process has published (MPI-4.1, 11.9.4).  Errors: ERR_SERVICE for another one."""
-    from ompy.runtime.dpm import names
-
     try:
+        from ompy.runtime.dpm import names
+
         if not names.unpublish(running(), service_name):
             raise MPIError(ERR_SERVICE, f"service_name: this process has published no {service_name!r}")
     except MPIError as error:
@@ -165,10 +165,10 @@ def Unpublish_name(service_name: str, port_name: str, info: Info | None = None) 
 
 def Lookup_name(service_name: str, info: Info | None = None) -> str:
     """The port that is known under a name (MPI-4.1, 11.9.4).  Errors: ERR_NAME when there is none."""
-    from ompy.runtime.dpm import names
-
     found = ""
     try:
+        from ompy.runtime.dpm import names
+
         found = names.lookup(running(), service_name)
         if not found:
             raise MPIError(ERR_NAME, f"service_name: nobody here has published {service_name!r}")

@@ -82,12 +82,12 @@ cdef class File(FileAccess):
             Exception: on every rank, if on one: ERR_AMODE, ERR_NO_SUCH_FILE, ERR_FILE_EXISTS, ERR_ACCESS, ERR_READ_ONLY,
                 ERR_BAD_FILE, ERR_NO_SPACE, ERR_QUOTA, ERR_FILE_IN_USE, ERR_IO; ERR_NOT_SAME where amodes differ.
         """
-        from ompy.runtime import files
-
         cdef File made = cls.__new__(cls)
         cdef int mode = 0
         path, wanted, problem = str(filename), {}, None
         try:
+            from ompy.runtime import files
+
             comm.live()
             try:
                 path, mode, wanted = os.fsdecode(filename), amode, hints(info)
@@ -109,10 +109,10 @@ cdef class File(FileAccess):
             Exception: ERR_FILE while another call on the file is under way in this process, as it is to a signal handler or
                 a function of a data representation.  After any other the file is closed.
         """
-        from ompy.runtime import files
-
         cdef CoreFile file = self.file
         try:
+            from ompy.runtime import files
+
             self.live()
             try:
                 files.close_file(file)
@@ -130,9 +130,9 @@ cdef class File(FileAccess):
         Raises:
             Exception: ERR_NO_SUCH_FILE, ERR_ACCESS, ERR_BAD_FILE, ERR_IO.
         """
-        from ompy.runtime import files
-
         try:
+            from ompy.runtime import files
+
             files.delete_file(os.fsdecode(filename), hints(info))
         except MPIError as error:
             hand_over(error, null_file)

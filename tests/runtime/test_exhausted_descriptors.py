@@ -160,3 +160,36 @@ else:
 """
     job = launch("-n", "2", "--timeout", "30", "--mca", "btl", "self,sm", *mpi(body))
     assert (job.process.returncode, job.stdout) == (0, "1\n"), job.stderr
+
+
+LOADING = """
+seen = []
+exhaust(0)
+MPI.COMM_SELF.Set_errhandler(MPI.Comm.Create_errhandler(lambda comm, error: seen.append(error)))
+calls = {
+    "Barrier": lambda: MPI.COMM_SELF.Barrier(),
+    "Open": lambda: MPI.File.Open(MPI.COMM_SELF, "/dev/null", MPI.MODE_RDONLY).Close(),
+    "Open_port": lambda: MPI.Close_port(MPI.Open_port()),
+    "Lookup_name": lambda: MPI.Lookup_name("nobody"),
+    "Spawn": lambda: MPI.COMM_SELF.Spawn("true"),
+}
+for name, call in calls.items():
+    try: call()
+    except MPI.Exception as error: print(name, "can't be loaded" in str(error) or "Too many open files" in str(error))
+print("handled", len(seen))
+release()
+for name in ("Barrier", "Open", "Open_port"): calls[name]()
+"""
+
+
+def test_what_a_call_can_not_load_is_an_error_of_the_call_and_loaded_later() -> None:
+    job = launch("-n", "1", "--timeout", "30", *mpi(EXHAUST + LOADING))
+    assert job.process.returncode == 0, job.stderr
+    assert job.stdout.splitlines() == [
+        "Barrier True",
+        "Open True",
+        "Open_port True",
+        "Lookup_name True",
+        "Spawn True",
+        "handled 2",
+    ]

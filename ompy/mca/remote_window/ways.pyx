@@ -36,7 +36,7 @@ cdef enum:
     ROUNDS = 50
     RESTS = 40
     REST = 10000
-    PAUSES = 16
+    PAUSES = 8
     LONGEST = 20000000
 
 # An old value that has not come.

@@ -12,7 +12,7 @@
 # (`keep_a_while`): who waits for one that hangs gets what its watchdog raises a few seconds late.
 from libc.stdint cimport int64_t
 
-from ompy.core.owner cimport NOBODY, engine, is_inside, this_thread
+from ompy.core.owner cimport NOBODY, allow_handlers, engine, forbid_handlers, is_inside, remind, this_thread
 
 cdef struct Keeping:
     int calls                       # of the main thread, in which alone handlers run, that keep what these raise
@@ -67,6 +67,21 @@ cdef inline void end_keeping() noexcept:
 
 cdef inline int raise_late() except -1:
     return raise_first() if keeping.kept and keeping.calls == 0 and this_thread() == engine.main else 0
+
+
+# From the first to the second, for what must reach the program whatever comes meanwhile: handlers run in this thread's waits
+# alone, and what they raise ends those, as ever.  Whether the second is this caller's to call.
+cdef inline bint defer_handlers() noexcept:
+    if this_thread() != engine.main or engine.outside == NOBODY:
+        return False
+    forbid_handlers()
+    return True
+
+
+cdef inline void resume_handlers() noexcept:
+    allow_handlers()
+    if engine.pending[0]:
+        remind()
 
 
 # What was kept, or what a handler raises now that has not run yet.

@@ -4,7 +4,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
 
 from ompy.core.clock cimport clock_now
-from ompy.core.owner cimport allow_handlers, engine, forbid_handlers, this_thread
+from ompy.core.owner cimport NOBODY, allow_handlers, engine, forbid_handlers, this_thread
 
 # The first exception.
 cdef object kept = None
@@ -34,16 +34,18 @@ cdef object exception_kept():
 cdef int handle_signals() except -1:
     global kept
     cdef Keeping before = keeping
-    if not before.calls or this_thread() != engine.main:
+    cdef bint forbidden
+    if this_thread() != engine.main or not before.calls and engine.outside == engine.main:
         return PyErr_CheckSignals()
     first, kept = kept, None
     keeping.calls = keeping.unlimited = keeping.kept = 0
-    if before.unlimited:
+    forbidden = engine.outside == NOBODY
+    if forbidden:
         allow_handlers()
     try:
         PyErr_CheckSignals()
     finally:
-        if before.unlimited:
+        if forbidden:
             forbid_handlers()
         keeping.calls, keeping.unlimited, keeping.kept = before.calls, before.unlimited, before.kept
         kept = first

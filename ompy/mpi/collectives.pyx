@@ -19,8 +19,8 @@ from ompy.mpi.point_to_point cimport PointToPoint
 from ompy.mpi.request cimport Prequest, Request, new_prequest, new_request
 
 from ompy.core.errors import ERR_OTHER, MPIError
-from ompy.mpi.exceptions import hand_over
 from ompy.mpi.op import SUM
+from ompy.mpi.raising import hand_over
 
 
 cdef class Collectives(PointToPoint):

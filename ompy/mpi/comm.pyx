@@ -22,7 +22,7 @@ from ompy.core.errors import ERR_ARG, ERR_COMM, MPIError
 from ompy.core.host import host_number
 from ompy.mca import memory_kinds
 from ompy.mpi import attributes, dynamic_processes, error_codes, process_sets
-from ompy.mpi.exceptions import hand_over
+from ompy.mpi.raising import hand_over
 from ompy.runtime import communicator_lifecycle, communicators, identity
 
 __all__ = [

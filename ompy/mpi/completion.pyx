@@ -13,7 +13,7 @@ from ompy.mpi.handle cimport Handle
 
 from ompy.core.errors import ERR_OTHER, ERR_REQUEST, MPIError
 from ompy.mpi.exceptions import Exception as MPIException
-from ompy.mpi.exceptions import hand_over
+from ompy.mpi.raising import hand_over
 
 
 cdef class RequestHandle(Handle):

@@ -15,7 +15,7 @@ from ompy.mpi.memory cimport buffer_over
 from ompy.core.errors import ERR_ARG, ERR_CONVERSION, ERR_DUP_DATAREP, ERR_UNSUPPORTED_DATAREP, MPIError
 from ompy.mpi.datatype import ORDER_FORTRAN
 from ompy.mpi.description import COMBINER_STRUCT, COMBINERS
-from ompy.mpi.exceptions import hand_over
+from ompy.mpi.raising import hand_over
 
 __all__ = ["MAX_DATAREP_STRING", "Register_datarep"]
 

@@ -35,8 +35,8 @@ from ompy.mpi.description import (
     Description,
 )
 from ompy.mpi.exceptions import Exception as MPIException
-from ompy.mpi.exceptions import hand_over
 from ompy.mpi.fortran_kinds import complex_name, integer_name, name_of_size, real_name
+from ompy.mpi.raising import hand_over
 from ompy.mpi.type_codes import ALIASES, C_NAMES, F_NAMES, NAMES, codes_of
 
 # Order of an array's dimensions in memory; values follow Open MPI's mpi.h, here and below.

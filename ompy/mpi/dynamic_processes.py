@@ -10,8 +10,8 @@ import os
 import sys
 
 from ompy.core.errors import ERR_ARG, ERR_INFO_VALUE, ERR_NAME, ERR_PORT, ERR_ROOT, ERR_SERVICE, ERR_SPAWN, MPIError
-from ompy.mpi.exceptions import hand_over
 from ompy.mpi.info import hints_of
+from ompy.mpi.raising import hand_over
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from _thread import get_ident
 
 from ompy.core.errors import ERR_ARG, ERR_OTHER, MPIError
 from ompy.mpi.exceptions import Exception as MPIException
-from ompy.mpi.exceptions import hand_over
 from ompy.mpi.options import rc, read_environment, settle
+from ompy.mpi.raising import hand_over
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,12 +1,8 @@
-"""The exception of the MPI layer, and the one place where the core's errors become it (MPI-4.1, 9.3)."""
+"""The exception of the MPI layer (MPI-4.1, 9.4)."""
 
 from __future__ import annotations
 
 from ompy.core.errors import ERR_UNKNOWN, SUCCESS, MPIError, error_class, error_string
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NoReturn
 
 __all__ = ["Exception"]
 
@@ -85,29 +81,3 @@ class Exception(_Base):
     def error_string(self) -> str:
         """The words for the error code (MPI-4.1, 9.4)."""
         return self.Get_error_string()
-
-
-def raised(error: MPIError) -> Exception:
-    """The error as the program sees it."""
-    return error if isinstance(error, Exception) else Exception(error.code, error.detail)
-
-
-def hand_over(error: BaseException, subject: object) -> NoReturn:
-    """Give an error to the error handler of what it happened on, then raise it (MPI-4.1, 9.3).
-
-    The handler is `subject.attributes["errhandler"]`, a callable that takes the core object and the exception; it is
-    absent for MPI_ERRORS_RETURN.  MPI_ERRORS_ARE_FATAL and MPI_ERRORS_ABORT do not return from it.
-
-    Parameters:
-        error: what a lower layer raised, or a function of the program's that it called: that goes on as it is.
-        subject: core Communicator, window or file; None for the errors that belong to no object.
-    """
-    if not isinstance(error, MPIError):
-        raise error
-    exception = raised(error)
-    attributes = getattr(subject, "attributes", None)
-    if attributes:
-        handler = attributes.get("errhandler")
-        if handler is not None:
-            handler(subject, exception)
-    raise exception from (error.__cause__ if exception is not error else None)

@@ -28,8 +28,8 @@ from ompy.core.file import (
     MODE_WRONLY,
 )
 from ompy.mpi.datatype import BYTE
-from ompy.mpi.exceptions import hand_over
 from ompy.mpi.file_access import NullFile
+from ompy.mpi.raising import hand_over
 
 __all__ = [
     "DISPLACEMENT_CURRENT", "FILE_NULL", "File", "MODE_APPEND", "MODE_CREATE", "MODE_DELETE_ON_CLOSE", "MODE_EXCL",

@@ -27,7 +27,7 @@ from ompy.mpi.status cimport Status, record_of
 from ompy.core.errors import (
     ERR_ACCESS, ERR_ARG, ERR_FILE, ERR_IO, ERR_OTHER, ERR_READ_ONLY, ERR_UNSUPPORTED_OPERATION, MPIError,
 )
-from ompy.mpi.exceptions import hand_over
+from ompy.mpi.raising import hand_over
 
 __all__ = ["SEEK_CUR", "SEEK_END", "SEEK_SET"]
 

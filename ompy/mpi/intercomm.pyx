@@ -10,7 +10,7 @@ from ompy.mpi.group cimport Group, checked, new_group
 from ompy.mpi.info cimport Info
 
 from ompy.core.errors import MPIError
-from ompy.mpi.exceptions import hand_over
+from ompy.mpi.raising import hand_over
 from ompy.runtime import communicators, intercommunicators
 
 __all__ = ["Intercomm"]

@@ -22,8 +22,8 @@ from ompy.runtime.communicators cimport create_group, first_ranks
 from ompy.core.errors import ERR_TAG, MPIError
 from ompy.mpi import dynamic_processes
 from ompy.mpi.attributes import delete_attrs
-from ompy.mpi.exceptions import hand_over
 from ompy.mpi.op import SUM
+from ompy.mpi.raising import hand_over
 from ompy.mpi.topology import (
     CART, DIST_GRAPH, GRAPH, Cartesian, DistributedGraph, Graph, checked_graph, checked_grid, checked_ranks,
     checked_weights, product, repeated,

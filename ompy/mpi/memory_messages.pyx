@@ -22,7 +22,7 @@ from ompy.mpi.message cimport nothing_received
 from ompy.mpi.request cimport Prequest, Request, new_prequest, new_request
 
 from ompy.core.errors import MPIError
-from ompy.mpi.exceptions import hand_over
+from ompy.mpi.raising import hand_over
 
 byte_typemap = predefined(BASIC_BYTE)
 

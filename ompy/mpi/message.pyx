@@ -18,8 +18,8 @@ from ompy.mpi.status cimport Status, record_of
 
 from ompy.core.errors import ERR_REQUEST, MPIError
 from ompy.mpi.exceptions import Exception as MPIException
-from ompy.mpi.exceptions import hand_over
 from ompy.mpi.pickling import new_block
+from ompy.mpi.raising import hand_over
 
 
 cdef class NoProc:

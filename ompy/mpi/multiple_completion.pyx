@@ -7,6 +7,7 @@ from cpython.object cimport PyObject
 from ompy.core.constants cimport UNDEFINED
 from ompy.core.progress cimport wait_until
 from ompy.core.request cimport Request as CoreRequest
+from ompy.core.signals cimport check_signals, defer_handlers, resume_handlers
 from ompy.core.status cimport StatusRecord, set_empty
 from ompy.mpi.completion cimport (
     RequestHandle, advance, is_active, look_at_complete, settle, settle_object, wait_for,
@@ -15,7 +16,7 @@ from ompy.mpi.status cimport Status
 
 from ompy.core.errors import ERR_IN_STATUS, MPIError, code_of
 from ompy.mpi.exceptions import Exception as MPIException
-from ompy.mpi.exceptions import hand_over
+from ompy.mpi.raising import hand_over
 
 
 cdef bint any_complete(void *context) except -1:
@@ -106,6 +107,7 @@ cdef class Selection:
             if status != NULL:
                 set_empty(status)
             return None
+        check_signals()
         return settle_object(<RequestHandle> self.requests[index], status)
 
     cdef int look_any(self, Py_ssize_t index, StatusRecord *status) except -1:
@@ -139,6 +141,8 @@ cdef class Selection:
         cdef StatusRecord record
         cdef object failure = None
         cdef list objects = []
+        if load:
+            check_signals()
         for position in range(len(indices)):
             handle = <RequestHandle> self.requests[<Py_ssize_t> indices[position]]
             set_empty(&record)
@@ -149,9 +153,9 @@ cdef class Selection:
                 else:
                     settle(handle, &record)
             except BaseException as error:
-                record.error = code_of(error)
                 if failure is None:
                     failure = in_status(error, indices[position])
+                record.error = error.code if isinstance(error, MPIError) else code_of(error)
             objects.append(loaded)
             if position < room:
                 (<Status> statuses[position]).record = record
@@ -171,9 +175,15 @@ cdef class Selection:
 
 cdef object in_status(object error, Py_ssize_t index):
     """What a call on several requests raises when all are settled; the exceptions of the program's functions go as they are."""
+    cdef bint deferred
     if not isinstance(error, MPIError):
         return error
-    failure = MPIException(ERR_IN_STATUS, f"request {index}: {error}")
+    deferred = defer_handlers()
+    try:
+        failure = MPIException(ERR_IN_STATUS, f"request {index}: {error}")
+    finally:
+        if deferred:
+            resume_handlers()
     failure.__cause__ = error
     return failure
 

@@ -14,8 +14,8 @@ from ompy.mpi.object_transfers cimport broadcast, exchange, gathered, gathered_e
 from ompy.mpi.point_to_point cimport lock_of
 
 from ompy.core.errors import MPIError
-from ompy.mpi.exceptions import hand_over
 from ompy.mpi.op import SUM
+from ompy.mpi.raising import hand_over
 
 
 cdef class ObjectCollectives(Collectives):

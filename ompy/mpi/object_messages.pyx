@@ -19,8 +19,8 @@ from ompy.mpi.request cimport Request, new_object_request, new_request
 from ompy.mpi.status cimport Status, record_of
 
 from ompy.core.errors import MPIError
-from ompy.mpi.exceptions import hand_over
 from ompy.mpi.pickling import new_block
+from ompy.mpi.raising import hand_over
 
 
 cdef int send_object(Communicator comm, object obj, int dest, int tag, int mode) except -1:

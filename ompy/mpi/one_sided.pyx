@@ -30,8 +30,8 @@ from ompy.mpi.op cimport Op
 from ompy.mpi.request cimport Request, new_request
 
 from ompy.core.errors import ERR_ASSERT, ERR_BUFFER, ERR_GROUP, ERR_OP, ERR_OTHER, ERR_RANK, ERR_TYPE, ERR_WIN, MPIError
-from ompy.mpi.exceptions import hand_over
 from ompy.mpi.op import SUM as SUM_OP
+from ompy.mpi.raising import hand_over
 
 __all__ = [
     "LOCK_EXCLUSIVE", "LOCK_SHARED", "MODE_NOCHECK", "MODE_NOPRECEDE", "MODE_NOPUT", "MODE_NOSTORE", "MODE_NOSUCCEED",

@@ -12,7 +12,7 @@ from ompy.mpi.memory cimport buffer_over
 
 from ompy.core.errors import ERR_OP, MPIError
 from ompy.mpi.exceptions import Exception as MPIException
-from ompy.mpi.exceptions import hand_over
+from ompy.mpi.raising import hand_over
 
 # Operations of the program's that may exist at a time: mpi4py's limit, which programs test for.
 USER_OPERATIONS = 32

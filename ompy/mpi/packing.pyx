@@ -13,7 +13,7 @@ from ompy.mpi.memory cimport acquire, check_room
 
 from ompy.core.errors import ERR_ARG, ERR_COMM, ERR_COUNT, ERR_TRUNCATE, ERR_TYPE, ERR_UNSUPPORTED_DATAREP, MPIError
 from ompy.mpi.exceptions import Exception as MPIException
-from ompy.mpi.exceptions import hand_over
+from ompy.mpi.raising import hand_over
 
 
 cdef Typemap checked(Packing datatype):

@@ -41,7 +41,7 @@ from ompy.mpi.status cimport Status, record_of
 from _thread import allocate_lock
 
 from ompy.core.errors import ERR_ARG, MPIError
-from ompy.mpi.exceptions import hand_over
+from ompy.mpi.raising import hand_over
 
 
 cdef class PointToPoint(Handle):

@@ -6,6 +6,7 @@ from ompy.core.board cimport BARRIER, NEIGHBOR_ALLTOALLW
 from ompy.core.communicator cimport Hold
 from ompy.core.constants cimport UNDEFINED
 from ompy.core.request cimport Request as CoreRequest
+from ompy.core.signals cimport check_signals
 from ompy.mca.pml cimport closed
 from ompy.mpi.completion cimport (
     Loader, RequestHandle, become_null, is_active, is_complete, let_go, look, require, require_open, settle, settle_object,
@@ -19,7 +20,7 @@ from ompy.mpi.status cimport Status, record_of
 
 from ompy.core.errors import ERR_REQUEST, MPIError
 from ompy.mpi.exceptions import Exception as MPIException
-from ompy.mpi.exceptions import hand_over
+from ompy.mpi.raising import hand_over
 
 
 cdef class Request(RequestHandle):
@@ -65,12 +66,14 @@ cdef class Request(RequestHandle):
     def wait(self, Status status=None) -> object:
         """Wait until the operation is complete.  Returns the received object, None for other operations (MPI-4.1, 3.7.3)."""
         wait_for(self)
+        check_signals()                          # the object of a call that a handler's exception ends would be lost
         return settle_object(self, record_of(status))
 
     def test(self, Status status=None) -> tuple[bool, object]:
         """Whether the operation is complete, and the received object (MPI-4.1, 3.7.3)."""
         if not is_complete(self):
             return False, None
+        check_signals()
         return True, settle_object(self, record_of(status))
 
     def get_status(self, Status status=None) -> bool:

@@ -15,7 +15,8 @@ from ompy.mpi.request cimport Request, new_request
 from ompy.core.errors import ERR_ARG, ERR_SESSION, MPIError
 from ompy.mca import memory_kinds
 from ompy.mpi import process_sets
-from ompy.mpi.exceptions import Exception as MPIException, hand_over
+from ompy.mpi.exceptions import Exception as MPIException
+from ompy.mpi.raising import hand_over
 
 __all__ = ["SESSION_NULL", "Session"]
 

@@ -15,7 +15,7 @@ from ompy.mpi.object_transfers cimport exchange, items_of
 from ompy.mpi.request cimport Prequest, Request
 
 from ompy.core.errors import MPIError
-from ompy.mpi.exceptions import hand_over
+from ompy.mpi.raising import hand_over
 from ompy.mpi.topology import CART, DIST_GRAPH, GRAPH, Cartesian, DistributedGraph, Graph, topology_of
 from ompy.runtime import communicators
 

@@ -25,7 +25,7 @@ from ompy.mpi.sentinels cimport bottom
 from ompy.core.errors import ERR_COMM, MPIError
 from ompy.mca import memory_kinds
 from ompy.mpi import attributes
-from ompy.mpi.exceptions import hand_over
+from ompy.mpi.raising import hand_over
 from ompy.runtime import identity, windows
 
 __all__ = [

@@ -54,8 +54,6 @@ cdef class PortalsRecv(MtlRecv):
         self.pulling = False
         if self.wanted_source != ANY_SOURCE:
             self.node = engine.node_of(self.context.communicator, self.wanted_source)
-            if engine.peers[self.node].failed:
-                return self.fail(table.at(self.node).failure)
         descriptor = self.link()
         aim(&engine.entries[self.entry], self.context, self.wanted_source, self.wanted_tag)
         self.arriving.address = self.data
@@ -141,11 +139,13 @@ cdef class PortalsRecv(MtlRecv):
         cdef Header request
         cdef char *target = self.landing(source_of(header.match_bits), tag_of(header.match_bits), header.length)
         cdef MatchEntry *entry
+        self.node = header.source_rank
+        if engine.peers[self.node].failed:
+            return self.fail(table.at(self.node).failure)
         if self.entry < 0:
             self.link()
         self.note(header)
         self.pulling = True
-        self.node = header.source_rank
         entry = &engine.entries[self.entry]
         engine.serial += 1
         entry.match_bits = (engine.serial << 3) | TYPE_REPLY

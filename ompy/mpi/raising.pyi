@@ -1,0 +1,3 @@
+from typing import NoReturn
+
+def hand_over(error: BaseException, subject: object) -> NoReturn: ...

@@ -4,12 +4,16 @@ from cpython.bytearray cimport PyByteArray_AS_STRING
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
 
+from ompy.core.basic cimport basics
 from ompy.core.convertor cimport pack_all, unpack_all
 from ompy.core.operation cimport Operation, predefined
-from ompy.core.typemap cimport Typemap, span
+from ompy.core.typemap cimport Typemap, predefined as predefined_type, span
 from ompy.mca.osc cimport Access
 
 from ompy.core.errors import ERR_ARG, ERR_OP, ERR_TYPE, MPIError
+
+cdef enum:
+    FAR_APART = 16                               # bytes of memory for one of data
 
 REPLACE = predefined("REPLACE")
 NO_OP = predefined("NO_OP")
@@ -36,8 +40,10 @@ cdef int combine(Operation operation, const char *data, char *place, Py_ssize_t 
         return 0
     if typemap.contiguous:
         return operation.reduce(<char *> data, place, count, typemap)
-    # An operation wants both sides laid out alike.
     nbytes = span(typemap, count, &first)
+    if nbytes // FAR_APART > count * typemap.size:
+        return combine_far_apart(operation, data, place, count, typemap)
+    # An operation wants both sides laid out alike.
     laid_out = <char *> malloc(max(nbytes, 1))
     if laid_out == NULL:
         raise MemoryError(f"no memory for {nbytes} bytes to accumulate from")
@@ -46,6 +52,17 @@ cdef int combine(Operation operation, const char *data, char *place, Py_ssize_t 
         operation.reduce(laid_out - first, place, count, typemap)
     finally:
         free(laid_out)
+    return 0
+
+
+cdef int combine_far_apart(Operation operation, const char *data, char *place, Py_ssize_t count, Typemap typemap) except -1:
+    """By packed copies: from one array of a dynamic window to another it may be farther than there is memory."""
+    cdef Py_ssize_t nbytes = count * typemap.size
+    cdef bytearray elements = bytearray(nbytes)
+    pack_all(place, count, typemap, PyByteArray_AS_STRING(elements))
+    combine_packed(operation, data, PyByteArray_AS_STRING(elements), nbytes // basics[typemap.basic].size,
+                   predefined_type(typemap.basic))
+    unpack_all(PyByteArray_AS_STRING(elements), nbytes, place, count, typemap)
     return 0
 
 

@@ -48,8 +48,8 @@ class Attachments:
 
 
 def not_attached(rank: int, address: int, nbytes: int) -> str:
-    """What is said of an access to memory that its target has not attached."""
+    """What is said of an access whose piece of so many bytes begins where its target has attached nothing."""
     return (
-        f"rank {rank} has attached no memory that holds the {nbytes} bytes at address {address:#x}: Attach it there, and send "
-        "the address that Get_address gives"
+        f"rank {rank} has attached no memory at address {address:#x}, where {nbytes} bytes are accessed in one piece: Attach "
+        "it there, and send the address that Get_address gives"
     )

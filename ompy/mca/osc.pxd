@@ -61,8 +61,10 @@
 #                    together.  A lock that is asked for is granted when those before it are given back.  With ASSERT_NOCHECK
 #                    nothing need be asked.  Locks of different targets have nothing to do with one another.
 #   19 dynamic       In a dynamic window displacements are addresses; memory serves from `attach` to `detach`: ERR_RMA_ATTACH
-#                    for what overlaps, ERR_ARG for what is not attached, ERR_RMA_FLAVOR in other windows.  What lies outside is
-#                    known to the target alone: ERR_RMA_RANGE comes from the access or from the call that completes it.
+#                    for what overlaps, ERR_ARG for what is not attached, ERR_RMA_FLAVOR in other windows.  An access may touch
+#                    several stretches, and what lies between its elements need not be attached.  What lies outside is known to
+#                    the target alone: ERR_RMA_RANGE comes from the access or from the call that completes it, and nothing was
+#                    moved.
 #
 # RULES
 #   20 progress      A target makes progress whenever it is inside any MPI call, or its progress thread runs

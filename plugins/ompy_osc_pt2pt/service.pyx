@@ -12,17 +12,18 @@ from ompy.core.operation cimport Operation, predefined as predefined_operation
 from ompy.core.proc cimport Proc, failures, table
 from ompy.core.progress cimport wait
 from ompy.core.progress_source cimport ProgressSource, register_source, unregister_source, wake
-from ompy.core.typemap cimport predefined, span
+from ompy.core.typemap cimport predefined
 from ompy.core.window cimport FLAVOR_DYNAMIC
 from ompy.mca.accumulate cimport combine, swap_if_equal
+from ompy.mca.pieces cimport require_own
 from ompy.mca.pml cimport pml
 from ompy_osc_pt2pt.header cimport (
     FLAG_APART, FLAG_FLUSHES, FLAG_SHARED, KIND_ACCUMULATE, KIND_COMPARE_AND_SWAP, KIND_COMPLETE, KIND_FENCE, KIND_FLUSH,
     KIND_GET, KIND_GET_ACCUMULATE, KIND_LOCK, KIND_POST, KIND_PUT, KIND_UNLOCK, TAG_ORDER, padded,
 )
 
-from ompy.core.errors import ERR_OP, ERR_OTHER, ERR_PROC_FAILED, ERR_RMA_RANGE, MPIError
-from ompy.mca.attachments import Attachments, not_attached
+from ompy.core.errors import ERR_OP, ERR_OTHER, ERR_PROC_FAILED, MPIError
+from ompy.mca.attachments import Attachments
 
 # Answers kept when they are first looked through for those that are complete.
 cdef enum:
@@ -348,15 +349,9 @@ cdef class Service:
         return 0
 
     cdef char *locate(self, Py_ssize_t displacement, Py_ssize_t count, Typemap typemap) except? NULL:
-        cdef Py_ssize_t first = 0, nbytes
-        cdef size_t start
         if self.window.flavor != FLAVOR_DYNAMIC:
             return <char *> self.window.base + displacement * self.window.unit
-        nbytes = span(typemap, count, &first)
-        start = <size_t> (displacement + first)
-        address, size = self.attachments.holding(start)
-        if nbytes > address + size - start:
-            raise MPIError(ERR_RMA_RANGE, not_attached(self.communicator.rank, start, nbytes))
+        require_own(self.communicator.rank, displacement, count, typemap, self.attachments)
         return <char *> <size_t> displacement
 
     # -- carrying them out --------------------------------------------------------------------------------------------

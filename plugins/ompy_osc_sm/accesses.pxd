@@ -9,12 +9,13 @@ from ompy_osc_sm.active_target cimport ActiveTarget
 cdef class Accesses(ActiveTarget):
     cdef dict hints                              # in force on the window
 
-    # Where the access's elements are seen here; NULL: they are not.  ERR_RMA_RANGE where they are not attached.
-    cdef inline char *place_of(self, Access access) except? NULL:
+    # Whether the access's elements are seen here, and where.  ERR_RMA_RANGE where they are not attached.
+    cdef inline bint sees(self, Access access, char **place) except -1:
         cdef char *memory = self.places[access.target]
         if memory != NULL:
-            return memory + access.displacement * self.window.units[access.target]
-        return self.attached_place(access) if self.dynamic else NULL
+            place[0] = memory + access.displacement * self.window.units[access.target]
+            return True
+        return self.sees_attached(access, place) if self.dynamic else False
 
     # `combining` of the target is ours; and no more.
     cdef int take_word(self, int target) except -1

@@ -33,33 +33,31 @@ cdef class Accesses(ActiveTarget):
     cpdef Request put(self, Access access):
         """Write to the target's memory."""
         cdef Py_ssize_t nbytes = access.origin_count * access.origin_type.size
-        cdef char *place
+        cdef char *place = NULL
         self.may_access(access, nbytes)
         if nbytes == 0 or self.ahead[access.target] and self.put_ahead(access, nbytes):
             return None
         self.await_exposure(access.target)
-        place = self.place_of(access)
-        if place == NULL:
-            self.put_remote(access)
-        else:
+        if self.sees(access, &place):
             copy(<char *> access.origin_address, access.origin_count, access.origin_type,
                  place, access.target_count, access.target_type)
+        else:
+            self.put_remote(access)
         return None
 
     cpdef Request get(self, Access access):
         """Read the target's memory."""
         cdef Py_ssize_t nbytes = access.origin_count * access.origin_type.size
-        cdef char *place
+        cdef char *place = NULL
         self.may_access(access, nbytes)
         if nbytes == 0:
             return None
         self.await_exposure(access.target)
-        place = self.place_of(access)
-        if place == NULL:
-            self.get_remote(access, access.origin_address, access.origin_count, access.origin_type)
-        else:
+        if self.sees(access, &place):
             copy(place, access.target_count, access.target_type,
                  <char *> access.origin_address, access.origin_count, access.origin_type)
+        else:
+            self.get_remote(access, access.origin_address, access.origin_count, access.origin_type)
         return None
 
     cpdef Request accumulate(self, Access access):
@@ -163,9 +161,9 @@ cdef class Accesses(ActiveTarget):
     cdef int update(self, Access access, bint fetch, bint modify, const char *packed,
                     const char *compare) except -1:
         """Fetch what there is, and change it: with `compare`, to `packed` where it is equal; else by the operation."""
-        cdef char *place = self.place_of(access)
+        cdef char *place = NULL
         cdef Py_ssize_t nbytes
-        if place != NULL:
+        if self.sees(access, &place):
             nbytes = access.target_count * access.target_type.size
             if nbytes > LONG and packed == NULL and compare == NULL and access.target_type.contiguous:
                 granularity = self.hints["mpi_accumulate_granularity"]

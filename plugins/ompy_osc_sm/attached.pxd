@@ -8,7 +8,8 @@
 # The owner changes it, the others read it at any time: `changes` is odd meanwhile, and whoever has read looks whether it is
 # still what it was.  A list that has become too short is copied and given back while others may be reading it, which does
 # no harm: the heap stays mapped, and `changes` tells them that what they have read is nothing.  A reader keeps the stretch
-# that he found last; while `changes` is the same, that one is looked at alone.
+# that he found last; while `changes` is the same, that one is looked at alone.  Elements in several stretches are looked up
+# piece by piece.
 from libc.stdint cimport uint64_t
 
 from ompy.mca.osc cimport Access
@@ -31,9 +32,10 @@ cdef class Attached(Sharing):
     cdef size_t count, capacity
     cdef Found *found                            # target -> what was found last
 
-    # Where the elements are seen here, or NULL; ERR_RMA_RANGE unless their owner has attached them.
-    cdef char *attached_place(self, Access access) except? NULL
-    cdef int look_up(self, int target, uint64_t start, uint64_t nbytes) except -1
+    # Whether the elements are seen here, and where; ERR_RMA_RANGE unless their owner has attached them.
+    cdef bint sees_attached(self, Access access, char **place) except -1
+    # Finds the stretch that begins last at or below the address, or one of no bytes.
+    cdef int look_up(self, int target, uint64_t address) except -1
     cdef int grow(self) except -1
     cdef void begin_change(self) noexcept
     cdef void end_change(self) noexcept

@@ -1,5 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, binding=False
 """What the ranks of a dynamic window have attached.  See `attached.pxd`."""
+from functools import partial
+
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy, memmove
@@ -9,12 +11,13 @@ from ompy.core.reach cimport Reach, has_gone, seen
 from ompy.core.typemap cimport span
 from ompy.core.window cimport FLAVOR_DYNAMIC, Window
 from ompy.mca.osc cimport Access
+from ompy.mca.pieces cimport require_attached
 from ompy_osc_sm.rank_state cimport RankState, state_of
 from ompy_osc_sm.mailbox cimport refuse
 from ompy_osc_sm.sharing cimport Sharing, drop, room_for
 
-from ompy.core.errors import ERR_NO_MEM, ERR_PROC_FAILED, ERR_RMA_RANGE, MPIError
-from ompy.mca.attachments import Attachments, not_attached
+from ompy.core.errors import ERR_NO_MEM, ERR_PROC_FAILED, MPIError
+from ompy.mca.attachments import Attachments
 
 cdef extern from "<sched.h>" nogil:
     int sched_yield()
@@ -122,20 +125,34 @@ cdef class Attached(Sharing):
 
     # -- the others' --------------------------------------------------------------------------------------------------
 
-    cdef char *attached_place(self, Access access) except? NULL:
+    cdef bint sees_attached(self, Access access, char **place) except -1:
         cdef Py_ssize_t first = 0, nbytes = span(access.target_type, access.target_count, &first)
         cdef uint64_t start = <uint64_t> (access.displacement + first)
         cdef Found *found = &self.found[access.target]
-        cdef char *place
         if acquire(&state_of(&self.room, access.target).changes) != found.changes \
                 or not contains(&found.stretch, start, nbytes):
-            self.look_up(access.target, start, nbytes)
+            self.look_up(access.target, start)
+            if not contains(&found.stretch, start, nbytes):
+                require_attached(access.target, access.displacement, access.target_count, access.target_type,
+                                 partial(self.holding, access.target))
         if access.target == self.rank:
-            return <char *> access.displacement
-        place = seen(self.room.reaches[access.target], start, nbytes)
-        return NULL if place == NULL else place - first
+            place[0] = <char *> access.displacement
+            return True
+        place[0] = seen(self.room.reaches[access.target], start, nbytes)
+        if place[0] == NULL:
+            return False
+        place[0] -= first
+        return True
 
-    cdef int look_up(self, int target, uint64_t start, uint64_t nbytes) except -1:
+    def holding(self, int target, uint64_t address):
+        """The stretch of the target's that the address lies in, as (address, bytes); (0, 0) where there is none."""
+        cdef const Stretch *stretch = &self.found[target].stretch
+        self.look_up(target, address)
+        if contains(stretch, address, 1):
+            return stretch.address, stretch.size
+        return 0, 0
+
+    cdef int look_up(self, int target, uint64_t address) except -1:
         cdef RankState *state = state_of(&self.room, target)
         cdef Reach *reach = self.room.reaches[target]
         cdef Found *found = &self.found[target]
@@ -148,11 +165,8 @@ cdef class Attached(Sharing):
             where, count = state.list, state.stretches
             stretches = <const Stretch *> where if reach == NULL else \
                 <const Stretch *> seen(reach, where, count * sizeof(Stretch))
-            place = 0
-            if stretches != NULL and count:
-                place = position(stretches, count, start)
-                if place:
-                    found.stretch = stretches[place - 1]
+            place = position(stretches, count, address) if stretches != NULL else 0
+            found.stretch = stretches[place - 1] if place else Stretch(0, 0)
             full_fence()
             if not changes & 1 and acquire(&state.changes) == changes:
                 break
@@ -163,7 +177,4 @@ cdef class Attached(Sharing):
                 if changes & 1 and has_gone(reach):
                     raise MPIError(ERR_PROC_FAILED, self.death_of(target))
         found.changes = changes
-        if place and contains(&found.stretch, start, nbytes):
-            return 0
-        found.stretch.size = 0
-        raise MPIError(ERR_RMA_RANGE, not_attached(target, start, nbytes))
+        return 0

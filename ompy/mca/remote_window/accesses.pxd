@@ -1,9 +1,9 @@
 # Put, get and accumulates.
 #
-# What lies in one piece on both sides is begun and left to a flush; the rest goes packed, piece by piece.  An accumulate is one
-# rank's at a time: it takes its turn at the target (`combining`), brings the elements here, changes them, and takes them back.
-# Where accesses keep their order it reads before it knows that the turn is its own, and gives the turn back before it knows
-# that all is written.
+# What lies in one piece on both sides is begun and left to a flush; the rest goes packed, piece by piece, and so does what lies
+# in several stretches of what a rank has attached.  An accumulate is one rank's at a time: it takes its turn at the target
+# (`combining`), brings the elements here, changes them, and takes them back.  Where accesses keep their order it reads before
+# it knows that the turn is its own, and gives the turn back before it knows that all is written.
 from libc.stdint cimport int64_t, uint64_t
 
 from ompy.core.convertor cimport Convertor
@@ -18,6 +18,8 @@ cdef class Accesses(Attached):
     cdef int numbers_due                         # turns for which this rank draws a number at once
     # The target's elements, one after the other, from or into packed bytes here.
     cdef int move_packed(self, Access access, Key key, bint inward, char *packed, object owner) except -1
+    # The same by the keys of the stretches that they lie in.
+    cdef int move_parts(self, Access access, Key key, bint inward, char *packed, object owner) except -1
     # The same by messages, each of which has room for many runs of blocks.
     cdef int move_runs(self, Way way, Key key, bint inward, Convertor convertor, char *packed, object owner) except -1
     cdef int bring(self, Access access, size_t address, Py_ssize_t count, Typemap typemap) except -1

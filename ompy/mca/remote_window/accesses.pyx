@@ -12,6 +12,7 @@ from ompy.core.signals cimport keep_exceptions, raise_kept
 from ompy.core.typemap cimport Typemap, predefined
 from ompy.mca.accumulate cimport NO_OP, REPLACE, check_operation, combine_packed
 from ompy.mca.osc cimport Access
+from ompy.mca.pieces cimport Pieces, pieces_of
 from ompy.mca.remote_window.attached cimport Attached
 from ompy.mca.btl cimport Descriptor
 from ompy.mca.remote_window.ways cimport (
@@ -55,7 +56,7 @@ cdef class Accesses(Attached):
             copy_typed(<char *> access.origin_address, access.origin_count, access.origin_type,
                        <char *> self.place_of(access), access.target_count, access.target_type)
             return None
-        if access.origin_type.contiguous and access.target_type.contiguous:
+        if key.parts is None and access.origin_type.contiguous and access.target_type.contiguous:
             self.begin(self.ways[access.target], key, False, access.origin_address, self.place_of(access), nbytes, access.owner)
             return self.ended(access)
         packed = bytearray(nbytes)
@@ -83,7 +84,7 @@ cdef class Accesses(Attached):
         if key is None:
             return copy_typed(<char *> self.place_of(access), access.target_count, access.target_type, <char *> address, count,
                               typemap)
-        if typemap.contiguous and access.target_type.contiguous:
+        if key.parts is None and typemap.contiguous and access.target_type.contiguous:
             return self.begin(self.ways[access.target], key, True, address, self.place_of(access), nbytes, access.owner)
         packed = bytearray(nbytes)
         self.move_packed(access, key, True, PyByteArray_AS_STRING(packed), packed)
@@ -99,6 +100,8 @@ cdef class Accesses(Attached):
         cdef char *stretch = NULL
         cdef Py_ssize_t length
         cdef Way way = self.ways[access.target]
+        if key.parts is not None:
+            return self.move_parts(access, key, inward, packed, owner)
         if access.target_type.contiguous:        # of which a stretch is one element
             return self.begin(way, key, inward, <size_t> packed, self.place_of(access),
                               access.target_count * access.target_type.size, owner)
@@ -111,6 +114,20 @@ cdef class Accesses(Attached):
                 return 0
             self.begin(way, key, inward, <size_t> (packed + convertor.position), <uint64_t> stretch, length, owner)
             convertor.seek(convertor.position + length)
+
+    cdef int move_parts(self, Access access, Key key, bint inward, char *packed, object owner) except -1:
+        cdef Pieces pieces = pieces_of(access.displacement, access.target_count, access.target_type)
+        cdef Way way = self.ways[access.target]
+        cdef Key part = None
+        cdef size_t here
+        cdef uint64_t there
+        parts = iter(key.parts)
+        while pieces.length:
+            if part is None or pieces.address - part.address >= part.size:
+                part = next(parts)
+            here, there = <size_t> (packed + pieces.position), pieces.address
+            self.begin(way, part, inward, here, there, pieces.leave(part.address, part.size), owner)
+        return 0
 
     cdef int move_runs(self, Way way, Key key, bint inward, Convertor convertor, char *packed, object owner) except -1:
         cdef Py_ssize_t room = min(key.put_limit, <size_t> LONGEST_MESSAGE), left, nbytes, begun

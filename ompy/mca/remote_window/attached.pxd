@@ -3,7 +3,7 @@
 #     origin   `detached` of the target's state: as it was?  else its keys are forgotten
 #              a key that holds the address?                else the target is asked, by a message of the layer, which its
 #                                                           progress answers with the row of what lies there
-#              the access, by that key
+#              the access, by that key; by those of all stretches that its elements lie in, once it has them
 #
 # So whoever has the key needs nothing of the target but what its BTL needs; and what has been taken away, and perhaps is
 # attached again, is never reached by an old key.
@@ -22,4 +22,7 @@ cdef class Attached(Ways):
 
     # Of the memory that is accessed; None where it is this rank's.  ERR_RMA_RANGE where it isn't attached.
     cdef Key key_for(self, Access access)
+    cdef int forget_detached(self, int target) except -1
+    # Of what lies there; None where nothing does.
+    cdef Key key_at(self, int target, uint64_t address)
     cdef Key asked(self, int target, uint64_t address)

@@ -3,6 +3,7 @@
 """What the ranks of a dynamic window have attached.  See `attached.pxd`."""
 from _bisect import bisect_right, insort_right
 from array import array
+from functools import partial
 
 from cpython.bytearray cimport PyByteArray_AS_STRING
 from libc.stdint cimport int64_t, uint64_t
@@ -12,10 +13,10 @@ from ompy.core.typemap cimport span
 from ompy.core.window cimport FLAVOR_DYNAMIC, Window
 from ompy.mca.active_rdma cimport close_register, open_register
 from ompy.mca.osc cimport Access
+from ompy.mca.pieces cimport require_attached, require_own
 from ompy.mca.remote_window.ways cimport ASK, BYTES, DETACHED, LONGEST_ROW, Key, Way, Ways, new_descriptor
 
-from ompy.core.errors import ERR_RMA_RANGE, MPIError
-from ompy.mca.attachments import Attachments, not_attached
+from ompy.mca.attachments import Attachments
 
 
 cdef class Known:
@@ -83,36 +84,57 @@ cdef class Attached(Ways):
 
     cdef Key key_for(self, Access access):
         cdef Way way = self.ways[access.target]
-        cdef Known known
-        cdef Key key = None
+        cdef Key key
         cdef Py_ssize_t first = 0, nbytes
         cdef uint64_t start
-        cdef bytearray words
         if not self.dynamic:
             return way.memory
+        if way.layer is None:
+            require_own(self.rank, access.displacement, access.target_count, access.target_type, self.attachments)
+            return None
+        self.forget_detached(access.target)
         nbytes = span(access.target_type, access.target_count, &first)
         start = <uint64_t> (access.displacement + first)
-        if way.layer is None:
-            address, size = self.attachments.holding(start)
-            if nbytes > address + size - start:
-                raise MPIError(ERR_RMA_RANGE, not_attached(self.rank, start, nbytes))
-            return None
-        known = self.known[access.target]
-        words = bytearray(8 * (<int> DETACHED + 1))
-        self.look(access.target, <int> DETACHED + 1, words)
-        if known.keys is None or known.detached != (<int64_t *> PyByteArray_AS_STRING(words))[<int> DETACHED]:
-            known.detached = (<int64_t *> PyByteArray_AS_STRING(words))[<int> DETACHED]
+        key = self.key_at(access.target, start)
+        if key is None or <uint64_t> nbytes > key.size - (start - key.address):
+            key = Key()
+            key.parts = []
+            require_attached(access.target, access.displacement, access.target_count, access.target_type,
+                             partial(self.holding, access.target, key.parts))
+        return key
+
+    cdef int forget_detached(self, int target) except -1:
+        """What is known of the target's memory, where it has taken some away since."""
+        cdef Known known = self.known[target]
+        cdef bytearray words = bytearray(8 * (<int> DETACHED + 1))
+        cdef int64_t detached
+        self.look(target, <int> DETACHED + 1, words)
+        detached = (<int64_t *> PyByteArray_AS_STRING(words))[<int> DETACHED]
+        if known.keys is None or known.detached != detached:
+            known.detached = detached
             known.starts, known.keys = [], {}
-        place = bisect_right(known.starts, start)
+        return 0
+
+    def holding(self, int target, list parts, uint64_t address):
+        """The stretch of the target's that the address lies in, as (address, bytes), whose key is one more of the parts; (0, 0)
+        where there is none."""
+        cdef Key key = self.key_at(target, address)
+        if key is None:
+            return 0, 0
+        parts.append(key)
+        return key.address, key.size
+
+    cdef Key key_at(self, int target, uint64_t address):
+        cdef Known known = self.known[target]
+        cdef Key key = None
+        place = bisect_right(known.starts, address)
         if place:
             key = known.keys[known.starts[place - 1]]
-        if key is None or start - key.address >= key.size:
-            key = self.asked(access.target, start)
+        if key is None or address - key.address >= key.size:
+            key = self.asked(target, address)
             if key is not None:
                 insort_right(known.starts, key.address)
                 known.keys[key.address] = key
-        if key is None or <uint64_t> nbytes > key.size - (start - key.address):
-            raise MPIError(ERR_RMA_RANGE, not_attached(access.target, start, nbytes))
         return key
 
     cdef Key asked(self, int target, uint64_t address):

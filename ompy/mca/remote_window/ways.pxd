@@ -80,6 +80,7 @@ cdef class Key:
     cdef bytes handle
     cdef uint64_t address, size
     cdef size_t put_limit, get_limit
+    cdef list parts                              # of elements in several pieces: keys as `require_attached` asks; no more here
 
 
 cdef class Way:

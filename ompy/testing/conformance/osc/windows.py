@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from array import array
+from collections.abc import Callable
 
 from ompy.testing.conformance.check import Breach, Collection
 from ompy.testing.conformance.held import allocated, held
@@ -242,3 +243,51 @@ def a_dynamic_window_has_any_number_of_stretches(rank: OscRank) -> None:
                 win.Detach(stretches[number])
             rank.meet()
         rank.alive()
+
+
+@check("dynamic", "put", "get", "accumulate", "bounds")
+def an_access_touches_several_stretches(rank: OscRank) -> None:
+    """Two that touch and one behind a gap, which is as it was; and nothing is moved where the last one has been taken away."""
+    MPI = rank.MPI
+    right, left = (rank.rank + 1) % rank.size, (rank.rank - 1) % rank.size
+    for flavor, opened in rank.everywhere(1):
+        if flavor != "dynamic":
+            continue
+        win, memory = opened.win, memoryview(bytearray(WIDTH * 400))
+        parts = [memory[: WIDTH * 100], memory[WIDTH * 100 : WIDTH * 200], memory[WIDTH * 300 :]]
+        for part in parts:
+            win.Attach(part)
+        bases = rank.comm.allgather(MPI.Get_address(memory))
+        elements = MPI.LONG_LONG.Create_hindexed([4, 2], [WIDTH * 98, WIDTH * 300]).Commit()
+        there, got, words = (bases[right], 1, elements), numbers(0, 6), f"elements in three stretches of rank {right}'s"
+        win.Lock_all()
+        win.Put(numbers(1000 * rank.rank, 6), right, there)
+        win.Flush(right)
+        win.Accumulate(numbers(1, 6), right, there)
+        win.Flush(right)
+        win.Get(got, right, there)
+        win.Unlock_all()
+        rank.compare(got, [1000 * rank.rank + 1 + 2 * number for number in range(6)], "dynamic", words)
+        rank.meet()
+        wanted = array(CODE, [0]) * 400
+        wanted[98:102] = array(CODE, [1000 * left + 1 + 2 * number for number in range(4)])
+        wanted[300:302] = array(CODE, [1000 * left + 9, 1000 * left + 11])
+        rank.compare(memory.cast(CODE), wanted, "dynamic", f"three stretches and a gap, after accesses of rank {left}")
+        win.Detach(parts.pop())
+        rank.meet()
+        win.Lock(right)
+        for access in (win.Put, win.Get, win.Accumulate):
+
+            def accessed(access: Callable[..., object] = access) -> None:
+                access(got, right, there)  # noqa: B023
+                win.Flush(right)  # noqa: B023
+
+            before = list(got)
+            rank.refused("dynamic", ["ERR_RMA_RANGE"], f"{words}, one of which was detached", accessed)
+            rank.compare(got, before, "dynamic", "the origin's memory after a refused access")
+        win.Unlock(right)
+        rank.meet()
+        rank.compare(memory.cast(CODE), wanted, "dynamic", "memory after refused accesses, a piece of which was attached")
+        for part in parts:
+            win.Detach(part)
+        elements.Free()

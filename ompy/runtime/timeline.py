@@ -16,12 +16,16 @@ import os
 import stat
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from glob import escape, glob
 from typing import Any, NamedTuple
 
 from ompy.core.board import OPERATIONS
 from ompy.core.errors import ERR_FILE, MPIError
 from ompy.core.trace import EVENT_FORMAT, KINDS, MAGIC, RING_FORMAT, WAYS, create
+
+
+SPAWNED = "spawned "
 
 
 class Event(NamedTuple):
@@ -61,9 +65,16 @@ class Slice:
 
 
 class Recording:
-    """One rank's ring."""
+    """One rank's ring.
 
-    def __init__(self, path: str) -> None:
+    Parameters:
+        path: of its file.
+        job: which it belongs to, `SPAWNED` before its name if it was.
+    """
+
+    def __init__(self, path: str, job: str = "") -> None:
+        self.job = job
+        self.number = 0  # of its process in the picture
         with open(path, "rb") as stream:
             data = stream.read()
         size = struct.calcsize(RING_FORMAT)
@@ -160,8 +171,14 @@ def arrows(recordings: dict[Recording, list[Slice]]) -> Iterator[tuple[Recording
             if it.message is not None and it.family in ("send", "receive"):
                 (sends if it.family == "send" else receives).setdefault(it.message, []).append((recording, it))
     for message, those in sends.items():
-        for sender, receiver in zip(reversed(those), reversed(receives.get(message, [])), strict=False):
-            yield *sender, *receiver
+        theirs = receives.get(message, [])
+        jobs = {recording.job for recording, _ in (*those, *theirs)}
+        # No two jobs have one number for different communicators: this one is between two.
+        for job in jobs:
+            left = [it for it in those if it[0].job == job]
+            right = [it for it in theirs if it[0].job != job or len(jobs) == 1]
+            for sender, receiver in zip(reversed(left), reversed(right), strict=False):
+                yield *sender, *receiver
 
 
 def timeline(recordings: list[Recording]) -> Iterator[dict[str, Any]]:
@@ -172,14 +189,16 @@ def timeline(recordings: list[Recording]) -> Iterator[dict[str, Any]]:
     def at(time: int) -> float:
         return (time - start) / 1000
 
-    for recording, slices in drawn.items():
+    for number, (recording, slices) in enumerate(drawn.items()):
         lay_out(slices)
-        where = {"pid": recording.rank}
-        label = f"rank {recording.rank} ({recording.host}, pid {recording.pid})"
+        recording.number = number
+        where = {"pid": number}
+        whose = f" of {recording.job}" if recording.job.startswith(SPAWNED) else ""
+        label = f"rank {recording.rank}{whose} ({recording.host}, pid {recording.pid})"
         if recording.lost:
             label += f", the first {recording.lost} events lost: raise trace_events"
         yield where | {"ph": "M", "name": "process_name", "args": {"name": label}}
-        yield where | {"ph": "M", "name": "process_sort_index", "args": {"sort_index": recording.rank}}
+        yield where | {"ph": "M", "name": "process_sort_index", "args": {"sort_index": number}}
         for thread in sorted({it.thread for it in slices}):
             name = FAMILIES[thread // LINES] + (f" {thread % LINES + 1}" if thread % LINES else "")
             yield where | {"tid": thread, "ph": "M", "name": "thread_name", "args": {"name": name}}
@@ -192,8 +211,8 @@ def timeline(recordings: list[Recording]) -> Iterator[dict[str, Any]]:
                 yield place | {"ph": "i", "s": "t", "name": words, "ts": at(time)}
     for number, (sender, send, receiver, receive) in enumerate(arrows(drawn), 1):
         arrow = {"cat": "message", "name": "message", "id": number}
-        yield arrow | {"ph": "s", "pid": sender.rank, "tid": send.thread, "ts": at(send.begin)}
-        yield arrow | {"ph": "f", "bp": "e", "pid": receiver.rank, "tid": receive.thread, "ts": at(receive.matched)}
+        yield arrow | {"ph": "s", "pid": sender.number, "tid": send.thread, "ts": at(send.begin)}
+        yield arrow | {"ph": "f", "bp": "e", "pid": receiver.number, "tid": receive.thread, "ts": at(receive.matched)}
 
 
 def refusal(output: str) -> str:
@@ -221,12 +240,15 @@ def rings(output: str) -> list[str]:
 def collect(output: str) -> int:
     """Put the ranks' recordings together into the file `output`, and remove them; returns how many there were."""
     paths = rings(output)
-    recordings = sorted((Recording(path) for path in paths), key=lambda recording: recording.rank)
+    # run.json.<job>.<rank>.ring
+    recordings = [Recording(path, path[len(output) + 1 :].rsplit(".", 2)[0]) for path in paths]
+    recordings.sort(key=lambda recording: (recording.job.startswith(SPAWNED), recording.job, recording.rank))
     with open(create(output), "w", encoding="utf-8") as stream:
         stream.write('{"displayTimeUnit": "ns", "traceEvents": [\n')
         for number, event in enumerate(timeline(recordings)):
             stream.write(",\n" * (number > 0) + json.dumps(event, separators=(",", ":")))
         stream.write("\n]}\n")
     for path in paths:
-        os.remove(path)
+        with suppress(FileNotFoundError):
+            os.remove(path)
     return len(paths)

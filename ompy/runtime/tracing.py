@@ -1,7 +1,7 @@
 """The recording of messages in one process: `--mca trace_output run.json`, or `ompy trace`.
 
-Each rank records into a ring of its own, `run.json.<rank>.ring`.  At the end rank 0 makes `run.json` of them all; where a job
-ended badly, `ompy trace` does.
+Each rank records into a ring of its own, `run.json.<job>.<rank>.ring`.  At the end rank 0 makes `run.json` of them all, of
+spawned jobs too, where those are over; where a job ended badly, or is over later, `ompy trace` does.
 """
 
 from __future__ import annotations
@@ -21,11 +21,17 @@ def configure(rte: Rte) -> None:
     if output:
         import os
 
-        from ompy.runtime.timeline import refusal
+        from ompy.runtime.timeline import SPAWNED, refusal, rings
 
         if reason := refusal(output):
             raise ParameterError(f"parameter trace_output ({registry.lookup('trace_output').source}): {reason}")
-        trace.start(f"{output}.{rte.rank}.ring", rte.rank, os.uname().nodename, registry.value("trace_events"))
+        own = f"{output}.{SPAWNED * bool(rte.parent_port)}{rte.job.replace('/', '_')}."
+        if rte.rank == 0 and not rte.parent_port:
+            # Of ranks that were killed; those of its own job have just begun.
+            for left_over in rings(output):
+                if not left_over.startswith(own):
+                    os.remove(left_over)
+        trace.start(f"{own}{rte.rank}.ring", rte.rank, os.uname().nodename, registry.value("trace_events"))
 
 
 def stop() -> None:
@@ -36,7 +42,7 @@ def stop() -> None:
 def collect(rte: Rte) -> None:
     """After all ranks have stopped: make the one file of their rings."""
     output = registry.value("trace_output")
-    if output and rte.rank == 0:
+    if output and rte.rank == 0 and not rte.parent_port:
         from ompy.runtime.timeline import collect as write
 
         write(output)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from workshop import Workshop
+from written import assert_strangers_are_ignored
 
 TOP = Path(__file__).resolve().parent.parent.parent
 PROJECT = tomllib.loads((TOP / "pyproject.toml").read_text())
@@ -75,6 +76,7 @@ def test_an_outside_compiled_component_that_was_built_against_them_runs(
     done = workshop.run("-m", "pytest", "-q", "-p", "no:cacheprovider", str(cynet), **seen)
     assert done.returncode == 0, done.stdout
     assert "5 passed" in done.stdout
+    assert_strangers_are_ignored(workshop, "--mca", "btl", "cynet,self", **seen)
 
 
 @pytest.mark.long

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from workshop import Workshop
-from written import assert_in_style, assert_typed
+from written import assert_in_style, assert_strangers_are_ignored, assert_typed
 
 from ompy.scaffold.distribution import installation
 
@@ -54,6 +54,10 @@ def test_a_peer_that_dies_is_reported_and_the_job_ends(workshop: Workshop, mynet
     done = workshop.ranks(2, "mynet", sys.executable, "-c", DEATH)
     assert done.returncode == 137, done.stderr
     assert "rank 1" in done.stderr
+
+
+def test_datagrams_of_strangers_are_ignored(workshop: Workshop, mynet: Path) -> None:
+    assert_strangers_are_ignored(workshop, "--mca", "btl", "mynet,self")
 
 
 def test_messages_as_long_as_a_socket_takes_arrive_and_longer_ones_are_not_offered(workshop: Workshop, mynet: Path) -> None:

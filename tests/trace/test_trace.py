@@ -149,6 +149,45 @@ def test_slices_of_one_line_do_not_overlap(drawing: Drawing) -> None:
             assert begin >= end - 0.0011  # a slice is drawn a nanosecond long at least
 
 
+SPAWNS = """
+import sys
+from ompy import MPI
+comm, parent = MPI.COMM_WORLD, MPI.Comm.Get_parent()
+comm.Sendrecv(bytearray(8), 1 - comm.rank, 1, bytearray(8), 1 - comm.rank, 1)
+if not parent:
+    children = comm.Spawn(sys.executable, ["-c", sys.argv[1], sys.argv[1]], 2)
+    children.Send(bytearray(9), comm.rank, 2)
+    children.Disconnect()
+else:
+    parent.Recv(bytearray(9), comm.rank, 2)
+    parent.Disconnect()
+"""
+
+
+@pytest.mark.parametrize("by_parameter", [False, True])
+def test_spawned_processes_are_drawn_beside_those_that_have_spawned_them(tmp_path: Path, by_parameter: bool) -> None:
+    program = (*OMPYRUN, "-n", "2", "--timeout", "60", "--oversubscribe")
+    if by_parameter:
+        program += ("--mca", "trace_output", "run.json")
+    else:
+        program = (*TRACE, "-o", "run.json", "--", *program)
+    done = subprocess.run(
+        [*program, sys.executable, "-c", SPAWNS, SPAWNS], cwd=tmp_path, capture_output=True, text=True, timeout=100
+    )
+    assert done.returncode == 0, done.stderr
+    drawing = Drawing(tmp_path / "run.json")
+    names = {event["pid"]: event["args"]["name"] for event in drawing.of("M") if event["name"] == "process_name"}
+    assert [name.split()[1] for _, name in sorted(names.items())][:2] == ["0", "1"]
+    pairs = {(start["pid"], end["pid"]) for start, end in drawing.arrows() if drawing.slice_at(start)["args"]["tag"] == 1}
+    assert {(0, 1), (1, 0)} <= pairs
+    if not by_parameter:  # who parted earlier may end later
+        assert sorted(names) == [0, 1, 2, 3]
+        assert all(" of " in names[number] for number in (2, 3))
+        assert {(2, 3), (3, 2)} <= pairs
+        between = [(start["pid"], end["pid"]) for start, end in drawing.arrows() if drawing.slice_at(start)["args"]["tag"] == 2]
+        assert sorted(between) == [(0, 2), (1, 3)]
+
+
 def test_memory_that_is_read_is_marked(tmp_path: Path) -> None:
     done = trace(tmp_path, PROGRAM, mca=("--mca", "btl", "self,sm", "--mca", "btl_sm_single_copy", "cma"))
     if done.returncode and "cma" in done.stderr:

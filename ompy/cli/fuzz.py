@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option(
     "--seconds", type=click.FloatRange(0), default=60.0, show_default=True, help="Of each number of ranks; 0: no bound."
 )
-@click.option("--operations", type=click.IntRange(0), default=0, help="So many, over all numbers of ranks, in place of a time.")
+@click.option("--operations", type=click.IntRange(1), help="So many, over all numbers of ranks, in place of a time.")
 @click.option("--seed", type=click.IntRange(0), help="Of the first program.  [default: a new one]")
 @click.option("--kinds", default="", metavar="KIND,...", help="Only these kinds of actions.")
 @click.option("--without", default="", metavar="FEATURE,...", help="Programs without these: threads, signals, fork, rma, ...")
@@ -47,7 +47,7 @@ def fuzz(
     mca: tuple[tuple[str, str], ...],
     ranks: tuple[int, ...],
     seconds: float,
-    operations: int,
+    operations: int | None,
     seed: int | None,
     kinds: str,
     without: str,
@@ -98,7 +98,7 @@ def fuzz(
         use(mca)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     seed = random.SystemRandom().randrange(SEEDS) if seed is None else seed
-    wish = campaign.Wish(seed, 0 if operations else seconds, operations, chosen, absent, shrinking=shrink)
+    wish = campaign.Wish(seed, 0 if operations else seconds, operations or 0, chosen, absent, shrinking=shrink)
     console = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
     if program is not None:
         sys.exit(replayed(program, mca, python, launcher, silence, repeat))

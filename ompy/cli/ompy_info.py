@@ -42,7 +42,9 @@ class Component:
             self.summary = component.summary
             self.problem = interface_mismatch(found, component)
             self.interface = "" if self.problem else str(import_module(f"ompy.mca.{found.framework}").interface)
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             self.problem = f"{type(error).__name__}: {error}"
 
 

@@ -88,6 +88,10 @@ def load(found: Found) -> Loaded:
         except Overdue as error:
             overdue[found.module] = str(error)
             raise
+        except (ImportError, ValueError) as error:
+            if was_compiled_against_another(error):
+                raise ComponentError(built_for_another(found, str(error))) from None
+            raise
         component = hooks.component(plugin)
         if not isinstance(component, Component) or (component.framework, component.name) != key:
             raise ComponentError(
@@ -105,6 +109,19 @@ def layout() -> int:
     return int(import_module("ompy.mca.layout").layout)
 
 
+def was_compiled_against_another(error: BaseException) -> bool:
+    """Does Cython say so, at the import of a module that takes functions or classes from ours?"""
+    words = str(error)
+    return "does not export expected C" in words or "size changed, may indicate binary incompatibility" in words
+
+
+def built_for_another(found: Found, reason: str) -> str:
+    return (
+        f"{found.framework} component {found.name} of {found.distribution} {found.version} was compiled against another ompy, "
+        f"{reason}: build it again for this one, pip install --no-build-isolation"
+    )
+
+
 def interface_mismatch(found: Found, component: Component) -> str:
     """Why the component's interface number rules it out; empty when it does not.
 
@@ -116,15 +133,16 @@ def interface_mismatch(found: Found, component: Component) -> str:
     ours = int(import_module(f"ompy.mca.{found.framework}").interface)
     theirs = component.interface
     if isinstance(theirs, str):
-        compiled = import_module(theirs)
+        try:
+            compiled = import_module(theirs)
+        except (ImportError, ValueError) as error:
+            if was_compiled_against_another(error):
+                return built_for_another(found, str(error))
+            raise
         theirs = int(compiled.interface)
         # Of a class that has another layout than the component was built with, the first call ends the process.
         if theirs == ours and getattr(compiled, "layout", layout()) != layout():
-            return (
-                f"{found.framework} component {found.name} of {found.distribution} {found.version} was compiled against "
-                f"another ompy, whose classes lie otherwise in memory: build it again for this one, "
-                f"pip install --no-build-isolation"
-            )
+            return built_for_another(found, "whose classes lie otherwise in memory")
     if theirs == ours:
         return ""
     remedy = f"rebuild or upgrade {found.distribution}" if theirs < ours else "upgrade ompy"

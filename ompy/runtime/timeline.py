@@ -24,7 +24,6 @@ from ompy.core.board import OPERATIONS
 from ompy.core.errors import ERR_FILE, MPIError
 from ompy.core.trace import EVENT_FORMAT, KINDS, MAGIC, RING_FORMAT, WAYS, create
 
-
 SPAWNED = "spawned "
 
 

@@ -75,6 +75,17 @@ def run(order: dict[str, Any], ranks: int, mca: Sequence[tuple[str, str]], where
         raise click.ClickException(f"the job of {ranks} ranks ended with status {process.returncode}")
 
 
+def unknown_sizes(kept: Times, functions: Sequence[str], count: int, sizes: Sequence[int]) -> dict[tuple[int, ...], list[str]]:
+    """Those sizes that so many ranks have no times of, with the functions of which that is so."""
+    lacking: dict[tuple[int, ...], list[str]] = {}
+    for name in functions:
+        known = kept.get(name, {}).get(count, {})
+        # A barrier has one size, which is none.
+        if unknown := tuple(size for size in sizes if size not in known and known.keys() != {0}):
+            lacking.setdefault(unknown, []).append(name)
+    return lacking
+
+
 @contextmanager
 def watching(functions: int, sizes: int) -> Iterator[Callable[[str], None]]:
     """A display of progress; gives the function that takes note of one more size."""
@@ -150,19 +161,24 @@ def command(
         raise click.UsageError(f"--only {unknown[0]}: coll/{component} has no such function; known: {', '.join(known)}")
     if not compare and out is None and times is None:
         raise click.UsageError("where to: -o FILE for the rules, or --times FILE for the times alone")
-    kept = table.load(times) if times and not compare else {}
+    try:
+        kept = table.load(times) if times and not compare else {}
+    except ValueError as error:
+        raise click.UsageError(f"--times: {error}") from None
     functions = list(only) or known
     mca = (*MEASURED[component], *mca)
     places = [*(("--host", hosts) if hosts else ()), *(("--hostfile", hostfile) if hostfile else ())]
     with watching(len(functions) * len(ranks), len(sizes)) as advance:
         for count in ranks:
-            wanted = [name for name in functions if count not in kept.get(name, {})]
-            asked = order(wanted, count, sizes, rounds, compare, component)
-            for line in run(asked, count, mca, places) if wanted else ():
-                advance(f"{line['function']}, {count} ranks, {table.readable(line['bytes'])} bytes")
-                kept.setdefault(line["function"], {}).setdefault(count, {})[line["bytes"]] = line["seconds"]
-            if times and not compare:
-                table.save(times, kept)
+            for lacking, names in unknown_sizes(kept, functions, count, sizes).items():
+                asked = order(names, count, list(lacking), rounds, compare, component)
+                for line in run(asked, count, mca, places):
+                    advance(f"{line['function']}, {count} ranks, {table.readable(line['bytes'])} bytes")
+                    measured = kept.setdefault(line["function"], {}).setdefault(count, {})
+                    measured[line["bytes"]] = line["seconds"]
+                    kept[line["function"]][count] = dict(sorted(measured.items()))
+                    if times and not compare:
+                        table.save(times, kept)
     if compare:
         show_comparison(kept, component)
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from math import log, log2
 from pathlib import Path
@@ -23,17 +24,26 @@ UNITS = ((1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
 def load(path: Path) -> Times:
-    """The times of a file that `save` wrote; none of one that does not exist."""
+    """The times of a file that `save` wrote; none of one that does not exist.  Errors: ValueError for any other file."""
     if not path.exists():
         return {}
-    return {
-        function: {int(ranks): {int(size): seconds for size, seconds in sizes.items()} for ranks, sizes in by_ranks.items()}
-        for function, by_ranks in json.loads(path.read_text(encoding="utf-8")).items()
-    }
+    try:
+        return {
+            function: {int(ranks): {int(size): dict(seconds) for size, seconds in sizes.items()} for ranks, sizes in of.items()}
+            for function, of in json.loads(path.read_text(encoding="utf-8")).items()
+        }
+    except (ValueError, AttributeError, TypeError) as error:
+        raise ValueError(f"{path} holds no times of `ompy tune`: {error}") from None
 
 
 def save(path: Path, times: Times) -> None:
-    path.write_text(json.dumps(times, indent=1) + "\n", encoding="utf-8")
+    """Whoever is interrupted here leaves the file as it was."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_text(json.dumps(times, indent=1) + "\n", encoding="utf-8")
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def own(seconds: Mapping[str, float]) -> dict[str, float]:

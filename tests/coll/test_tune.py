@@ -106,6 +106,46 @@ def test_a_run_writes_rules_that_a_job_takes(tune, run, tmp_path):
     assert (tmp_path / "3.png").stat().st_size > 1000
 
 
+@pytest.mark.long
+def test_a_later_run_measures_what_the_times_lack_alone(tune, tmp_path):
+    times = tmp_path / "times.json"
+
+    def measured(*sizes):
+        done = tune(
+            "-n",
+            "2",
+            "--rounds",
+            "1",
+            "--only",
+            "bcast",
+            "--only",
+            "barrier",
+            "--times",
+            str(times),
+            "--bytes",
+            ",".join(sizes),
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(times.read_text())
+
+    first = measured("8", "64")
+    second = measured("8", "16", "64")
+    assert list(second["bcast"]["2"]) == ["8", "16", "64"]
+    assert {size: second["bcast"]["2"][size] for size in ("8", "64")} == first["bcast"]["2"]
+    assert second["barrier"] == first["barrier"]
+    assert measured("8", "16") == second
+
+
+@pytest.mark.parametrize("text", ["garbage", "[]", "1", '{"bcast": {"2": 5}}', '{"bcast": {"x": {}}}'])
+def test_a_file_that_holds_no_times_is_said_to_be_none(tune, tmp_path, text):
+    times = tmp_path / "times.json"
+    times.write_text(text)
+    done = tune("-n", "2", "--only", "barrier", "--times", str(times))
+    assert done.returncode == 2
+    assert "holds no times of `ompy tune`" in done.stderr.replace("\n", " ")
+    assert times.read_text() == text
+
+
 def test_functions_that_were_measured_at_one_size_are_drawn_where_there_is_nothing_else(tmp_path):
     pytest.importorskip("matplotlib")
     from ompy_tune import picture

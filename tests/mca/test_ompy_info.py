@@ -26,6 +26,34 @@ def test_a_component_that_can_not_be_used_says_why(outside: Outside, info) -> No
     assert any("owl" in line and "built for interface 99" in line for line in lines)
 
 
+@pytest.mark.parametrize(
+    ("top", "why"),
+    [
+        ("raise SystemExit(4)", "SystemExit: 4"),
+        ("class Odd(BaseException): pass\nraise Odd('feathers')", "Odd: feathers"),
+        ("while True: pass", "it has not returned after 2 s"),
+        (
+            "raise ImportError('ompy.core.proc does not export expected C variable outlast')",
+            "was compiled against another ompy, ompy.core.proc does not export expected C variable outlast: build it again",
+        ),
+        (
+            "raise ValueError('ompy.core.proc.Proc size changed, may indicate binary incompatibility')",
+            "was compiled against another ompy, ompy.core.proc.Proc size changed",
+        ),
+    ],
+)
+def test_a_component_that_goes_wrong_at_its_import_is_shown_as_that_and_the_others_too(
+    outside: Outside, info, top: str, why: str
+) -> None:
+    outside.component("pigeon", top=top)
+    outside.component("owl")
+    told = info("--mca", "mpi_component_timeout", "2")
+    assert told.returncode == 0, told.stderr
+    [line] = [line for line in told.stdout.splitlines() if line.startswith("  btl") and " pigeon " in line]
+    assert why in line
+    assert any(" owl " in line and "can't be used" not in line for line in told.stdout.splitlines())
+
+
 def test_every_component_of_the_tree_can_be_used(info) -> None:
     told = info()
     assert "can't be used" not in told.stdout

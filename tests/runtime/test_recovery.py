@@ -183,6 +183,23 @@ def send():
     assert "failures: True" in job.stdout, job.stdout
 
 
+@pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
+@pytest.mark.parametrize("receive", ["comm.Recv(found, 1, 5)", "comm.Irecv(found, 1, 5).Wait()", "comm.Recv(found)"])
+def test_a_message_that_came_before_its_sender_failed_is_received(receive: str, layer: tuple[str, ...]) -> None:
+    setup = f"""
+found = bytearray(8)
+if rank == 1: comm.Send(b"the last", 0, 5)
+def take():
+    comm.Probe(1, 5)
+    try: comm.recv(source=1, tag=6)
+    except MPI.Exception: pass
+    {receive}
+    assert found == b"the last"
+"""
+    told = survivors(survive(setup, "take()", *layer, ranks=2, before=""), ranks=2)
+    assert told == {0: "done"}
+
+
 def test_communicators_without_the_failed_rank_go_on() -> None:
     setup = "others = comm.Create_group(comm.group.Excl([1])) if rank != 1 else None\ncomm.Barrier()"
     assert set(survivors(survive(setup, "others.Barrier(), others.allreduce(1)")).values()) == {"done"}

@@ -288,6 +288,7 @@ def what_is_stored_after_an_epoch_is_not_read_by_a_get_of_it(rank: OscRank) -> N
             words, synchronise = ways[turn % 2]
             if rank.rank == target:
                 opened.memory[:] = array(CODE, [turn]) * LONG
+                win.Sync()
             got = numbers(0, LONG)
             synchronise(True)
             if rank.rank == origin:

@@ -97,7 +97,7 @@ def conformance(
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     from ompy.mca.params import use
-    from ompy.testing.conformance import check, kit, programs, report, suite
+    from ompy.testing.conformance import check, clauses, kit, programs, report, suite
     from ompy.testing.conformance.job import Order
 
     framework, names, others = subject(mca)
@@ -119,6 +119,8 @@ def conformance(
     fuzzed = [order for order in orders if order.level == programs.LEVEL]
     wanted = [order for order in orders if order.level == suite.LEVEL]
     total = sum(len(chosen) for _, chosen in plans) + len(fuzzed) + len(wanted) * len(modules)
+    if not total and words in clauses.read(framework):
+        raise click.UsageError(f"-k {words}: every check watches that clause, and none has it alone: leave -k out")
     if not total:
         raise click.UsageError(f"-k {words}: no check of {framework} has that in its name, and no clause is called so")
     results: list[kit.Result] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import random
 import shlex
 import shutil
@@ -98,6 +99,13 @@ def fuzz(
         use(mca)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     seed = random.SystemRandom().randrange(SEEDS) if seed is None else seed
+    if save:
+        try:
+            save.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise click.UsageError(f"--save {save}: {error.strerror}") from None
+        if not os.access(save, os.W_OK):
+            raise click.UsageError(f"--save {save}: no file can be made there")
     wish = campaign.Wish(seed, 0 if operations else seconds, operations or 0, chosen, absent, shrinking=shrink)
     console = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
     if program is not None:
@@ -183,7 +191,6 @@ def kept(folder: Path, row: str, place: Place, found: object) -> None:
     from ompy.testing.fuzz.campaign import Found
 
     assert isinstance(found, Found)
-    folder.mkdir(parents=True, exist_ok=True)
     failure = found.smallest or found.failure
     words = [*row.split(), found.failure.word, str(found.failure.program.seed), str(place.ranks)]
     name = "-".join(words)

@@ -78,5 +78,5 @@ def trace(output: Path, events: int, command: tuple[str, ...]) -> None:
     if state(output) != before:
         click.echo(f"ompy trace: {output} ({output.stat().st_size} bytes): open it at https://ui.perfetto.dev", err=True)
     else:
-        click.echo("ompy trace: no rank of ompy's ran, nothing was recorded", err=True)
+        click.echo("ompy trace: nothing was recorded: no rank of ompy's ran, or the command sets trace_output itself", err=True)
     sys.exit(128 - status if status < 0 else status)

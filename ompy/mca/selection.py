@@ -183,11 +183,12 @@ def needless(found: Found, offers: list[Candidate]) -> str:
     if load(found).component.capabilities.get("reach") != "network":
         return ""
     enough = ("host",) if rte.size > 1 else ("process", "host")
-    for candidate in offers:
-        if candidate.offer.certain and candidate.component.capabilities.get("reach") in enough:
-            nearer = candidate.component.name
-            return f"no peer needs it: every rank is on this host, where {nearer} serves; `--mca {found.framework}` can name it"
-    return ""
+    certain = [it for it in offers if it.offer.certain and it.component.capabilities.get("reach") in enough]
+    if not certain:
+        return ""
+    # Of several BTLs the one with the highest exclusivity has the peers.
+    nearer = max(certain, key=lambda it: max(getattr(module, "exclusivity", 0) for module in it.offer.modules)).component.name
+    return f"no peer needs it: every rank is on this host, where {nearer} serves; `--mca {found.framework}` can name it"
 
 
 def select(framework: str) -> list[Any]:

@@ -179,7 +179,7 @@ cdef size_t told(Handle handle) except? 0:
     return number(handle)
 
 
-cdef object core_of(type family, size_t known):
+cdef object core_of(type family, object known):
     """What an integer stands for: ValueError where that is nothing."""
     objects = core_of_number.get(family)
     if objects is None or known not in objects:

@@ -76,6 +76,13 @@ def test_the_integer_of_a_message_means_nothing_once_it_is_received(receive: str
         MPI.Message.fromhandle(number)
 
 
+@pytest.mark.parametrize("number", [-1, 1 << 70, 123456789])
+def test_any_other_integer_means_nothing(number: int) -> None:
+    assert SELF.handle
+    with pytest.raises(ValueError, match=f"handle {number} stands for no live Comm"):
+        MPI.Comm.fromhandle(number)
+
+
 def test_a_persistent_request_keeps_its_integer_until_it_is_freed() -> None:
     request = SELF.Recv_init(bytearray(1), 0, 8)
     number = request.handle

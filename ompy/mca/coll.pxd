@@ -38,7 +38,10 @@
 #   16 overlap       Several calls may be under way on one communicator, and on others, and ranks may be calls ahead of each
 #                    other: each call gets its own data.
 #   17 messages      Messages of collectives and those of the program never match each other.
-#   18 quiet         A component never prints, aborts or exits, nor writes beside memory that is its own or was given to it.
+#   18 failure       Where contact with a process has ended whose data this rank's part needs, before the call or amid it, the
+#                    part ends with the process's `failure`, and nobody waits on.  So does an error of a message that it is
+#                    made of: nothing is done as if all were well.
+#   19 quiet         A component never prints, aborts or exits, nor writes beside memory that is its own or was given to it.
 #
 from ompy.core.communicator cimport Communicator
 from ompy.core.operation cimport Operation

@@ -41,6 +41,7 @@ FAULTS = {
     "BroadcastsAsTheProgram": "messages",
     "OffersTheLastRankLess": "offer",
     "KeepsADescriptor": "free",
+    "SwallowsErrors": "failure",
     "Talks": "quiet",
 }
 # Authors outside made these, and a kit of before passed them.

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 
 from ompy.core.communicator import Communicator
-from ompy.mca.coll import FUNCTIONS
+from ompy.core.errors import ERR_PROC_FAILED, MPIError
+from ompy.mca.coll import FUNCTIONS, CollModule
+from ompy.mca.pml import chosen
 from ompy.testing.conformance.check import Breach, Collection
 from ompy.testing.conformance.coll.calls import (
     FIRST,
@@ -20,7 +23,8 @@ from ompy.testing.conformance.coll.calls import (
     intra_case,
     neighbor_case,
 )  # fmt: skip
-from ompy.testing.conformance.coll.rank import CollRank
+from ompy.testing.conformance.coll.rank import UNDEFINED, CollRank, await_end
+from ompy.testing.conformance.coll.synchronization import waited_for
 from ompy.testing.conformance.held import held
 
 check = Collection()
@@ -28,6 +32,8 @@ check = Collection()
 COMMUNICATORS = 12
 # Calls one after the other, and seconds by which a rank falls behind.
 ROW, BEHIND = 120, 0.002
+# Of two ranks, the one with which contact ends.
+LOST, WORDS = 1, "the kit says so"
 
 
 @contextmanager
@@ -187,6 +193,52 @@ def neighbours_on_a_grid_exchange(rank: CollRank) -> None:
                             rank.carry_out(module, form, function, case, comm, f"{function} on rank {rank.rank}")
         free_communicator(comm)
         rank.alive()
+
+
+@check("failure", ranks=2, last=True)
+def a_call_that_needs_a_rank_which_has_failed_ends_with_its_failure(rank: CollRank) -> None:
+    """On two ranks, of which the other one never begins; nothing but the loss of it ends the calls."""
+    from ompy.runtime.communicators import split
+
+    comm = split(rank.world, 0 if rank.rank < 2 else UNDEFINED, rank.rank)
+    calls = [] if comm is None else [it for function in rank.functions for it in calls_of_both(rank, comm, function)]
+    rank.exchange(None)
+    if rank.rank == 0 and comm is not None:
+        pml, cases = chosen(), [intra_case(function, 0, 2, 3, PLAIN, root, False, SUM) for function, _, root, _ in calls]
+        assert pml is not None
+        begun = [
+            (f"{function}, started before the loss,", module.start(NUMBERS[function], case.call, comm))
+            for (function, form, _, module), case in zip(calls, cases, strict=True)
+            if form == "start"
+        ]
+        pml.peer_lost(comm.group.member(LOST), WORDS)
+        for words, request in begun:
+            ends_with_the_loss(words, partial(await_end, request))
+        for (function, form, _, module), case in zip(calls, cases, strict=True):
+            finish = partial(rank.complete, module, form, NUMBERS[function], case.call, comm)
+            ends_with_the_loss(f"{function} ({form})", finish)
+            rank.alive()
+    rank.exchange(None)
+
+
+def calls_of_both(rank: CollRank, comm: Communicator, function: str) -> Iterator[tuple[str, str, int, CollModule]]:
+    """Function, form, root and module of the calls in which the first of two ranks needs the other one."""
+    root = LOST if function in ("bcast", "scatter", "scatterv") else 0
+    # Not freed: that is for communicators that are gone.
+    module = rank.module(comm, function).__enter__()
+    if module is not None and LOST in waited_for(function, 0, 2, root, 3):
+        for form in rank.forms:
+            yield function, form, root, module
+
+
+def ends_with_the_loss(words: str, finish: Callable[[], object]) -> None:
+    try:
+        finish()
+    except MPIError as error:
+        if error.code != ERR_PROC_FAILED or WORDS not in str(error):
+            raise Breach("failure", f"{words} ends with {error!r}, not with the `failure` of the rank that it needs") from None
+    else:
+        raise Breach("failure", f"{words} is done as if the rank that it needs had not failed")
 
 
 @check("free")

@@ -27,6 +27,7 @@ cdef class ProcTable:
     cpdef int extend(self, int count) except -1  # room for `count` more; returns the first new index
     cpdef list known(self)                       # the Procs that were met so far
     cpdef int forget(self, int index) except -1  # it is disconnected; its index is nobody's for ever
+    cpdef int leave(self) except -1
     cpdef int clear(self) except -1
 
 

@@ -80,10 +80,16 @@ cdef class ProcTable:
         self.procs[index] = None
         return 0
 
-    cpdef int clear(self) except -1:
-        """Forget all of them, at finalisation: who asks for one is told that."""
+    cpdef int leave(self) except -1:
+        """All of them are forgotten, at finalisation: who asks for one is told so."""
         self.resolver = None
         self.procs = [None] * len(self.procs)
+        return 0
+
+    cpdef int clear(self) except -1:
+        """There are none."""
+        self.resolver = None
+        self.procs = []
         return 0
 
     def get(self, int index):

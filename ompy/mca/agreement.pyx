@@ -13,11 +13,19 @@ from ompy.core.request cimport Request
 from ompy.core.segment cimport Segment, attach, create
 from ompy.core.typemap cimport predefined
 from ompy.mca.coll cimport ALLGATHER, BARRIER, BCAST, CollectiveCall, CollModule, CollTable
+from ompy.mca.pml cimport closed
 
-from ompy.core.errors import ERR_NOT_SAME, MPIError, code_of, error_string
+from ompy.core.errors import ERR_NOT_SAME, ERR_OTHER, MPIError, code_of, error_string
 
 # A segment's location travels as so many numbers.
 cdef int LOCATION_WORDS = 32
+
+
+cdef int require_part() except -1:
+    """A child made by fork is no rank: collectives through shared memory would take it for its parent."""
+    if closed is not None:
+        raise MPIError(ERR_OTHER, closed)
+    return 0
 
 
 cdef int gather(Communicator comm, const int64_t *mine, int64_t *all, int count) except -1:
@@ -27,6 +35,7 @@ cdef int gather(Communicator comm, const int64_t *mine, int64_t *all, int count)
         for i in range(count):
             all[i] = mine[i]
         return 0
+    require_part()
     call = CollectiveCall.__new__(CollectiveCall)
     call.send_address, call.recv_address = <size_t> mine, <size_t> all
     call.send_count = call.recv_count = count
@@ -38,6 +47,7 @@ cdef int share(Communicator comm, int64_t *numbers, int count) except -1:
     cdef CollectiveCall call
     if comm.size == 1:
         return 0
+    require_part()
     call = CollectiveCall.__new__(CollectiveCall)
     call.send_address = <size_t> numbers
     call.send_count = count
@@ -86,6 +96,7 @@ cpdef int meet(Communicator comm, int operation) except -1:
 
 cdef Request begin_meeting(Communicator comm, int operation):
     cdef CollectiveCall call = CollectiveCall.__new__(CollectiveCall)
+    require_part()
     cdef Request request = (<CollModule> (<CollTable> comm.coll).nonblocking[<int> BARRIER]).start(BARRIER, call, comm)
     request.operation = operation
     return request

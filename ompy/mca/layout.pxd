@@ -1,4 +1,4 @@
 # What a compiled component was built with: a number that everything declared in `ompy/{core,mca}/*.pxd` goes into.
 # `INTERFACE` tells contracts apart, this tells memory layouts apart.  Written by `tools/build.py`.
 cdef enum:
-    LAYOUT = 0x7c707e80
+    LAYOUT = 0x537dfc6f

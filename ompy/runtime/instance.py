@@ -168,7 +168,7 @@ class Instance:
         self.pml.close()
         self.bml.finalize()
         shutdown()
-        process_table().clear()
+        process_table().leave()
         set_listener(None)
         acquaintances.forget_all()
         self.rte.finalize()

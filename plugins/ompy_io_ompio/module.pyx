@@ -12,6 +12,7 @@ from ompy.core.request cimport Request
 from ompy.core.view cimport View
 from ompy.mca.agreement cimport agree
 from ompy.mca.io cimport INTERFACE, IoModule
+from ompy.mca.pml cimport closed
 
 from ompy.core.errors import ERR_ARG, ERR_NOT_SAME, ERR_UNSUPPORTED_OPERATION, MPIError
 from ompy.core.lane import shared as lane
@@ -120,8 +121,12 @@ cdef class Ompio(IoModule):
                 problem = problem or error
             except BaseException as error:       # the others wait for this rank all the same
                 interruption = error
+        if closed is not None:                   # a child of fork, whose own it is to close
+            lost = problem
         if lost is not None:
             raise lost
+        if closed is not None:
+            return 0
         agree(comm, problem, f"{file.path}: can't be closed")
         if file.mode & MODE_DELETE_ON_CLOSE:
             if comm.rank == 0:

@@ -26,5 +26,5 @@ cdef Pieces pieces_of(Py_ssize_t displacement, Py_ssize_t count, Typemap typemap
 # ERR_RMA_RANGE unless a rank has attached all of them.  `holding(address)` is the stretch that an address lies in, as
 # `Attachments.holding`; it is called, in order, for the first piece of those that follow one another in one stretch.
 cdef int require_attached(int rank, Py_ssize_t displacement, Py_ssize_t count, Typemap typemap, object holding) except -1
-# The same of what is this process's (`Attachments`).
-cdef int require_own(int rank, Py_ssize_t displacement, Py_ssize_t count, Typemap typemap, object attachments) except -1
+# The same of what is this process's (`Attachments`, or what has `holding`).
+cpdef int require_own(int rank, Py_ssize_t displacement, Py_ssize_t count, Typemap typemap, object attachments) except -1

@@ -48,7 +48,8 @@ cdef int require_attached(int rank, Py_ssize_t displacement, Py_ssize_t count, T
     return 0
 
 
-cdef int require_own(int rank, Py_ssize_t displacement, Py_ssize_t count, Typemap typemap, object attachments) except -1:
+cpdef int require_own(int rank, Py_ssize_t displacement, Py_ssize_t count, Typemap typemap, object attachments) except -1:
+    """ERR_RMA_RANGE unless this process has attached all of a target's elements."""
     cdef Py_ssize_t first = 0, nbytes = span(typemap, count, &first)
     cdef uint64_t address = <uint64_t> (displacement + first)
     start, size = attachments.holding(address)

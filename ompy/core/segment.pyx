@@ -143,6 +143,25 @@ def create_sparse(str name not None, size_t size) -> Segment:
     return segment
 
 
+cdef bint has_died(int pid) except -1:
+    """Whether a process whose descriptors can't be found has gone, or goes within a second."""
+    cdef Reach reach = Reach(pid, -1, NULL, 0, 0)
+    cdef bint ended
+    try:
+        reach.pidfd = os.pidfd_open(pid)         # which also knows of one whose parent has not asked for it yet
+    except ProcessLookupError:
+        return True
+    except OSError:
+        pass                                     # an old kernel, or no descriptor is left
+    try:
+        with nogil:
+            ended = is_ending(&reach)
+    finally:
+        if reach.pidfd >= 0:
+            close_descriptor(reach.pidfd)
+    return ended
+
+
 cpdef Segment attach(bytes location, size_t size, size_t mirror=0):
     """Maps a peer's segment.
 
@@ -154,21 +173,17 @@ cpdef Segment attach(bytes location, size_t size, size_t mirror=0):
         MPIError: ERR_PROC_FAILED when its maker has died; ERR_OTHER when it can't be opened or is not what it should be.
     """
     cdef Segment segment = Segment.__new__(Segment)
-    cdef Reach maker = Reach(0, -1, NULL, 0, 0)
-    cdef bint has_died
+    cdef int maker = 0
     place = location.decode()
     if not place.startswith("/"):
         pid, number = place.split(":")
-        maker.pid = int(pid)
-        place = f"/proc/{maker.pid}/fd/{int(number)}"
+        maker = int(pid)
+        place = f"/proc/{maker}/fd/{int(number)}"
     try:
         segment.descriptor = os.open(place, os.O_RDWR | os.O_CLOEXEC)
     except OSError as error:
-        if maker.pid and error.errno in (errno.ENOENT, errno.ESRCH):
-            with nogil:
-                has_died = is_ending(&maker)
-            if has_died:
-                raise MPIError(ERR_PROC_FAILED, f"process {maker.pid} has died") from error
+        if maker and error.errno in (errno.ENOENT, errno.ESRCH) and has_died(maker):
+            raise MPIError(ERR_PROC_FAILED, f"process {maker} has died") from error
         raise MPIError(ERR_OTHER, f"shared segment {place} of a peer can't be opened: {error.strerror}") from error
     try:
         found = os.fstat(segment.descriptor)

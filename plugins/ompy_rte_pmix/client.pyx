@@ -19,7 +19,7 @@ from libc.string cimport memcpy, memset, strncpy
 from ompy_rte_pmix cimport events as pmix_events
 from ompy_rte_pmix.events cimport HEARD
 from ompy_rte_pmix.interface cimport *
-from ompy_rte_pmix.operation cimport Operation, answered, finished, found, registered, started
+from ompy_rte_pmix.operation cimport POLLIN, Operation, answered, finished, found, poll, pollfd, registered, started
 
 from ompy.core.errors import ERR_ARG, ERR_INTERN, ERR_SPAWN, MPIError
 
@@ -33,14 +33,6 @@ cdef extern from "<dlfcn.h>" nogil:
 cdef extern from "<sys/eventfd.h>" nogil:
     int EFD_CLOEXEC, EFD_NONBLOCK
     int eventfd(unsigned int value, int flags)
-
-cdef extern from "<poll.h>" nogil:
-    struct pollfd:
-        int fd
-        short events
-        short revents
-    short POLLIN
-    int poll(pollfd *descriptors, unsigned long count, int milliseconds)
 
 cdef extern from "<unistd.h>" nogil:
     int close(int descriptor)

@@ -5,6 +5,14 @@ from ompy_rte_pmix.interface cimport (
     pmix_data_type_t, pmix_info_t, pmix_pdata_t, pmix_proc_t, pmix_status_t, pmix_value_t,
 )
 
+cdef extern from "<poll.h>" nogil:
+    struct pollfd:
+        int fd
+        short events
+        short revents
+    short POLLIN
+    int poll(pollfd *descriptors, unsigned long count, int milliseconds)
+
 cdef struct Answer:
     int bell  # rung last: libpmix's thread is then done with all of this
     pmix_status_t status

@@ -16,14 +16,6 @@ cdef extern from "<sys/eventfd.h>" nogil:
     int EFD_CLOEXEC
     int eventfd(unsigned int value, int flags)
 
-cdef extern from "<poll.h>" nogil:
-    struct pollfd:
-        int fd
-        short events
-        short revents
-    short POLLIN
-    int poll(pollfd *descriptors, unsigned long count, int milliseconds)
-
 cdef extern from "<unistd.h>" nogil:
     ssize_t write(int descriptor, const void *data, size_t size)
     int close(int descriptor)

@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from ompy.core import segment
-from ompy.core.errors import ERR_NO_MEM, MPIError
+from ompy.core.errors import ERR_NO_MEM, ERR_PROC_FAILED, MPIError
 
 
 def shared() -> list[str]:
@@ -59,3 +59,17 @@ def test_a_segment_that_nobody_closes_gives_its_descriptor_back() -> None:
     assert len(shared()) == 1
     del made
     assert shared() == []
+
+
+@pytest.mark.parametrize("asked_for", [False, True])
+def test_the_segment_of_a_process_that_has_died_says_so(asked_for: bool) -> None:
+    """Also of one whose parent has not asked for its end yet."""
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    os.waitid(os.P_PID, pid, os.WEXITED | (0 if asked_for else os.WNOWAIT))
+    with pytest.raises(MPIError, match=f"process {pid} has died") as caught:
+        segment.attach(f"{pid}:3".encode(), 1)
+    assert caught.value.code == ERR_PROC_FAILED
+    if not asked_for:
+        os.waitpid(pid, 0)
